@@ -1,4 +1,4 @@
-"""The CDK app: settings, then one stack of that name."""
+"""The CDK app: reads settings, then synthesises one stack of that name."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from troop.errors import SettingsError
 app = cdk.App()
 try:
     settings = read_settings(app.node.get_all_context(), written_context())
-    if os.environ.get("CDK_DEFAULT_ACCOUNT"):  # without credentials the region is the CDK's guess
+    if os.environ.get("CDK_DEFAULT_ACCOUNT"):  # without credentials, the CDK only guesses the region
         check_region(settings, os.environ["CDK_DEFAULT_REGION"])
 except SettingsError as error:
     sys.exit(f"Settings: {error}")

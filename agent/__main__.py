@@ -1,4 +1,4 @@
-"""``python3 agent.pyz boot.json``, in the directory that the node's files go to."""
+"""Runs the agent: ``python3 agent.pyz boot.json``, in the folder for the node's files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from troop.measure.summary import FAILED
 
 
 def main() -> int:
-    """Exit code 0: every phase was gone through, or the workflow said that it is over."""
+    """Runs the agent. Returns 0 if it went through every phase or the workflow ended the run."""
     path = Path(sys.argv[1]).resolve()
     try:
         boot = boots.read(path)
-        os.environ.setdefault("HOME", str(path.parent))  # cloud-init runs user data without one
+        os.environ.setdefault("HOME", str(path.parent))  # cloud-init runs user data without HOME
         os.environ["AWS_DEFAULT_REGION"] = boot.region
         _open_files()
         expiry = Expiry(boot.expires_at)
@@ -41,7 +41,7 @@ def main() -> int:
         )
         session.watch.start()
     except (AgentError, Lost) as error:
-        say(f"cannot begin: {error}")
+        say(f"cannot start: {error}")
         return 1
     code = _run(session)
     if expiry.over:
@@ -50,8 +50,10 @@ def main() -> int:
 
 
 def _open_files() -> None:
-    """Lets scripts have as many open files as they may: systemd's units begin with 1,024, and a load generator of many
-    connections would take the shortage for errors of what it measures.
+    """Raises the soft limit of open files to the hard limit.
+
+    systemd starts units with 1,024. A load generator with many connections would report the shortage as errors of the
+    system under test.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
@@ -72,7 +74,7 @@ def _ended_with(session: Session) -> int:
         _report(session, str(lost))
     except AgentError as error:
         _report(session, str(error), FAILED)
-    except Exception as error:  # noqa: BLE001 - the workflow must hear of it, whatever it is
+    except Exception as error:  # noqa: BLE001 - the workflow must learn of every failure
         _report(session, f"the agent failed: {error!r}", FAILED)
     return 1
 
@@ -82,12 +84,12 @@ def _report(session: Session, problem: str, *outcome: str) -> None:
     try:
         session.report(problem, *outcome)
     except (AgentError, OSError, Lost) as error:
-        say(f"nobody could be told: {error}")
+        say(f"cannot report the problem: {error}")
 
 
 def _ended(number: int, _: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is the farewell
-    raise Lost(f"the agent was ended by {signal.Signals(number).name}: the node is shutting down")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # no second signal: the report follows
+    raise Lost(f"the agent received {signal.Signals(number).name}: the node is shutting down")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Waiting for the workflow: a barrier is an object that says hold until it says release, or end."""
+"""Waits for the workflow at a barrier: an object whose state is hold, then release or end."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ HOLD, RELEASE, END = "hold", "release", "end"
 URL_SECONDS = 3600
 RENEW_AFTER = 2700.0
 FIRST_PAUSE, LATER_PAUSE, LATER = 1.0, 2.0, 120.0
-"""Seconds between two looks, at first and after so many seconds; far below the time a release gives to nodes."""
+"""Seconds between two reads: at first, and after :data:`LATER` seconds. Far shorter than the time before a start."""
 REFUSED_PAUSE = 5.0
 
 
 @dataclass(frozen=True)
 class Release:
-    """What the workflow wants done now.
+    """What the workflow releases: a script and its times.
 
     Attributes:
-        start_at: seconds since 1970 by S3's clock, for all nodes the same; None: at once.
+        start_at: common start of all nodes in seconds since 1970, by S3's clock; None: at once.
     """
 
     script: str
@@ -40,7 +40,7 @@ class Release:
 
 
 class Address:
-    """An object's presigned address, made anew before it expires or when it is refused."""
+    """An object's presigned URL, renewed before it expires or after a refusal."""
 
     def __init__(self, store: Store, key: str) -> None:
         self._store, self._key = store, key
@@ -53,20 +53,20 @@ class Address:
         return self._url
 
     def refuse(self) -> None:
-        """It no longer works: the credentials it was made with may have ended."""
+        """Discards the URL: the credentials that signed it may have expired."""
         self._until = 0.0
 
 
 class Waiter:
-    """Looks at objects over a kept connection, and at S3's clock while it does."""
+    """Reads objects over one connection, and S3's clock from the answers."""
 
     def __init__(self, store: Store, watch: ClockWatch, sleep: Callable[[float], None] = time.sleep) -> None:
         self._store, self._watch, self._sleep, self._web = store, watch, sleep, Web()
 
     def wait(self, key: str) -> Release | None:
-        """Until the barrier says something else than hold; None when it is the end.
+        """Waits until the barrier says release or end; returns None for end.
 
-        It has no end of its own: the agent's expiry ends it.
+        There is no time limit: the agent's expiry ends the wait.
         """
         address, started = Address(self._store, key), time.monotonic()
         while True:
@@ -79,15 +79,15 @@ class Waiter:
             self._sleep(pause * random.uniform(0.7, 1.1))
 
     def fetch(self, address: Address) -> bytes | None:
-        """An object's content; None when there was none to be had this time, which the log says."""
+        """Returns an object's content; logs the reason and returns None if this request failed."""
         try:
             answer = self._ask(address.url())
         except ERRORS as error:
-            say(f"S3 does not answer: {error!r}")
+            say(f"no answer from S3: {error!r}")
             return None
         if answer.status == 200:
             return answer.body
-        say(f"S3 answers {answer.status}: {' '.join(answer.body.decode(errors='replace').split())[:300]}")
+        say(f"S3 answered with status {answer.status}: {' '.join(answer.body.decode(errors='replace').split())[:300]}")
         if answer.status in (400, 401, 403):
             address.refuse()
             self._sleep(REFUSED_PAUSE)
@@ -100,7 +100,7 @@ class Waiter:
         return answer
 
     def measure_clock(self, key: str, looks: int = 6) -> None:
-        """Some looks within a second, so that the clock's doubt is small."""
+        """Makes several requests within a second, so that the clock's uncertainty is small."""
         address = Address(self._store, key)
         for _ in range(looks):
             self.fetch(address)
@@ -108,7 +108,9 @@ class Waiter:
 
 
 def read(body: bytes | None) -> Release | str:
-    """What a barrier says: a release, :data:`HOLD` or :data:`END`. What cannot be read says hold, and the log why."""
+    """Returns a barrier's state: a release, :data:`HOLD` or :data:`END`. An unreadable barrier is logged and means
+    hold.
+    """
     if body is None:
         return HOLD
     try:
@@ -117,7 +119,7 @@ def read(body: bytes | None) -> Release | str:
             raise ValueError(f"format {document['format']!r}, state {document['state']!r}")
         return _release(document) if document["state"] == RELEASE else str(document["state"])
     except UNREADABLE as error:
-        say(f"a barrier that cannot be read: {error!r}")
+        say(f"cannot read a barrier: {error!r}")
         return HOLD
 
 

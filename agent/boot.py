@@ -1,4 +1,4 @@
-"""What user data tells the agent."""
+"""Reads the document that user data writes for the agent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _TEXTS = ("bucket", "region", "run", "cell", "role", "agent_sha256")
 
 @dataclass(frozen=True)
 class Boot:
-    """Where this node belongs.
+    """The node's place: bucket, run, cell and role.
 
     Attributes:
-        bucket: of the results.
-        expires_at: seconds since 1970; whatever exists of the run then is removed.
+        bucket: the results bucket.
+        expires_at: seconds since 1970; Troop then removes everything that is left of the run.
     """
 
     bucket: str
@@ -31,16 +31,16 @@ class Boot:
 
 
 def read(path: Path) -> Boot:
-    """The file that user data has written.
+    """Reads the file that user data wrote.
 
     Raises:
-        AgentError: it is another one.
+        AgentError: the file cannot be read or has another format.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']!r}: must be {FORMAT}")
+            raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
         bucket, region, run, cell, role, sha256 = (str(document[name]) for name in _TEXTS)
         return Boot(bucket, region, run, cell, role, sha256, float(document["expires_at"]))
     except (OSError, *UNREADABLE) as error:
-        raise AgentError(f"{path} cannot be read: {error!r}") from None
+        raise AgentError(f"cannot read {path}: {error!r}") from None

@@ -1,4 +1,4 @@
-"""What a script's recorders have left."""
+"""Reads the files that a script's recorders left."""
 
 from __future__ import annotations
 
@@ -18,57 +18,58 @@ MOST_FILES = 4096
 
 
 def operations_in(results: Path, problems: list[str]) -> Operations:
-    """All ``operations*.json`` together; empty when there is none.
+    """Adds up all ``operations*.json``; returns an empty dict if there is none.
 
     Args:
-        problems: gets a sentence for each file that cannot be read, and for what is too much; all others count.
+        problems: receives a sentence for each unreadable file and for each exceeded limit; all other files count.
     """
     totals: Operations = {}
     files = sorted(results.glob("operations*.json"))
     if len(files) > MOST_FILES:
-        problems.append(f"the script left {len(files)} files of operations: {MOST_FILES} are read")
+        problems.append(f"the script left {len(files)} operations files; only {MOST_FILES} are read")
     for path in files[:MOST_FILES]:
         try:
             document = _read(path)
             if not isinstance(document, dict) or document.get("format") != FORMAT:
-                raise ValueError(f"must have format {FORMAT}")
+                raise ValueError(f"the format must be {FORMAT}")
             ops.add_bounded(totals, ops.parse(document.get("operations")))
         except (OSError, ValueError, OperationsError) as error:
             problems.append(f"{path.name} of the script's results cannot be read: {error}")
     for name in ops.bound_over_time(totals):
-        say(f"{name}: its times are told in all, but not over time, for all operations' together would be too many")
+        say(f"{name}: times over time are left out, because all operations have too many in total")
     return totals
 
 
 def separate_in(results: Path, problems: list[str]) -> tuple[Separate, ...]:
-    """The rows of all ``separate-*.json``, in the order of their names.
+    """Reads the rows of all ``separate-*.json``, ordered by file name.
 
     Args:
-        problems: gets a sentence for each file that cannot be read, and for what is too much; all others are kept.
+        problems: receives a sentence for each unreadable file and for each exceeded limit; all other rows are kept.
     """
     rows: list[Separate] = []
     files = sorted(results.glob("separate-*.json"))
     if len(files) > MOST_FILES:
-        problems.append(f"the script left {len(files)} files of separate rows: {MOST_FILES} are read")
+        problems.append(f"the script left {len(files)} files of separate rows; only {MOST_FILES} are read")
     for path in files[:MOST_FILES]:
         try:
             rows += separate.parse_file(_read(path))
         except (OSError, ValueError, OperationsError) as error:
             problems.append(f"{path.name} of the script's results cannot be read: {error}")
     if len(rows) > MOST_ROWS:
-        problems.append(f"the script left {len(rows)} separate rows: {MOST_ROWS} are kept")
+        problems.append(f"the script left {len(rows)} separate rows; only {MOST_ROWS} are kept")
     return tuple(rows[:MOST_ROWS])
 
 
 def _read(path: Path) -> Any:
-    """
+    """Reads a JSON file.
+
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large, or no JSON.
+        OSError: the file cannot be read.
+        ValueError: the file is too large or not JSON.
     """
     if path.stat().st_size > LARGEST:
-        raise ValueError(f"is larger than {LARGEST} bytes")
+        raise ValueError(f"it is larger than {LARGEST} bytes")
     try:
         return json.loads(path.read_bytes())
     except RecursionError:
-        raise ValueError("is no JSON that anybody would write") from None
+        raise ValueError("the JSON is nested too deeply") from None

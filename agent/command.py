@@ -1,4 +1,4 @@
-"""Runs a phase's script: in a process group of its own, within its time, its output within bounds."""
+"""Runs a phase's script in its own process group, with a time limit and bounded output."""
 
 from __future__ import annotations
 
@@ -17,43 +17,46 @@ from typing import IO
 from agent.output import BoundedOutput
 
 GRACE_SECONDS = 5.0
-"""Between asking a command to end and making it."""
+"""Seconds between SIGTERM and SIGKILL."""
 DRAIN_SECONDS = 2.0
-"""What the output of an ended command may still take to arrive."""
+"""Seconds to wait for the last output of a command that has ended."""
 
 UMASK = 0o022
-"""Not the one of user data: what a script installs must be there for others, such as the user of a database."""
+"""Replaces the umask of user data: other users, such as a database's, must be able to read what a script installs."""
 
 OOM_SCORE = "500"
-"""Of -1000 to 1000: how much rather than others the kernel kills a command that it has no memory for."""
+"""From -1000 to 1000: the kernel's preference to kill the command when memory runs out."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
     Attributes:
-        code: exit code, negative for a signal as in :mod:`subprocess`; None when its time was over.
+        code: exit code, negative for a signal as in :mod:`subprocess`; None if the time limit was exceeded.
     """
 
     code: int | None
 
 
 def line_for(script: Path) -> list[str]:
-    """Python scripts run by the Python that runs the agent; others say by their first line what they run by."""
+    """Returns the command line: the agent's Python for ``.py`` files, otherwise the script itself, which needs a ``#!``
+    line.
+    """
     return [sys.executable, str(script)] if script.suffix == ".py" else [str(script)]
 
 
 class Command:
-    """One command. Only what is still in its process group is killed, and only when its time is over or it is stopped:
-    a server that a phase leaves running serves the next one.
+    """A running command. When its time is over or it is stopped, only its process group is killed.
+
+    A server that a phase leaves running serves the next phase.
     """
 
     def __init__(self, line: list[str], folder: Path, environment: Mapping[str, str], output: BoundedOutput) -> None:
-        """Starts it.
+        """Starts the command.
 
         Raises:
-            OSError: it cannot be run.
+            OSError: the command cannot be run.
         """
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             line,
@@ -65,14 +68,14 @@ class Command:
             start_new_session=True,
             umask=UMASK,
         )
-        with contextlib.suppress(OSError):  # when memory runs out the script is to die, not who tells of it
+        with contextlib.suppress(OSError):  # when memory runs out, the script must die and not the agent
             Path(f"/proc/{self._process.pid}/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=_keep, args=(self._process.stdout, output), daemon=True)
         self._reader.start()
 
     def wait(self, until: float) -> Ended:
-        """Waits for it to end, and kills it at ``until``, a reading of the monotonic clock."""
+        """Waits for the command to end, and kills it at ``until``, a time of the monotonic clock."""
         try:
             self._process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -82,11 +85,11 @@ class Command:
         return Ended(self._process.returncode)
 
     def kill(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """Ends its whole group, first by asking."""
+        """Ends the whole process group: SIGTERM first, then SIGKILL."""
         self._signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace_seconds)
-        self._signal(signal.SIGKILL)  # what is left of the group, whether or not its first process has ended
+        self._signal(signal.SIGKILL)  # kills the rest of the group, even if its first process has ended
         self._process.wait()
         self._reader.join(DRAIN_SECONDS)
 
@@ -96,7 +99,7 @@ class Command:
 
 
 def _keep(stream: IO[bytes], output: BoundedOutput) -> None:
-    """Reads on for as long as anybody writes: what a phase leaves running must not die of its output."""
+    """Reads until all writers have closed: a process that a phase leaves running must not block on its output."""
     with stream:
         while data := stream.read1(65536):  # type: ignore[attr-defined]
             output.write(data)

@@ -1,4 +1,4 @@
-"""The parts of a benchmark that a node needs: which phases it takes part in, and what it has to have for them."""
+"""Reads the parts of a benchmark that a node needs: its phases, parameters, files and artifacts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "troop.benchmark/1"
 
 @dataclass(frozen=True)
 class Setup:
-    """A phase that a node does by itself: its name, and a file from beside the benchmark's."""
+    """A setup phase of a standing fleet: its name, and a file from the benchmark's folder."""
 
     phase: str
     script: str
@@ -24,15 +24,15 @@ class Setup:
 
 @dataclass(frozen=True)
 class Definition:
-    """Of one role.
+    """The benchmark for one role.
 
     Attributes:
-        phases: in order; only those that the role takes part in; none of a standing fleet's.
-        parameters: for scripts, as they are.
-        files: names of files from beside the benchmark's.
+        phases: in order, only those of the role; empty for a standing fleet.
+        parameters: for scripts, unchanged.
+        files: names of files in the benchmark's folder.
         artifacts: SHA-256 by name.
         standing: whether the node does not wait for others, but sets itself up and stays.
-        setup: what it then runs.
+        setup: the phases that such a node runs.
     """
 
     phases: tuple[str, ...]
@@ -44,15 +44,15 @@ class Definition:
 
 
 def read(path: Path, role: str) -> Definition:
-    """The accepted benchmark.
+    """Reads the accepted benchmark.
 
     Raises:
-        AgentError: it is none.
+        AgentError: the file cannot be read or is not a benchmark.
     """
     try:
         document = json.loads(path.read_bytes())
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']!r}: must be {FORMAT}")
+            raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
         phases = [phase for phase in document["phases"] if role in phase["roles"]]
         standing = bool(document.get("standing"))
         return Definition(
@@ -64,7 +64,7 @@ def read(path: Path, role: str) -> Definition:
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:
-        raise AgentError(f"the benchmark's definition cannot be read: {error!r}") from None
+        raise AgentError(f"cannot read the benchmark's definition: {error!r}") from None
 
 
 def _setup(phase: Mapping[str, Any]) -> Setup:
@@ -72,8 +72,8 @@ def _setup(phase: Mapping[str, Any]) -> Setup:
 
 
 def _inside(name: Any) -> str:
-    """A relative path that stays where it is put."""
+    """Returns a relative path that stays inside its folder."""
     path = PurePosixPath(str(name))
     if path.is_absolute() or not path.parts or ".." in path.parts:
-        raise ValueError(f"{name!r} is no name of a file")
+        raise ValueError(f"{name!r} is not a valid file name")
     return str(path)

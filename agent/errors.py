@@ -1,14 +1,14 @@
-"""What can go wrong on a node, and is told to the workflow."""
+"""Defines the errors that a node reports to the workflow."""
 
 from __future__ import annotations
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What reading a document raises that is damaged or of another kind, whichever way it is wrong."""
+"""All errors that reading a damaged or foreign document can raise."""
 
 
 class AgentError(Exception):
-    """A node cannot go on; the message says why, as a sentence."""
+    """The node cannot continue; the message is a sentence that says why."""
 
 
 class Lost(BaseException):
-    """The agent is asked to end while it is at work. Not an Exception: what tolerates those must not tolerate this."""
+    """The agent must end while it is working. A BaseException, so that handlers of Exception do not swallow it."""

@@ -1,4 +1,4 @@
-"""The last resort: nobody has removed this node in time, so it removes itself."""
+"""Shuts the node down if nothing else has removed it in time: the last resort."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from agent import metadata
 from agent.log import say
 
 GRACE_SECONDS = 300.0
-"""After the run's expiry, so that others come first."""
+"""Seconds after the run's expiry, so that the workflow and the reaper act first."""
 _POLL_SECONDS = 20.0
-"""The time of day is looked at again so often, as a clock may be set."""
+"""Seconds between two readings of the time of day, because a clock may be set."""
 _LEAVE_SECONDS = 60.0
-"""For what is at work to say so."""
+"""Seconds for the agent to send its report."""
 
 
 class Expiry:
-    """Watches over the run's expiry in a thread of its own; ``over`` says that it has come."""
+    """Watches the run's expiry in a thread; ``over`` is true once it has come."""
 
     def __init__(self, expires_at: float, clock: Callable[[], float] = time.time) -> None:
         self._until, self._clock, self.over = expires_at + GRACE_SECONDS, clock, False
@@ -32,7 +32,7 @@ class Expiry:
     def _watch(self) -> None:
         while (left := self._until - self._clock()) > 0:
             time.sleep(min(left, _POLL_SECONDS))
-        say("the run has expired, and this node is still there: it ends itself")
+        say("the run has expired but this node still exists: shutting down")
         self.over = True
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(_LEAVE_SECONDS)
@@ -41,6 +41,6 @@ class Expiry:
 
 
 def shut_down() -> None:
-    """Ends the instance, which its launch template makes a termination. Only on EC2: no other machine is ours."""
+    """Shuts the machine down, which terminates the instance by its launch template. Does nothing outside EC2."""
     if metadata.is_real():
         subprocess.run(["shutdown", "-h", "now"], check=False)

@@ -1,10 +1,10 @@
-"""Keys in the results bucket, as :mod:`troop.bench.names` has them for a newer Python; a test compares the two."""
+"""Builds keys in the results bucket. A test compares them with :mod:`troop.bench.names`, which needs a newer Python."""
 
 from __future__ import annotations
 
 
 class Keys:
-    """Of one run and cell."""
+    """The keys of one run and cell."""
 
     def __init__(self, run: str, cell: str) -> None:
         self._run = f"runs/{run}/"

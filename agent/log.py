@@ -1,4 +1,4 @@
-"""What the agent says: lines on standard output, which user data has on the instance's console."""
+"""Writes log lines to standard output; user data sends them to the instance's console."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _about: dict[str, str] = {}
 
 
 def about(**known: str | None) -> None:
-    """What every line says from now on of where it comes from: run, cell, node, phase. None: no longer.
+    """Sets the fields that every further line contains: run, cell, node, phase. None removes a field.
 
-    The same names as in the functions' logs, so that one search finds both.
+    The names are those of the functions' logs, so that one search finds both.
     """
     for name, value in known.items():
         if value is None:

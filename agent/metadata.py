@@ -1,4 +1,4 @@
-"""Who this node is: the instance metadata service, in its second version."""
+"""Reads this node's identity from the instance metadata service, version 2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRIES = 30
 
 @dataclass(frozen=True)
 class Identity:
-    """What EC2 says about this instance; ``address`` is its private one."""
+    """EC2's data about this instance; ``address`` is the private one."""
 
     id: str
     zone: str
@@ -34,20 +34,20 @@ _PATHS = {
 
 
 def is_real() -> bool:
-    """Whether this is an instance of EC2; somebody who gives another address for the service emulates one."""
+    """Checks whether this is an EC2 instance: another address of the service means an emulation."""
     return not os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 
 
 def address() -> str:
-    """Where the service is."""
+    """Returns the address of the service."""
     return (os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT") or DEFAULT).rstrip("/")
 
 
 def identity() -> Identity:
-    """Asks, for about a minute: right after boot the network may not be there yet.
+    """Reads the identity; tries for about a minute, because the network may not be up right after boot.
 
     Raises:
-        AgentError: there was no answer.
+        AgentError: the service did not answer.
     """
     base = address()
     for number in range(TRIES):
@@ -57,7 +57,7 @@ def identity() -> Identity:
             problem = error
         if number < TRIES - 1:
             time.sleep(min(0.2 * 1.5**number, 3))
-    raise AgentError(f"the instance metadata service at {base} does not answer: {problem}")
+    raise AgentError(f"no answer from the instance metadata service at {base}: {problem}")
 
 
 def _ask(web: Web, base: str) -> Identity:

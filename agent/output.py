@@ -1,15 +1,15 @@
-"""What a command prints, however much: the first of it and the last of it."""
+"""Keeps a command's output within bounds: its beginning and its end."""
 
 from __future__ import annotations
 
 import threading
 
 HEAD, TAIL = 64 << 10, 256 << 10
-"""Bytes kept."""
+"""Bytes to keep."""
 
 
 class BoundedOutput:
-    """Keeps the first :data:`HEAD` and the last :data:`TAIL` bytes. Any thread may write."""
+    """The first :data:`HEAD` and the last :data:`TAIL` bytes of an output. Safe to write from any thread."""
 
     def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
         self._most_head, self._most_tail = head, tail
@@ -27,12 +27,12 @@ class BoundedOutput:
                 del self._tail[:too_many]
 
     def content(self) -> bytes:
-        """All of it, or its two ends and how much is left out between them."""
+        """Returns all output, or both ends and between them the number of bytes that are missing."""
         with self._lock:
             gap = b"\n... %d bytes are left out here ...\n" % self._left_out if self._left_out else b""
             return bytes(self._head) + gap + bytes(self._tail)
 
     def last_line(self, longest: int = 300) -> str:
-        """The last one that is not blank, cut; empty when there is none."""
+        """Returns the last line that is not blank, cut to ``longest``; empty if there is none."""
         lines = self.content()[-4096:].decode(errors="replace").split("\n")
         return next((line.strip()[:longest] for line in reversed(lines) if line.strip()), "")

@@ -1,4 +1,6 @@
-"""The agent as one file: ``python -m agent.pack FILE``. The same sources make the same bytes, on every machine."""
+"""Packs the agent into one file: ``python -m agent.pack FILE``. The same sources give the same bytes on all
+machines.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,9 @@ _MAIN = b"import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main())\n"
 
 
 def pack(target: Path) -> str:
-    """Writes the agent and what it measures with to ``target``, and answers its SHA-256.
+    """Writes the agent and :mod:`troop.measure` to ``target``, and returns the file's SHA-256.
 
-    It runs by ``python3 target boot.json``, and with it in PYTHONPATH scripts import :mod:`troop.measure`.
+    ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import :mod:`troop.measure`.
     """
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in sorted(_sources().items()):

@@ -1,4 +1,4 @@
-"""One phase on this node: its script, what it left, what the node did meanwhile, and the summary of it all."""
+"""Runs one phase on this node and summarizes it: the script, its results, and the node's samples."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 from troop.measure.summary_size import fitted
 
 LOST_CODE = 75
-"""The exit code by which a script says that what it was to measure is there no more, such as a server that has died."""
+"""The exit code of a script whose subject is lost, such as a server that has died."""
 
 MOST_PROBLEMS = 5
-"""Of a script's results that are told."""
+"""The most problems of a script's results that a summary lists."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """What is uploaded of a phase.
+    """The results of a phase to upload.
 
     Attributes:
-        output: what the script printed, bounded.
+        output: the script's output, bounded.
     """
 
     summary: Summary
@@ -38,11 +38,11 @@ class Done:
 
 
 def perform(place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None) -> Done:
-    """Does a phase, from its start to its end. Whatever goes wrong is told in the summary; nothing is raised.
+    """Performs a phase from start to end. Raises nothing: the summary contains every failure.
 
     Args:
-        rank: None where nodes have none, in a standing fleet.
-        clock: how far this node's is off; the common start is corrected by it when it is certainly wrong.
+        rank: None in a standing fleet, whose nodes have none.
+        clock: how far this node's clock is off; corrects the common start if it is certainly wrong.
     """
     begun = blank(place, phase, rank or 0, clock)
     begun = replace(begun, measured_seconds=release.measured_seconds)
@@ -51,9 +51,9 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
     measured_from = start_at + release.warm_up_seconds
     if release.start_at is not None:
         late = time.time() - start_at
-        # Load that is there when the measured time begins is all that is asked for.
+        # A late start is acceptable as long as the load runs when the measured time begins.
         if late > release.warm_up_seconds:
-            return Done(_over(begun, FAILED, f"the release came {late:.1f} s after the common start"), b"")
+            return Done(_over(begun, FAILED, f"the release arrived {late:.1f} s after the common start"), b"")
         try:
             time.sleep(max(0.0, -late))
         except Lost as lost:
@@ -67,7 +67,7 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
         ended = _run(place, phase, release, place.environment(phase, rank, release, start_at), output)
         summary = _judged(begun, release.script, ended, release.timeout_seconds, output)
     except OSError as error:
-        summary = _over(begun, FAILED, f"{release.script} cannot be run: {error}")
+        summary = _over(begun, FAILED, f"cannot run {release.script}: {error}")
     except Lost as lost:
         summary = _over(begun, LOST, str(lost))
     summary = replace(summary, samples=sampler.stop())
@@ -85,7 +85,7 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
 
 
 def blank(place: Place, phase: str, rank: int, clock: Clock | None) -> Summary:
-    """The summary of a phase that begins now."""
+    """Returns the summary of a phase that begins now."""
     now = time.time()
     return Summary(place.identity.id, place.boot.role, rank, phase, OK, started_at=now, ended_at=now, clock=clock)
 
@@ -106,12 +106,12 @@ def _judged(begun: Summary, script: str, ended: Ended, limit: float, output: Bou
     if ended.code == 0:
         return _over(begun, OK)
     last = output.last_line()
-    suffix = f"; it last printed: {last}" if last else ""
+    suffix = f"; its last output: {last}" if last else ""
     if ended.code is None:
-        return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was ended{suffix}")
+        return _over(begun, TIMED_OUT, f"{script} took longer than {limit:g} s and was stopped{suffix}")
     if ended.code == LOST_CODE:
         return _over(begun, LOST, last or f"{script} ended with exit code {LOST_CODE}")
-    how = f"was ended by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
+    how = f"was killed by signal {-ended.code}" if ended.code < 0 else f"ended with exit code {ended.code}"
     return _over(begun, FAILED, f"{script} {how}{suffix}")
 
 

@@ -1,4 +1,4 @@
-"""Where a node's files are, and what scripts are told."""
+"""Locates a node's files, and builds the environment of its scripts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from agent.boot import Boot
 from agent.metadata import Identity
 
 CODE = Path(troop.measure.__file__).parents[2]
-"""What scripts find :mod:`troop.measure` in: the packed agent, which Python reads modules from as from a folder."""
+"""The path from which scripts import :mod:`troop.measure`: the packed agent, from which Python imports like a folder.
+"""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node's home directory and who it is."""
+    """A node's home folder and identity."""
 
     home: Path
     boot: Boot
@@ -33,7 +34,7 @@ class Place:
 
     @property
     def shared(self) -> Path:
-        """What phases leave on the node for later ones."""
+        """The folder for files that phases leave for later phases."""
         return self.home / "shared"
 
     @property
@@ -45,18 +46,18 @@ class Place:
         return self.home / "roster.json"
 
     def phase(self, name: str) -> Path:
-        """The folder that a phase's script runs in."""
+        """The working folder of a phase's script."""
         return self.home / "phases" / name
 
     def results(self, phase: str) -> Path:
         return self.phase(phase) / "results"
 
     def environment(self, phase: str, rank: int | None, release: Release, start_at: float) -> dict[str, str]:
-        """The agent's own, and all that a script is told.
+        """Returns the agent's environment with the variables for a script.
 
         Args:
-            rank: None where nodes have none.
-            start_at: by this node's clock; what is measured begins when the warm-up after it is over.
+            rank: None if nodes have no rank.
+            start_at: by this node's clock; the measured time begins after the warm-up that follows.
         """
         variables = {
             "RUN": self.boot.run,

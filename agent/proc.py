@@ -1,4 +1,4 @@
-"""What the kernel tells in /proc, read as text and made into one interval's figures. Pure but for :func:`read`."""
+"""Reads the kernel's counters in /proc and computes the values of an interval. Pure except for :func:`read`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from troop.measure.devices import INTERFACE, WHOLE_DISK
 from troop.measure.summary import SERIES
 
 SECTOR = 512
-"""Bytes; in /proc/diskstats always."""
+"""Bytes; the same in every /proc/diskstats."""
 
 Figures = dict[str, Optional[int]]
-"""By name of :data:`~troop.measure.summary.SERIES`; None: cannot be told."""
+"""Values by name of :data:`~troop.measure.summary.SERIES`; None: unknown."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Texts of /proc at one moment; None where one could not be read."""
+    """Contents of files in /proc at one moment; None for a file that could not be read."""
 
     stat: str | None
     meminfo: str | None
@@ -38,23 +38,23 @@ def _text(path: Path) -> str | None:
 
 
 def figures(before: Reading, after: Reading) -> Figures:
-    """Of the time between two readings; every name of ``SERIES`` is there."""
+    """Computes the values between two readings, with every name of ``SERIES``."""
     result: Figures = dict.fromkeys(SERIES)
     for part in (_cpu, _memory, _disks, _network):
         try:
             result.update(part(before, after))
-        except (ValueError, IndexError, AttributeError, KeyError):  # not there (None), or not as kernels write it
+        except (ValueError, IndexError, AttributeError, KeyError):  # missing (None), or not in the kernel's format
             continue
     return result
 
 
 def _cpu(before: Reading, after: Reading) -> Figures:
-    # user nice system idle iowait irq softirq steal; what guests use is part of user.
-    spent = [max(0, b - a) for a, b in zip(_jiffies(before.stat), _jiffies(after.stat))]  # iowait may go back
+    # user nice system idle iowait irq softirq steal; user includes the time of guests.
+    spent = [max(0, b - a) for a, b in zip(_jiffies(before.stat), _jiffies(after.stat))]  # iowait may decrease
     user, nice, system, _, iowait, irq, softirq, steal = spent
     total = sum(spent)
     if not total:
-        raise ValueError("no time has passed")
+        raise ValueError("no CPU time between the readings")
     parts = {"user": user + nice, "system": system + irq + softirq, "iowait": iowait, "steal": steal}
     return {f"cpu_{name}": round(1000 * part / total) for name, part in parts.items()}
 
@@ -79,7 +79,7 @@ def _disks(before: Reading, after: Reading) -> Figures:
 
 
 def _of_disks(diskstats: str | None) -> dict[str, list[int]]:
-    """Reads, sectors read, writes and sectors written by disk."""
+    """Returns reads, sectors read, writes and sectors written by disk."""
     fields = [line.split() for line in _lines(diskstats)]
     return {f[2]: [int(f[n]) for n in (3, 5, 7, 9)] for f in fields if WHOLE_DISK.fullmatch(f[2])}
 
@@ -90,21 +90,25 @@ def _network(before: Reading, after: Reading) -> Figures:
 
 
 def _of_interfaces(net_dev: str | None) -> dict[str, list[int]]:
-    """Bytes received and sent by interface."""
+    """Returns bytes received and sent by interface."""
     named = [line.split(":", 1) for line in _lines(net_dev) if ":" in line]
     fields = {name.strip(): values.split() for name, values in named}
     return {name: [int(f[0]), int(f[8])] for name, f in fields.items() if INTERFACE.fullmatch(name)}
 
 
 def _spent(before: dict[str, list[int]], after: dict[str, list[int]]) -> list[int]:
-    """Sums of what those counters have grown by that are in both; there is at least one."""
+    """Returns the sums of the increases of the counters that are in both readings.
+
+    Raises:
+        ValueError: a counter has decreased.
+    """
     both = [(before[name], after[name]) for name in after if name in before]
     if any(b < a for old, new in both for a, b in zip(old, new)):
-        raise ValueError("a counter went back")
+        raise ValueError("a counter has decreased")
     return [sum(column) for column in zip(*([b - a for a, b in zip(old, new)] for old, new in both))]
 
 
 def _lines(text: str | None) -> list[str]:
     if text is None:
-        raise ValueError("not there")
+        raise ValueError("missing")
     return text.splitlines()

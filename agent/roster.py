@@ -1,4 +1,4 @@
-"""Who takes part in a cell, where, and with which rank."""
+"""Finds a node's rank in the roster of its cell."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ FORMAT = "troop.roster/1"
 
 
 def rank_in(body: bytes, node: str) -> int:
-    """This node's rank among those of its role.
+    """Returns this node's rank among the nodes of its role.
 
     Raises:
-        AgentError: it has none, or that is no roster.
+        AgentError: the node has no rank, or the roster cannot be read.
     """
     try:
         document = json.loads(body)
         if document["format"] != FORMAT:
-            raise ValueError(f"its format is {document['format']!r}: must be {FORMAT}")
+            raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
         ranks = {str(entry["id"]): int(entry["rank"]) for entry in document["nodes"]}
     except UNREADABLE as error:
-        raise AgentError(f"the roster cannot be read: {error!r}") from None
+        raise AgentError(f"cannot read the roster: {error!r}") from None
     if node not in ranks:
         raise AgentError(f"{node} is not on the roster")
     return ranks[node]

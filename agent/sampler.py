@@ -1,4 +1,4 @@
-"""Samples the node while a phase goes on, in a thread of its own."""
+"""Samples the node during a phase, in a thread."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from agent.log import say
 from troop.measure.summary import SERIES, Samples
 
 MOST = 10_800
-"""Samples of a phase: three hours of one a second; of a longer one there are fewer a second."""
+"""The most samples of a phase: one a second for three hours. A longer phase has a longer interval."""
 
 
 def interval_for(timeout_seconds: float) -> int:
-    """Seconds between two samples; of the phase's limit, so that all its nodes have the same."""
+    """Returns the seconds between two samples, computed from the phase's limit so that all nodes have the same."""
     interval = 1
     while timeout_seconds / interval > MOST:
         interval *= 2
@@ -24,7 +24,7 @@ def interval_for(timeout_seconds: float) -> int:
 
 
 class Series:
-    """Readings at instants that are multiples of the interval, made into samples. Pure."""
+    """Samples from readings at multiples of the interval. Pure."""
 
     def __init__(self, interval: int) -> None:
         self._interval = interval
@@ -33,7 +33,7 @@ class Series:
         self._samples: list[proc.Figures] = []
 
     def add(self, at: float, reading: proc.Reading) -> None:
-        """A reading at ``at``, seconds since 1970. Where one or more were missed, nothing is told of that time."""
+        """Adds a reading at ``at``, in seconds since 1970. After missed readings, the time between has no values."""
         number = int(at) // self._interval
         if self._last is None or self._start is None:
             self._start = number
@@ -47,7 +47,7 @@ class Series:
         self._last = (number, reading)
 
     def samples(self) -> Samples | None:
-        """None before two readings."""
+        """Returns the samples; None before two readings."""
         if self._start is None or not self._samples:
             return None
         samples = self._samples[:MOST]
@@ -68,7 +68,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> Samples | None:
-        """What was sampled; None when it was less than an interval."""
+        """Stops the thread and returns the samples; None if less than an interval has passed."""
         self._over.set()
         self._thread.join()
         return self._series.samples()
@@ -77,5 +77,5 @@ class Sampler:
         try:
             while not self._over.wait(self._interval - self._clock() % self._interval):
                 self._series.add(self._clock(), proc.read(self._folder))
-        except Exception as error:  # noqa: BLE001 - a phase without samples is worth more than none
-            say(f"sampling has ended: {error!r}")
+        except Exception as error:  # noqa: BLE001 - a phase without samples is better than no phase
+            say(f"sampling failed: {error!r}")

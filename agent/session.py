@@ -1,4 +1,4 @@
-"""A node's life in a cell: fetch, register, then phase by phase."""
+"""Runs a node's life in a cell: download, registration, then phase by phase."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ NODE_FORMAT = "troop.node/1"
 INTERRUPTION_FORMAT = "troop.interruption/1"
 ROSTER_TRIES = 60
 STAYING = 3600.0
-"""Seconds at a time that a node of a standing fleet sleeps; a signal ends it."""
+"""Seconds of one sleep of a standing fleet's node; a signal ends it."""
 
 
 class Session:
-    """One node's. ``phase`` is the one it is at, before its registration the first; None when there is none."""
+    """The session of one node. ``phase`` is the current phase, before registration the first one; None if there is
+    none.
+    """
 
     def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
         self._place, self._store, self._sleep = place, store, sleep
@@ -47,7 +49,7 @@ class Session:
 
     @property
     def phase(self) -> str | None:
-        """What this node is at; every line of the log says so."""
+        """The current phase, which every log line contains."""
         return self._phase
 
     @phase.setter
@@ -56,10 +58,10 @@ class Session:
         about(phase=phase)
 
     def run(self) -> bool:
-        """All of it; false when it was asked to end while it was at work.
+        """Runs all phases. Returns false if the agent had to end during one.
 
         Raises:
-            AgentError: it cannot go on; :meth:`report` tells the workflow.
+            AgentError: the node cannot continue; :meth:`report` informs the workflow.
         """
         definition = self._fetch()
         if definition.standing:
@@ -69,11 +71,11 @@ class Session:
         self._registered = True
         roster = Address(self._store, self._keys.roster)
         for self.phase in definition.phases:
-            roster.url()  # made while there is time: a release leaves only seconds
+            roster.url()  # signed now, because a release leaves only seconds
             say(f"{self.phase}: waiting for the release")
             release = self._waiter.wait(self._keys.barrier(self.phase))
             if release is None:
-                say("the workflow says that this is the end")
+                say("the workflow ended the run")
                 break
             clock = self._watch.estimate()
             if self._rank is None:
@@ -86,9 +88,10 @@ class Session:
         return True
 
     def report(self, problem: str, outcome: str = LOST) -> None:
-        """Tells the workflow why this node does not go on: in the phase's summary, and in its registration as well when
-        it is not certain that the workflow has another one. A node that spot takes back before it is registered leaves
-        none: it is no failure, and another one comes in its place.
+        """Reports to the workflow why this node does not continue.
+
+        The reason goes into the phase's summary. Before registration it also goes into the registration, except for a
+        node that spot takes back: that is not a failure, and a new node replaces it.
         """
         if not self._registered and self.watch.notice is None:
             identity = self._place.identity
@@ -100,17 +103,17 @@ class Session:
             self._put_summary(summary.document())
 
     def _of_spot(self) -> dict[str, Any]:
-        """What the summary of a phase tells of it."""
+        """Returns the fields about spot for a phase's summary."""
         return {"interruption": self.watch.notice, "rebalance_recommended_at": self.watch.rebalance_at}
 
     def _interrupted(self, notice: dict[str, str]) -> None:
-        """In the watch's thread, beside what the session still does."""
+        """Stores the notice; called in the watch's thread, in parallel to the session."""
         node = self._place.identity.id
         document = {"format": INTERRUPTION_FORMAT, "id": node, "role": self._place.boot.role, "seen_at": time.time()}
         self._put({**document, **notice}, self._keys.interruption(node), self._place.home / "interruption.json")
 
     def _fetch(self) -> Definition:
-        """What the phases need, before anybody waits for this node."""
+        """Downloads what the phases need, before registration."""
         place, home = self._place, self._place.home
         self._store.get(self._keys.definition, home / "definition.json")
         definition = definitions.read(home / "definition.json", place.boot.role)
@@ -124,27 +127,28 @@ class Session:
             target = _with_folder(place.artifacts / name)
             self._store.get(self._keys.artifact(sha256), target)
             if _sha256(target) != sha256:
-                raise AgentError(f"artifact {name} is not what was staged: its SHA-256 is not {sha256}")
+                raise AgentError(f"artifact {name} differs from the staged file: its SHA-256 is not {sha256}")
         place.parameters.write_text(json.dumps(definition.parameters), encoding="utf-8")
         return definition
 
     def _stand(self, definition: Definition) -> bool:
-        """A node of a standing fleet sets itself up, says so, and stays until it is ended. That it registers only then
-        is what tells those that are ready from those that merely run.
+        """Sets up a node of a standing fleet, registers it, and waits until a signal ends the agent.
+
+        Registration after the setup distinguishes ready nodes from running ones.
         """
         for setup in definition.setup:
             self.phase = setup.phase
             release = Release(setup.script, setup.timeout_seconds, 0.0, 0.0, None)
             done = perform(self._place, setup.phase, None, release, None)
             self._deliver(done)
-            self.phase = None  # its summary is there; what follows is told by the registration
+            self.phase = None  # its summary is stored; later failures go into the registration
             if done.summary.outcome == LOST:
                 return False
             if done.summary.outcome != OK:
-                raise AgentError(done.summary.reason or f"{setup.script} went wrong")
+                raise AgentError(done.summary.reason or f"{setup.script} failed")
         self._register(definition)
         self._registered = True
-        say("ready, and here to stay")
+        say("ready; waiting until the fleet ends")
         while True:
             self._sleep(STAYING)
 
@@ -178,10 +182,10 @@ class Session:
                 self._place.roster.write_bytes(body)
                 return rank_in(body, self._place.identity.id)
             self._sleep(1)
-        raise AgentError("there was no roster to be had")
+        raise AgentError("cannot download the roster")
 
     def _deliver(self, done: Done) -> None:
-        """The summary last: when it is there, all is."""
+        """Uploads the summary last: when it exists, everything else does."""
         phase, node, folder = done.summary.phase, done.summary.node, self._place.phase(done.summary.phase)
         folder.mkdir(parents=True, exist_ok=True)
         packed = folder / "output.log.gz"
@@ -189,7 +193,7 @@ class Session:
         try:
             self._store.put(packed, self._keys.output(phase, node))
         except AgentError as error:
-            say(f"{phase}: its output is lost: {error}")
+            say(f"{phase}: cannot upload the script's output: {error}")
         self._put_summary(replace(done.summary, **self._of_spot()).document())
 
     def _put_summary(self, document: dict[str, Any]) -> None:
@@ -202,7 +206,7 @@ class Session:
 
 
 def _with_folder(path: Path) -> Path:
-    """The path, after its folder was made."""
+    """Creates the path's folder and returns the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 

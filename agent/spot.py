@@ -1,7 +1,7 @@
-"""On spot instances: EC2's notice that it takes the node back, and its warning that it may.
+"""Watches for EC2's spot interruption notice and its rebalance recommendation.
 
-A thread asks the metadata service every few seconds, from boot to the end. What a measurement feels of it is nothing:
-two requests to the machine it runs on.
+A thread polls the metadata service every few seconds from boot to the end. Two local requests do not disturb a
+measurement.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from agent.log import say
 from agent.web import ERRORS, Web
 
 SIGNAL = signal.SIGUSR1
-"""By which the thread stops what the agent is at."""
+"""The signal with which the thread stops the agent's work."""
 POLL_SECONDS = 5.0
 TOKEN_SECONDS = 21_600
 LEAVE_SECONDS = 20.0
-"""For the notice to be passed on, after the agent's own farewell."""
+"""Seconds to report the notice, after the agent's own report."""
 
 _LIFE_CYCLE = "meta-data/instance-life-cycle"
 _ACTION = "meta-data/spot/instance-action"
@@ -30,10 +30,10 @@ _REBALANCE = "meta-data/events/recommendations/rebalance"
 
 
 class Interrupted(Lost):
-    """Spot takes this node back while it is at work.
+    """Spot takes this node back during its work.
 
     Attributes:
-        notice: ``{"action", "time"}``, as EC2 gives them.
+        notice: ``{"action", "time"}``, as EC2 states them.
     """
 
     def __init__(self, notice: dict[str, str]) -> None:
@@ -42,19 +42,19 @@ class Interrupted(Lost):
 
 
 class Metadata:
-    """Some paths of the metadata service, asked over a kept connection."""
+    """A client of the metadata service that keeps its connection."""
 
     def __init__(self, base: str) -> None:
         self._base, self._web, self._token = base, Web(), ""
 
     def read(self, path: str) -> str | None:
-        """What there is; None when there is nothing, or no answer this time."""
-        for is_last in (False, True):  # between two looks the connection may be closed, and the token be over
+        """Returns the content at ``path``; None if there is none, or no answer this time."""
+        for is_last in (False, True):  # between two polls the connection may be closed, and the token expired
             try:
                 answer = self._ask(path)
             except ERRORS as error:
                 if is_last:
-                    say(f"the metadata service does not answer: {error!r}")
+                    say(f"no answer from the metadata service: {error!r}")
                 continue
             if answer.status == 401:
                 self._token = ""
@@ -67,20 +67,20 @@ class Metadata:
             lifetime = {"X-aws-ec2-metadata-token-ttl-seconds": str(TOKEN_SECONDS)}
             answer = self._web.ask(f"{self._base}/latest/api/token", "PUT", lifetime)
             if answer.status != 200:
-                raise OSError(f"a token was refused: {answer.status}")
+                raise OSError(f"the metadata service refused a token with status {answer.status}")
             self._token = answer.body.decode()
         return self._web.ask(f"{self._base}/latest/{path}", "GET", {"X-aws-ec2-metadata-token": self._token})
 
 
 class Watch:
-    """Looks out for both.
+    """Watches for the notice and the recommendation.
 
     Args:
-        tell: passes a notice on; called once, in the thread, after the agent was stopped.
+        tell: reports a notice; called once, in the thread, after the agent was stopped.
 
     Attributes:
         notice: ``{"action", "time"}`` once there is one.
-        rebalance_at: when EC2 began to expect an interruption, as it gives the moment.
+        rebalance_at: time of EC2's rebalance recommendation, as EC2 states it.
     """
 
     def __init__(self, tell: Callable[[dict[str, str]], None]) -> None:
@@ -91,12 +91,14 @@ class Watch:
         self._thread = threading.Thread(target=self._watch, name="spot", daemon=True)
 
     def start(self) -> None:
-        """To be called in the main thread, which a notice stops by :class:`Interrupted`."""
+        """Starts the thread. Must be called in the main thread, which a notice stops with :class:`Interrupted`."""
         signal.signal(SIGNAL, self._stop)
         self._thread.start()
 
     def finish(self) -> None:
-        """The agent has come to its end: nothing stops it any more, and a notice has some time to be passed on."""
+        """Ends the watch: no notice stops the agent any more, and a notice that has arrived gets some time to be
+        reported.
+        """
         signal.signal(SIGNAL, signal.SIG_IGN)
         self._over.set()
         if self._thread.is_alive():
@@ -109,7 +111,7 @@ class Watch:
 
     def _watch(self) -> None:
         try:
-            while (bought := self._metadata.read(_LIFE_CYCLE)) is None:  # it is always told, if not at the first try
+            while (bought := self._metadata.read(_LIFE_CYCLE)) is None:  # EC2 always has it, if not at the first try
                 if self._over.wait(POLL_SECONDS):
                     return
             if bought != "spot":
@@ -121,20 +123,20 @@ class Watch:
             say(f"spot takes this node back: {self.notice}")
             os.kill(os.getpid(), SIGNAL)
             self._tell(self.notice)
-        except Exception as error:  # noqa: BLE001 - a node that is not warned is worth more than none
-            say(f"the watch for interruptions has ended: {error!r}")
+        except Exception as error:  # noqa: BLE001 - a node without this watch is better than none
+            say(f"watching for interruptions failed: {error!r}")
 
     def _poll(self) -> None:
         if self.rebalance_at is None and (answer := self._metadata.read(_REBALANCE)) is not None:
             self.rebalance_at = str(_parsed(answer).get("noticeTime") or "unknown")
-            say(f"EC2 expects an interruption since {self.rebalance_at}")
+            say(f"EC2 recommended a rebalance at {self.rebalance_at}")
         if (answer := self._metadata.read(_ACTION)) is not None:
             document = _parsed(answer)
             self.notice = {key: str(document.get(key) or "unknown") for key in ("action", "time")}
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    """What the service says; {} for what cannot be read, which is as good a notice as any."""
+    """Returns the service's document; {} if it is unreadable, which still counts as a notice."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""S3 by the AWS CLI, which has the instance's credentials; every command is tried again for some minutes."""
+"""Reads and writes S3 through the AWS CLI, which has the instance's credentials. Retries for some minutes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Store:
     """The results bucket.
 
     Args:
-        sleep: between two tries.
+        sleep: waits between two tries.
         timeout_seconds: of one try.
     """
 
@@ -33,7 +33,7 @@ class Store:
         """Downloads an object.
 
         Raises:
-            AgentError: it could not be done.
+            AgentError: all tries failed.
         """
         self._aws("s3", "cp", "--only-show-errors", f"s3://{self._bucket}/{key}", str(path))
 
@@ -41,15 +41,15 @@ class Store:
         """Uploads a file.
 
         Raises:
-            AgentError: it could not be done.
+            AgentError: all tries failed.
         """
         self._aws("s3", "cp", "--only-show-errors", str(path), f"s3://{self._bucket}/{key}")
 
     def presign(self, key: str, seconds: int) -> str:
-        """An address from which anybody can read the object for a while.
+        """Returns a URL that gives anyone read access to the object for ``seconds``.
 
         Raises:
-            AgentError: it could not be done.
+            AgentError: all tries failed.
         """
         return self._aws("s3", "presign", f"s3://{self._bucket}/{key}", "--expires-in", str(seconds)).strip()
 
@@ -67,11 +67,11 @@ class Store:
             except subprocess.TimeoutExpired:
                 problem = f"took longer than {self._timeout:g} s"
             except OSError as error:
-                raise AgentError(f"the AWS CLI cannot be run: {error}") from None
+                raise AgentError(f"cannot run the AWS CLI: {error}") from None
             else:
                 if done.returncode == 0:
                     return done.stdout
-                problem = " ".join(done.stderr.split())[-500:] or f"ended with {done.returncode}"
+                problem = " ".join(done.stderr.split())[-500:] or f"exit code {done.returncode}"
             say(f"aws {' '.join(command)}: {problem}")
             if number < TRIES - 1:
                 self._sleep(min(LONGEST_PAUSE, 1.7**number) * random.uniform(0.5, 1))

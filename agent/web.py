@@ -1,4 +1,4 @@
-"""HTTP over a connection that is kept."""
+"""Sends HTTP requests over a connection that stays open."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from urllib.parse import urlsplit
 TIMEOUT_SECONDS = 5.0
 LONGEST_BODY = 16 << 20
 ERRORS = (OSError, http.client.HTTPException)
-"""What a request can raise; whoever asks again gets a new connection."""
+"""The errors that a request can raise; the next request opens a new connection."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Attributes: date: the header, as it came; empty without one."""
+    """An HTTP answer.
+
+    Attributes:
+        date: the Date header; empty if there is none.
+    """
 
     status: int
     body: bytes
@@ -25,17 +29,17 @@ class Answer:
 
 
 class Web:
-    """Asks one host at a time; a request for another one opens a new connection."""
+    """A client for one host at a time; a request to another host opens a new connection."""
 
     def __init__(self) -> None:
         self._host: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
 
     def ask(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
-        """One request; the answer may have any status, redirects are not followed.
+        """Sends one request. Returns an answer of any status; does not follow redirects.
 
         Raises:
-            OSError, http.client.HTTPException: there was no answer.
+            OSError, http.client.HTTPException: there was no complete answer.
         """
         parts = urlsplit(url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -45,7 +49,7 @@ class Web:
             response = connection.getresponse()
             body = response.read(LONGEST_BODY)
             if response.read(1):
-                raise OSError(f"the answer has more than {LONGEST_BODY} bytes")
+                raise OSError(f"the answer is longer than {LONGEST_BODY} bytes")
             return Answer(response.status, body, response.headers.get("Date", ""))
         except BaseException:
             self.close()
@@ -68,5 +72,5 @@ class Web:
 
 
 def _trust() -> ssl.SSLContext:
-    """The certificates that the AWS CLI trusts."""
+    """Returns a context with the certificates that the AWS CLI trusts."""
     return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)

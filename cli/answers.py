@@ -1,4 +1,4 @@
-"""Why a unit was left alone on a day, or what became of it, in one sentence made of decisions and events."""
+"""Explains what happened to a unit on a day, or why nothing did, from its decisions and events. Pure."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 
-_EXPIRY = "what was decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come"
+_EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor` checks whether ticks run"
 
 
 _CLAIMED_WITHIN = timedelta(minutes=16)
-"""A tick that is older than a quarter of an hour claims nothing any more; clocks differ."""
+"""A tick older than 15 minutes claims nothing; one minute is for clocks that differ."""
 
 _TERMINATED = frozenset({Status.TERMINATED, *STEPS[Status.TERMINATED]})
-"""Of events in which an instance was terminated."""
+"""Statuses of events in which an instance was terminated."""
 
 _WEIGHTS: Mapping[str, int] = {**dict.fromkeys(_TERMINATED, 0), Status.CLAIMED: 1, Status.LEASHED: 3}
-"""What happened comes before what is about to, that before what came to nothing (2), and what would have last."""
+"""Order of statuses: terminated, about to be, abandoned (2), leashed."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Ticks in a row with the same reason.
+    """Consecutive ticks with the same reason.
 
     Attributes:
-        first, last: the moments of the first and the last of them.
-        ticks: how many.
-        detail: of the last.
+        first, last: the times of the first and the last tick.
+        ticks: the number of ticks.
+        detail: the detail of the last tick.
     """
 
     first: datetime
@@ -42,22 +42,22 @@ class Stretch:
 
 
 def zone_of(decisions: Sequence[Mapping[str, Any]]) -> ZoneInfo:
-    """The time zone of the calendar that decisions were made by; UTC when it is not known, here or there."""
+    """Returns the time zone of the decisions' calendar; UTC if it is unknown, also to this machine."""
     try:
         return ZoneInfo(next((str(d["time_zone"]) for d in decisions if d["time_zone"]), "UTC"))
-    except ZoneInfoNotFoundError:  # a machine with other zones than the deployment
+    except ZoneInfoNotFoundError:  # this machine's zones differ from the deployment's
         return ZoneInfo("UTC")
 
 
 def day_of(decision: Mapping[str, Any]) -> date:
-    """The local day of a decision; by UTC's clock where neither day nor zone is known."""
+    """Returns the local day of a decision; in UTC if neither day nor zone is known."""
     if decision["day"]:
         return date.fromisoformat(decision["day"])
     return _moment(decision["tick"]).astimezone(zone_of([decision])).date()
 
 
 def stretches(decisions: Iterable[Mapping[str, Any]]) -> list[Stretch]:
-    """Decisions of one unit, newest first, as stretches of one reason each, oldest first."""
+    """Groups the decisions of one unit into stretches of one reason each, oldest first."""
     periods: list[Stretch] = []
     for decision in sorted(decisions, key=lambda d: _moment(d["tick"])):
         tick, reason, detail = _moment(decision["tick"]), decision["reason"], decision["detail"]
@@ -69,7 +69,7 @@ def stretches(decisions: Iterable[Mapping[str, Any]]) -> list[Stretch]:
 
 
 def words(reason: str) -> str:
-    """A reason as it stands in a sentence."""
+    """Returns a reason as words for a sentence."""
     return reason.replace("-", " ")
 
 
@@ -80,37 +80,37 @@ def answer(
     events: Sequence[Mapping[str, Any]],
     now: datetime,
 ) -> str:
-    """What happened to a unit on a day, and if nothing, why.
+    """Returns one or two sentences: what happened to a unit on a day or, if nothing did, why.
 
     Args:
-        day: the local day on the unit's calendar; None when nothing is on record of any day.
-        decisions: all of that day, newest first, as GET /decisions tells them.
-        events: all of that day, newest first, as GET /events tells them.
-        now: tells a day that is over from one that goes on.
+        day: the local day on the unit's calendar; None if no day has decisions.
+        decisions: all of that day, newest first, as GET /decisions returns them.
+        events: all of that day, newest first, as GET /events returns them.
+        now: the current time, which tells whether the day is over.
     """
     zone = zone_of(decisions)
     if event := min(events, key=lambda e: _WEIGHTS.get(e["status"], 2), default=None):
         others = sum(e["status"] in _TERMINATED for e in events if e is not event)
         return _of_event(unit, day, event, zone, others)
     if day is None:
-        return f"No decision about {unit} is on record: no tick has come since there is such a unit, or {_EXPIRY}."
+        return f"No decision about {unit} is on record: no tick has run since it was created, or its {_EXPIRY}."
     if not decisions:
         if day > now.astimezone(UTC).date():
-            return f"{unit}: {_day(day)} is yet to come."
-        return f"No tick decided about {unit} on {_day(day)}: its calendar has none that day, none came, or {_EXPIRY}."
+            return f"{unit}: {_day(day)} is in the future."
+        return f"No tick decided about {unit} on {_day(day)}: none was planned, none ran, or its {_EXPIRY}."
     return _of_decisions(unit, day, decisions, zone, now)
 
 
 def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: ZoneInfo, now: datetime) -> str:
     periods = stretches(decisions)
-    # Ticks go on for an hour after the window, to sweep up: what they say of the day is not why nothing happened in it.
+    # Ticks continue for an hour after the window, to sweep; their reason does not explain the day.
     *before, last = [stretch for stretch in periods if stretch.reason != "outside-window"] or periods
     if last.reason == TERMINATE:
         target = _instance(unit, next(d for d in decisions if d["reason"] == TERMINATE))
         why = "it is about to begin" if now - last.last <= _CLAIMED_WITHIN else "its workflow failed"
         return (
-            f"{unit}: {target} was to be terminated on {_day(day)} at {_clock(last.last, zone)}, "
-            f"and no termination is on record: {why}, or something spoke against it at the last look."
+            f"{unit}: {target} was selected for termination on {_day(day)} at {_clock(last.last, zone)}, "
+            f"but no termination is on record: {why}, or the last check prevented it."
         )
     reason, detail = words(last.reason), last.detail.rstrip(".")
     why = detail if detail.startswith(reason) else f"{reason}: {detail}" if detail else reason
@@ -143,15 +143,21 @@ def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneI
         case Status.GROUP_DELETED:
             return f"{terminated}, and its group was deleted before it had recovered."
         case Status.CLAIMED:
-            return f"{unit}: {instance} is about to be terminated, as was put on record on {on} at {claimed}."
+            return f"{unit}: {instance} is about to be terminated (claimed on {on} at {claimed})."
         case Status.GONE_ELSEWHERE:
-            return f"{unit}: {instance} was to be terminated on {on} at {claimed}, and somebody else did that first."
+            return (
+                f"{unit}: {instance} was selected for termination on {on} at {claimed}, "
+                "but something else terminated it first."
+            )
         case Status.LEASHED:
             return (
-                f"{unit}: {instance} would have been terminated on {on} at {claimed}, were the deployment not leashed."
+                f"{unit}: {instance} would have been terminated on {on} at {claimed}, but the deployment was leashed."
             )
         case _:
-            return f"{unit}: {instance} was to be terminated on {on} at {claimed}, and that was given up{suffix}."
+            return (
+                f"{unit}: {instance} was selected for termination on {on} at {claimed}, "
+                f"but the claim was abandoned{suffix}."
+            )
 
 
 def _instance(unit: str, record: Mapping[str, Any]) -> str:

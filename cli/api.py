@@ -1,4 +1,4 @@
-"""The deployed API over HTTPS, each request signed with AWS credentials (SigV4)."""
+"""Calls the deployed API over HTTPS and signs each request with AWS credentials (SigV4)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _READ_SECONDS = 35
 """Longer than API Gateway's own limit, so that its answer arrives."""
 
 ANSWER_HEADERS = ("Troop-Complete-After", "Location", "Retry-After")
-"""Headers that say something of an answer that its body does not."""
+"""Headers with information that the body does not have."""
 
 
 class UnreachableError(Exception):
-    """No answer: the name does not resolve, nobody listens, TLS fails, or time is up."""
+    """No answer: the name does not resolve, nothing listens, TLS fails, or the request times out."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Answer:
 
     Attributes:
         status: the HTTP status.
-        body: the decoded JSON; None when the answer is none.
-        error: API Gateway's header ``x-amzn-errortype``, "" when there is none.
-        headers: those of :data:`TOLD` that it has.
+        body: the decoded JSON; None if the answer is not JSON.
+        error: API Gateway's header ``x-amzn-errortype``; "" without one.
+        headers: those of :data:`ANSWER_HEADERS` that it has.
     """
 
     status: int
@@ -46,14 +46,14 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """What the answer says about itself: the API's ``message``, or API Gateway's ``Message``."""
+        """The API's ``message``, or API Gateway's ``Message``; "" without one."""
         if isinstance(self.body, Mapping):
             return str(self.body.get("message") or self.body.get("Message") or "")
         return ""
 
 
 class Api(Protocol):
-    """Whatever answers requests as the API does."""
+    """The interface of the API: answers requests."""
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -65,31 +65,31 @@ class SignedApi:
 
     Args:
         url: with the stage, such as ``https://ID.execute-api.REGION.amazonaws.com/v1/``.
-        session: signs; its region is the API's.
-        ca_bundle: path of certificates to trust, as for boto3's ``verify``; None for the usual ones.
+        session: signs the requests; its region is the API's.
+        ca_bundle: path of certificates to trust, as for boto3's ``verify``; None for the default ones.
     """
 
     def __init__(self, url: str, session: boto3.Session, ca_bundle: str | None = None) -> None:
         self.url = url
         self._session = session
-        http: Any = URLLib3Session  # its stubs are narrower than what it takes
-        self._http = http(  # follows no redirects, and so takes no signature elsewhere
+        http: Any = URLLib3Session  # its type stubs are too narrow
+        self._http = http(  # does not follow redirects, so signatures stay with the API
             verify=ca_bundle or True,
             proxies=get_environ_proxies(url),
             timeout=(_CONNECT_SECONDS, _READ_SECONDS),
         )
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
-        """GET of a path below the API's address, such as ``events``."""
+        """Sends a GET request for a path below the API's address, such as ``events``."""
         return self.request("GET", path, query)
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """One request.
+        """Sends a signed request.
 
         Raises:
-            NoCredentialsError: there is nothing to sign with.
+            NoCredentialsError: there are no credentials to sign with.
             UnreachableError: no answer came.
         """
         request = self._prepare(method, path, query, body)

@@ -1,4 +1,4 @@
-"""The command line: options before a command's name, and the commands."""
+"""Defines the command line: the shared options and the commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from troop.version import VERSION
 
 
 class _Commands(TyperGroup):
-    """Ends with one line and an exit code of its own where a command cannot do what it should."""
+    """The commands; turns a :class:`cli.errors.CliError` into one line on stderr and its exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -46,9 +46,9 @@ app = typer.Typer(
     name="troop",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
-    help="Chaos Monkey for AWS: what it did, what it may do, and the switch that stops it; and benchmarks on fleets.",
+    help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
     epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
-    "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed by somebody else, 12 the "
+    "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed meanwhile, 12 the "
     "API failed, 13 not confirmed.",
 )
 
@@ -63,16 +63,16 @@ def _version(flag: bool) -> None:
 def options(
     ctx: typer.Context,
     deployment: Annotated[
-        str, typer.Option("--deployment", "-d", envvar="TROOP_DEPLOYMENT", help="The deployment's (stack's) name.")
+        str, typer.Option("--deployment", "-d", envvar="TROOP_DEPLOYMENT", help="Name of the deployment (its stack).")
     ] = "Troop",
-    region: Annotated[str | None, typer.Option(help="AWS region; by default the environment's or profile's.")] = None,
-    profile: Annotated[str | None, typer.Option(help="AWS profile; by default AWS_PROFILE's.")] = None,
-    version: Annotated[  # noqa: ARG001 it is acted on by its callback
+    region: Annotated[str | None, typer.Option(help="AWS region. Default: from the environment or profile.")] = None,
+    profile: Annotated[str | None, typer.Option(help="AWS profile. Default: AWS_PROFILE.")] = None,
+    version: Annotated[  # noqa: ARG001 its callback acts on it
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="This command's version, and nothing else."),
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """The options that every command shares."""
+    """Store the options that all commands share."""
     ctx.obj = Options(deployment, region, profile)
 
 
@@ -101,5 +101,5 @@ app.command("ui")(ui.ui)
 
 
 def main() -> None:
-    """The console script."""
+    """Runs the command line; entry point of the console script."""
     app(prog_name="troop")

@@ -1,4 +1,4 @@
-"""What is kept of a run, in a folder, as ``aws s3 sync s3://BUCKET/runs/RUN DIR`` brings it."""
+"""Reads a run's stored files from a folder, as ``aws s3 sync s3://BUCKET/runs/RUN DIR`` writes it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from troop.report.archive import refuse_large
 
 @dataclass(frozen=True)
 class FolderArchive:
-    """A :class:`troop.report.archive.Archive`. ``folder``: the run's own."""
+    """A :class:`troop.report.archive.Archive` in the folder of one run."""
 
     folder: Path
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None when there is none. Names are made of what files say: none leads out of the folder.
+        """Returns a file's content; None if there is no such file. Names come from files, so they must stay inside.
 
         Raises:
-            OSError: it cannot be read.
-            DamagedError: it is a node's, and too large.
+            OSError: the file cannot be read.
+            DamagedError: it comes from a node and is too large.
         """
         root = self.folder.resolve()
         try:
@@ -34,7 +34,7 @@ class FolderArchive:
             return None
 
     def names(self, below: str) -> Sequence[str]:
-        """Of all files whose names begin with ``below``, in full and in order.
+        """Lists the full names of all files whose names begin with ``below``, sorted.
 
         Raises:
             OSError: a folder cannot be read.

@@ -1,4 +1,4 @@
-"""The caller's AWS session, and what can be wrong with it, in one line each."""
+"""Makes the caller's AWS session and translates its errors into messages of one line."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 from cli.errors import CliError, Exit
 
 NO_CREDENTIALS = (
-    "there are no AWS credentials: set AWS_PROFILE (or --profile), sign in with `aws sso login`, or run `aws configure`"
+    "no AWS credentials: set AWS_PROFILE (or --profile), sign in with `aws sso login`, or run `aws configure`"
 )
-EXPIRED = "the AWS credentials have expired: get new ones (`aws sso login`, or whatever issued them), and try again"
+EXPIRED = "the AWS credentials have expired: renew them (for example with `aws sso login`) and try again"
 
 _EXPIRED_CODES = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired", "UnauthorizedException"}
@@ -56,57 +56,57 @@ def make_session(profile: str | None, region: str | None) -> boto3.Session:
         if session.get_credentials() is None:
             raise NoCredentialsError
     if not session.region_name:
-        raise CliError(Exit.WRONG_REGION, "no AWS region is set: give --region, or set AWS_REGION")
+        raise CliError(Exit.WRONG_REGION, "no AWS region is set: use --region or set AWS_REGION")
     if not is_local() and session.region_name not in known_regions(session):
         _doubt(session)
     return session
 
 
 def _doubt(session: boto3.Session) -> None:
-    """Warns of a region that may be newer than the SDK, which then derives its endpoints from the name.
+    """Warns about a region that may be newer than the SDK, which then derives the endpoints from its name.
 
     Raises:
-        CliError: WRONG_REGION, for a name that no partition's regions have.
+        CliError: WRONG_REGION, for a name that matches no partition.
     """
     region = str(session.region_name)
     near = get_close_matches(region, known_regions(session), 1)
-    meant = f"; the nearest that it knows is {near[0]}" if near else ""
+    meant = f"; did you mean {near[0]}?" if near else ""
     try:
         session.get_partition_for_region(region)
     except UnknownRegionError:
         raise CliError(
             Exit.WRONG_REGION,
-            f"{region!r} is no AWS region{meant}: give --region, or set AWS_REGION, to the deployment's",
+            f"{region!r} is not an AWS region: set --region or AWS_REGION to the deployment's region{meant}",
         ) from None
     sys.stderr.write(f"Warning: this version of the AWS SDK does not know the region {region}{meant}\n")
 
 
 def known_regions(session: boto3.Session) -> list[str]:
-    """Lists the regions of all partitions, as far as this SDK knows them."""
+    """Lists the regions of all partitions that this SDK knows."""
     partitions = session.get_available_partitions()
     return [r for p in partitions for r in session.get_available_regions("cloudformation", p)]
 
 
 def is_local() -> bool:
-    """Whether AWS is one on this machine (``AWS_ENDPOINT_URL`` on 127.0.0.1)."""
+    """Checks whether AWS is local AWS (``AWS_ENDPOINT_URL`` on this machine)."""
     host = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname
     return host in ("127.0.0.1", "localhost")
 
 
 def client(session: boto3.Session, service: str, **options: Any) -> Any:
-    """A client that gives up in seconds rather than minutes."""
+    """Makes a client that gives up in seconds rather than minutes."""
     settings = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3}, **options}
     create: Any = session.client
     return create(service, config=Config(**settings))
 
 
 def ca_bundle() -> str | None:
-    """Certificates to trust instead of the usual ones, as boto3 would."""
+    """Returns the path of certificates to trust instead of the default ones, as boto3 does."""
     return os.environ.get("AWS_CA_BUNDLE") or None
 
 
 def account_of(session: boto3.Session) -> str | None:
-    """The account's number; None when it cannot be told."""
+    """Returns the account's number; None if it is unknown."""
     try:
         return str(client(session, "sts").get_caller_identity()["Account"])
     except (BotoCoreError, ClientError):
@@ -115,7 +115,11 @@ def account_of(session: boto3.Session) -> str | None:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """What boto3 raises inside the block, as a :class:`CliError` that says what to do."""
+    """Translates boto3's errors inside the block.
+
+    Raises:
+        CliError: what failed, and what to do.
+    """
     try:
         yield
     except ClientError as error:
@@ -131,14 +135,14 @@ def _of_answer(error: ClientError) -> CliError:
     if code in _INVALID_CODES:
         return CliError(
             Exit.NO_CREDENTIALS,
-            f"AWS does not accept the credentials ({code}): check AWS_PROFILE, and whether the region is of their "
-            "partition and enabled",
+            f"AWS rejects the credentials ({code}): check AWS_PROFILE, and that the region is enabled and in their "
+            "partition",
         )
     operation = error.operation_name
     action = f"{_PREFIXES.get(operation, 'cloudformation')}:{_SPELLED.get(operation, operation)}"
     if code in _DENIED_CODES:
         return CliError(
-            Exit.FORBIDDEN, f"you may not do that: your policies must allow {action}, and none may deny it ({message})"
+            Exit.FORBIDDEN, f"permission denied: your policies must allow {action} and must not deny it ({message})"
         )
     return CliError(Exit.FAILED, f"{action} failed: {code}: {message}")
 
@@ -175,19 +179,19 @@ _PREFIXES = {
     "DeleteTable": "dynamodb",
     "DescribeAlarms": "cloudwatch",
 }
-"""The IAM prefix of an operation that is not CloudFormation's."""
+"""IAM prefixes of operations that are not CloudFormation's."""
 
 _SPELLED = {
     "ListObjectVersions": "ListBucketVersions",
     "DeleteObjects": "DeleteObjectVersion",
     "HeadObject": "GetObject",
 }
-"""What IAM calls an operation otherwise."""
+"""IAM actions of operations whose names differ."""
 
 
 def _of_sdk(error: BotoCoreError) -> CliError:
     if isinstance(error, ProfileNotFound):
-        return CliError(Exit.NO_CREDENTIALS, f"{error}: `aws configure list-profiles` lists those there are")
+        return CliError(Exit.NO_CREDENTIALS, f"{error}: list the profiles with `aws configure list-profiles`")
     if isinstance(error, (UnauthorizedSSOTokenError, TokenRetrievalError)) or (
         isinstance(error, (SSOError, CredentialRetrievalError)) and "expired" in str(error).lower()
     ):
@@ -195,9 +199,9 @@ def _of_sdk(error: BotoCoreError) -> CliError:
     if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
         return CliError(Exit.NO_CREDENTIALS, NO_CREDENTIALS)
     if isinstance(error, (CredentialRetrievalError, SSOError, InvalidConfigError)):
-        return CliError(Exit.NO_CREDENTIALS, f"no AWS credentials could be had: {_line(error)}")
+        return CliError(Exit.NO_CREDENTIALS, f"no AWS credentials could be loaded: {_line(error)}")
     if isinstance(error, InvalidRegionError):
-        return CliError(Exit.WRONG_REGION, f"{_line(error)}: give --region, or set AWS_REGION")
+        return CliError(Exit.WRONG_REGION, f"{_line(error)}: use --region or set AWS_REGION")
     if isinstance(error, (NoConnectionError, HTTPClientError)):
         return CliError(Exit.UNREACHABLE, f"AWS cannot be reached: {_line(error)}")
     return CliError(Exit.FAILED, _line(error))

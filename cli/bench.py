@@ -1,4 +1,4 @@
-"""`troop bench`: benchmarks from their file to the table of results."""
+"""Implements `troop bench`: checks, estimates, runs and stops benchmarks, and shows their results."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ from cli.errors import CliError, Exit
 from troop.bench.definition import to_document
 from troop.bench.record import RunStatus
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks: fleets that come up, measure, and are gone again.")
+app = typer.Typer(no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results.")
 
-File = Annotated[Path, typer.Argument(help="A benchmark's file, or its folder.")]
-Size = Annotated[str | None, typer.Option("--size", help="One of the file's sizes.")]
+File = Annotated[Path, typer.Argument(help="Benchmark file or its folder.")]
+Size = Annotated[str | None, typer.Option("--size", help="A size that the file defines.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as parameters.threads=8; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
 ]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, as `troop bench list` gives it.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @app.command("list")
 def list_all(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many runs.")] = 20,
-    catalogue: Annotated[bool, typer.Option("--catalogue", help="Only the benchmarks there are; asks no AWS.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many runs.")] = 20,
+    catalogue: Annotated[bool, typer.Option("--catalogue", help="Show only the benchmarks; calls no AWS.")] = False,
     as_json: Json = False,
 ) -> None:
-    """The benchmarks there are, and the deployment's runs, newest first."""
+    """List the available benchmarks, and the deployment's runs, newest first."""
     known = [_entry(path, source) for path, source in bench_files.catalogue()]
     runs = [] if catalogue else connection(ctx).client.benchmarks.runs(limit)
     if as_json:
@@ -66,7 +66,7 @@ def list_all(
 
 
 def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
-    shown = os.path.relpath(path)  # as other commands take it, wherever this one is typed
+    shown = os.path.relpath(path)  # as the other commands accept it in the current folder
     if isinstance(source, CliError):
         return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(source)}
     benchmark = source.benchmark
@@ -76,8 +76,9 @@ def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
 
 @app.command("validate")
 def validate(file: File, size: Size = None, changes: Set = None, as_json: Json = False) -> None:
-    """Check a benchmark's file, and all of its sizes, and whether artifacts of this machine are there. Needs no AWS:
-    limits are those of this checkout's cdk.json; `run` checks those of the deployment, and what only a region knows.
+    """Check a benchmark file, all its sizes, and its local artifacts.
+
+    Needs no AWS. Applies the limits of this checkout's cdk.json. `run` applies those of the deployment and the region.
     """
     with checking.json_errors(as_json):
         source = bench_files.load(file, size, bench_files.assignments(changes or []))
@@ -113,7 +114,7 @@ def estimate(
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """What a run would cost, line by line. Launches and stores nothing; fails if the run would be refused."""
+    """Show what a run would cost, line by line. Launches and stores nothing. Fails if the run would be refused."""
     with checking.json_errors(as_json):
         values = checking.accepting(bench_files.assignments(changes or []), accept)
         source = bench_files.load(file, size, values)
@@ -127,12 +128,12 @@ def run(
     file: File,
     size: Size = None,
     changes: Set = None,
-    key: Annotated[str | None, idempotency.option("starts nothing more")] = None,
-    wait: Annotated[bool, typer.Option(help="Until it has ended, and nothing of it is left.")] = True,
+    key: Annotated[str | None, idempotency.option("starts no second run")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the run has ended and everything is removed.")] = True,
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Run a benchmark, and tell what it has measured. Succeeds only if the run does; asks nothing."""
+    """Run a benchmark and show its results. Does not ask for confirmation. Fails if the run does not succeed."""
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load(file, size, values)
     conn = connection(ctx)
@@ -143,26 +144,26 @@ def run(
     for artifact in source.artifacts():
         staging.stage(artifact)
     started, repeated = _start(conn.client.benchmarks, source, size, values, key or str(uuid4()))
-    tell(f"{'on record already' if repeated else 'started'}: {started['run']}, {_what(source)}")
+    tell(f"{'already started' if repeated else 'started'}: {started['run']}, {_what(source)}")
     if not wait:
         if as_json:
             show.document(started)
         else:
-            show.say(f"to see how it goes: {to_type(ctx, 'bench', 'status', started['run'])}")
+            show.say(f"show its progress with: {to_type(ctx, 'bench', 'status', started['run'])}")
         return
     phases = [phase.name for phase in source.benchmark.phases]
     followed = bench_follow.follow(ctx, conn.client.benchmarks, started["run"], phases, quiet=as_json)
-    _end(followed, as_json, f"its report: {to_type(ctx, 'bench', 'report', started['run'])}")
+    _end(followed, as_json, f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}")
 
 
 @app.command("status")
 def status(
     ctx: typer.Context,
     run: RunId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until it has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the run has ended.")] = False,
     as_json: Json = False,
 ) -> None:
-    """How far a run is, and what of it there is."""
+    """Show the progress, resources and cost of a run."""
     conn = connection(ctx)
     if follow:
         _end(bench_follow.follow(ctx, conn.client.benchmarks, run, [], quiet=as_json), as_json)
@@ -187,20 +188,20 @@ def status(
 
 @app.command("stop")
 def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
-    """Stop a run: nothing more is launched, and whatever it has created is removed. Asks nothing."""
+    """Stop a run and remove everything it has created. Does not ask for confirmation."""
     stopped = connection(ctx).client.benchmarks.stop_run(run)
     if as_json:
         show.document(stopped)
     elif stopped["ended_at"]:
-        show.say(f"{run} has ended already: {stopped['status']}")
+        show.say(f"{run} has already ended: {stopped['status']}")
     else:
         command = to_type(ctx, "bench", "status", run, "--follow")
-        show.say(f"{run} is being taken down; to see when nothing is left: {command}")
+        show.say(f"{run} is stopping; follow its teardown with: {command}")
 
 
 @app.command("results")
 def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
-    """What a run has measured."""
+    """Show the results of a run."""
     client = connection(ctx).client.benchmarks
     view = bench_follow.complete(client, client.run(run))
     with_results = [cell for cell in view["cells"] if cell["results"] is not None]
@@ -215,23 +216,23 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         _results(view)
         bench_money.cost_table(view)
     if not with_results:
-        raise CliError(Exit.FAILED, f"it has no results: {bench_show.summary(view)}")
+        raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
 
 
 app.command("report")(bench_report.report)
 
 
 def _what(source: Source) -> str:
-    """A benchmark in a few words."""
+    """Describes a benchmark in a few words."""
     benchmark, plan = source.benchmark, source.plan
     size = f" in size {benchmark.size}" if benchmark.size else ""
     most = bench_show.duration(plan.longest)
     nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
     if len(plan.cells) == 1:
-        return f"{benchmark.name}{size}: {nodes}, {phases}, over within {most} of being launched"
-    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one after the other"
-    cells = f"{len(plan.cells)} cells, {at_once}, at most {nodes} then"
-    return f"{benchmark.name}{size}: {cells}; {phases} each, over within {most} and the time it takes to launch"
+        return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
+    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
+    cells = f"{len(plan.cells)} cells, {at_once}, at most {nodes} at once"
+    return f"{benchmark.name}{size}: {cells}; {phases} each, ends within {most} plus the time to launch"
 
 
 def _count(number: int, noun: str) -> str:
@@ -263,12 +264,19 @@ def _start(
 
 
 def _results(view: Mapping[str, Any]) -> None:
-    """The table of what was measured."""
+    """Prints the table of results."""
     (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
 
 
 def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
-    """What came of a run, and what more there is to say; anything but SUCCEEDED is a failure."""
+    """Prints the outcome of a run.
+
+    Args:
+        more: an additional line.
+
+    Raises:
+        CliError: FAILED; its status is not SUCCEEDED.
+    """
     if as_json:
         show.document(view)
     else:

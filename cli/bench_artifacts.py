@@ -1,4 +1,4 @@
-"""Artifacts: found, held against their hash, and put where the deployment's API says."""
+"""Stages artifacts: reads them, checks their hashes, and uploads them to the deployment's bucket."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ _TRIES = 3
 
 
 class Stager(Protocol):
-    """The part of the API's client that artifacts need."""
+    """The part of the API client that staging needs."""
 
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]: ...
 
 
 def in_question(artifacts: Iterable[Artifact], folder: Path) -> Iterator[str]:
-    """Why files of this machine could not be staged as they are. Whether a deployment has them already nobody is asked.
+    """Yields why local artifacts could not be staged. Does not check whether a deployment already has them.
 
     Args:
-        folder: where relative sources start.
+        folder: the folder of relative sources.
     """
     for artifact in artifacts:
         if is_local(artifact):
             why = _in_question(artifact, folder / artifact.source)
             if why:
-                yield f"the artifact {artifact.name}: {why}; only where its content is staged already can it be run so"
+                yield f"the artifact {artifact.name}: {why}; it works only if the deployment already has its content"
 
 
 def is_local(artifact: Artifact) -> bool:
-    """Whether its source is a file of this machine."""
+    """Checks whether an artifact's source is a local file."""
     return "://" not in artifact.source
 
 
@@ -66,12 +66,12 @@ def _in_question(artifact: Artifact, path: Path) -> str:
 
 @dataclass(frozen=True)
 class Staging:
-    """Puts artifacts into the deployment's bucket, unless they are there.
+    """Uploads artifacts to the deployment's bucket unless they are already there.
 
     Attributes:
-        folder: where relative sources start.
-        session: makes the session with which ``s3://`` sources are read; only called for them.
-        tell: says what goes on.
+        folder: the folder of relative sources.
+        session: makes the session that reads ``s3://`` sources; called only for them.
+        tell: prints progress.
     """
 
     api: Stager
@@ -81,18 +81,18 @@ class Staging:
     sleep: Callable[[float], None] = time.sleep
 
     def stage(self, artifact: Artifact) -> None:
-        """One of them.
+        """Stages one artifact.
 
         Raises:
-            CliError: USAGE when it is not what it should be, FAILED when it cannot be had or put.
+            CliError: USAGE if its hash or size is wrong, FAILED if it cannot be fetched or uploaded.
         """
         if self.api.stage(artifact.sha256)["staged"]:
-            self.tell(f"{artifact.name}: staged already")
+            self.tell(f"{artifact.name}: already staged")
             return
         with self._opened(artifact) as file:
             size = _checked(artifact, file)
             upload = self.api.stage(artifact.sha256, size)
-            if upload["staged"]:  # somebody else was faster
+            if upload["staged"]:  # by another request in the meantime
                 return
             self.tell(f"{artifact.name}: uploading {size:,} bytes")
             self._put(artifact, file, upload["upload_url"], upload["headers"])
@@ -110,7 +110,7 @@ class Staging:
                 self._fetch_object(source, file) if source.startswith("s3://") else _fetch(source, file)
                 yield file
         except OSError as error:
-            raise CliError(Exit.FAILED, f"the artifact {artifact.name} cannot be had from {source}: {error}") from None
+            raise CliError(Exit.FAILED, f"the artifact {artifact.name} cannot be read from {source}: {error}") from None
 
     def _fetch_object(self, source: str, file: IO[bytes]) -> None:
         bucket, _, key = source.removeprefix("s3://").partition("/")
@@ -118,7 +118,7 @@ class Staging:
             aws.client(self.session(), "s3").download_fileobj(bucket, key, file)
 
     def _put(self, artifact: Artifact, file: IO[bytes], url: str, headers: Mapping[str, str]) -> None:
-        http: Any = URLLib3Session  # its stubs are narrower than what it takes
+        http: Any = URLLib3Session  # its type stubs are too narrow
         session = http(
             verify=aws.ca_bundle() or True,
             proxies=get_environ_proxies(url),
@@ -146,7 +146,7 @@ def _fetch(source: str, file: IO[bytes]) -> None:
 
 
 def _checked(artifact: Artifact, file: IO[bytes]) -> int:
-    """Its size, once its hash is known to be right."""
+    """Returns the size of an artifact after checking its hash."""
     digest, size = hashlib.sha256(), 0
     file.seek(0)
     while chunk := file.read(_CHUNK):
@@ -155,12 +155,12 @@ def _checked(artifact: Artifact, file: IO[bytes]) -> int:
     if digest.hexdigest() != artifact.sha256:
         raise CliError(
             Exit.USAGE,
-            f"the artifact {artifact.name} is not what it should be: {artifact.source} has the sha256 "
-            f"{digest.hexdigest()}, not {artifact.sha256}. If that is what you mean: --set "
+            f"the artifact {artifact.name} has the wrong hash: {artifact.source} has the sha256 "
+            f"{digest.hexdigest()}, not {artifact.sha256}. To use it anyway, add --set "
             f"artifacts.{artifact.name}.sha256={digest.hexdigest()}",
         )
     if size > LARGEST_ARTIFACT:
         raise CliError(
-            Exit.USAGE, f"the artifact {artifact.name} is {size:,} bytes: at most {LARGEST_ARTIFACT:,} can be staged"
+            Exit.USAGE, f"the artifact {artifact.name} has {size:,} bytes; at most {LARGEST_ARTIFACT:,} are allowed"
         )
     return size

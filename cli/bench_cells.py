@@ -1,4 +1,4 @@
-"""The cells of runs that have more than one, as people see them: planned, under way, and side by side."""
+"""Formats the cells of runs with several cells: as planned, in progress, and side by side."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ PLANNED_COLUMNS = ("cell", "", "nodes", "by role")
 CELL_COLUMNS = ("cell", "", "status", "at", "since", "took", "reason")
 
 _LAST = 5
-"""So many of the cells that are over stay in sight while others are under way."""
+"""Finished cells that stay visible while others run."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Something that has happened to a cell."""
+    """A change of a cell."""
 
     at: str
     text: str
 
 
 def planned(plan: Plan) -> list[dict[str, Any]]:
-    """The cells a file comes to, as JSON-like values; ``nodes`` by role."""
+    """Lists a plan's cells as JSON-like values; ``nodes`` by role."""
     return [
         {
             "cell": one.cell,
@@ -54,10 +54,10 @@ def planned_rows(plan: Plan) -> list[tuple[Any, ...]]:
 
 
 def latest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The cells of a run that count: of several attempts at one, the last.
+    """Lists the cells of a run that count: the last attempt at each.
 
     Args:
-        view: as GET /benchmarks/{run} tells it.
+        view: the answer of GET /benchmarks/{run}.
     """
     attempts: dict[str, tuple[int, dict[str, Any]]] = {}
     for cell in view["cells"]:
@@ -68,22 +68,22 @@ def latest(view: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def name(cell: Mapping[str, Any]) -> str:
-    """``c003 n6, threads=200``."""
+    """Returns a cell's name and label: ``c003 n6, threads=200``."""
     return f"{cell['cell']} {cell.get('label') or ''}".strip()
 
 
 def changes(view: Mapping[str, Any], history: set[tuple[str, str]]) -> list[Change]:
-    """What has happened to cells since it was last said, a line each.
+    """Lists the changes of cells since the last call, one line each.
 
     Args:
-        history: what was; grows by what is returned.
+        history: earlier changes; this call adds those that it returns.
     """
     new_changes = []
     alone = len(view["cells"]) == 1
     for cell in view["cells"]:
         begun = {step["phase"]: step["at"] for step in cell["steps"]}
         if names.LAUNCH not in begun:
-            begun = {}  # it was never launched, so nothing was taken down
+            begun = {}  # never launched, so there was no teardown either
         news = [(at, step) for step, at in begun.items() if step != names.OVER]
         if not alone and cell["status"] in FINAL:
             last = max(begun.values(), default=view["run"]["ended_at"] or view["run"]["at"])
@@ -97,13 +97,13 @@ def changes(view: Mapping[str, Any], history: set[tuple[str, str]]) -> list[Chan
 
 
 def ended(cell: Mapping[str, Any]) -> str:
-    """``FAILED: i-1 was lost``: the first line of why, if there is one."""
+    """Returns a cell's status with the first line of its reason, if any: ``FAILED: i-1 was lost``."""
     reason = show.first_line(cell["reason"])
     return f"{cell['status']}: {reason}" if reason else str(cell["status"])
 
 
 def progress(view: Mapping[str, Any], now: datetime) -> Group:
-    """The cells under way and the last ones that are over, for a terminal that shows it again and again."""
+    """Returns the running and the last finished cells, for a live display."""
     cells = latest(view)
     over = sorted((cell for cell in cells if cell["status"] in FINAL), key=_last_moment)
     going = [cell for cell in cells if cell["status"] == CellStatus.RUNNING]
@@ -119,11 +119,11 @@ def progress(view: Mapping[str, Any], now: datetime) -> Group:
         style = "bold yellow"
         since = duration(_seconds(cell, now))
         grid.add_row(Text("▸", style), _text(name(cell), style), _text(cell["phase"], style), since)
-    return Group(Text(f"{len(over)} of {total} cells over: {so_far}; {len(going)} under way"), grid)
+    return Group(Text(f"{len(over)} of {total} cells finished: {so_far}; {len(going)} running"), grid)
 
 
 def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
-    """All cells and what they are at, attempts that do not count too."""
+    """Returns a table row for every cell, including attempts that do not count."""
     rows = []
     for cell in view["cells"]:
         moments = [step["at"] for step in cell["steps"]]
@@ -135,7 +135,7 @@ def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
 
 
 def results(view: Mapping[str, Any]) -> None:
-    """What was measured, the cells side by side in one table; and why others have measured nothing."""
+    """Prints the results of all cells in one table, and why others failed."""
     cells = latest(view)
     rows = [(cell["cell"], cell.get("label"), *row(one)) for cell in cells for one in cell["results"] or []]
     if rows:
@@ -159,7 +159,7 @@ def _seconds(cell: Mapping[str, Any], now: datetime) -> float | None:
 
 
 def _took(cell: Mapping[str, Any], now: datetime) -> float | None:
-    """From its launch until it was over, or until now."""
+    """Returns the seconds from a cell's launch until its end, or until now."""
     at = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cell["steps"]}
     if names.LAUNCH not in at:
         return None

@@ -1,4 +1,4 @@
-"""The API's half about benchmarks and standing fleets, as the commands use it."""
+"""Calls the part of the API that is about benchmarks and standing fleets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from troop import moments
 from troop.bench.problems import Problem
 
 RUNS_PAGE = 100
-"""The longest page the API gives."""
+"""The longest page that the API returns."""
 
 
 class RefusedFileError(CliError):
-    """A benchmark that the deployment refuses as it is.
+    """A benchmark that the deployment refuses.
 
     Attributes:
-        problems: what is wrong, by the way to it in the benchmark's file.
+        problems: what is wrong, with the places in the benchmark's file.
     """
 
     def __init__(self, message: str, problems: Sequence[Problem]) -> None:
@@ -34,7 +34,7 @@ class NoReportError(CliError):
     """There is no such run, or it has no report.
 
     Attributes:
-        soon: whether one is about to come.
+        soon: whether a report is being made.
     """
 
     def __init__(self, message: str, soon: bool) -> None:
@@ -44,12 +44,12 @@ class NoReportError(CliError):
 
 @dataclass(frozen=True)
 class ReportLink:
-    """A report that is there.
+    """A report that exists.
 
     Attributes:
-        address: where anybody gets it for at most an hour, without a signature; so it is told nobody.
-        etag: another one after it was made again.
-        created_at: None of a deployment that does not say.
+        address: a presigned address, valid for at most an hour. Anyone who has it can read the report: never print it.
+        etag: changes when the report is generated again.
+        created_at: None from a deployment that does not return it.
     """
 
     address: str = field(repr=False)
@@ -64,38 +64,40 @@ class BenchClient:
     calls: Calls
 
     def start_run(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """POST /benchmarks: the run, and whether it was on record before. Tried again where that is safe, which it is:
-        the request has a key.
+        """Starts a run (POST /benchmarks). Retries, as the request has a key.
+
+        Returns:
+            The run, and whether it was already on record.
         """
         body, status = self._again("POST", "benchmarks", request)
         return body, status == 200
 
     def estimate(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """POST /benchmarks/estimate: what a run would cost; again it does no harm."""
+        """Estimates what a run would cost (POST /benchmarks/estimate). Retries."""
         return self._again("POST", "benchmarks/estimate", request)[0]
 
     def stop_run(self, run: str) -> dict[str, Any]:
-        """DELETE /benchmarks/{run}: the run. Again it does no harm, so it is tried again."""
+        """Stops a run (DELETE /benchmarks/{run}). Retries. Returns the run."""
         return self._again("DELETE", _run_path(run), None)[0]
 
     def run(self, run: str, cell: str | None = None, *, resources: bool = True) -> dict[str, Any]:
-        """GET /benchmarks/{run}: run, cells, or one of them alone, and resources."""
+        """Returns a run, its cells (or only one), and its resources (GET /benchmarks/{run})."""
         query = ({} if resources else {"resources": "false"}) | ({"cell": cell} if cell else {})
         return self._got(_run_path(run), query or None)
 
     def runs(self, limit: int) -> list[dict[str, Any]]:
-        """Up to ``limit`` runs, newest first."""
+        """Lists up to ``limit`` runs, newest first."""
         return self._listed("runs", limit, "benchmarks")
 
     def report(self, run: str, form: str) -> ReportLink:
-        """GET /benchmarks/{run}/report: where it is. It is not fetched: credentials stay with the API.
+        """Returns where a run's report is (GET /benchmarks/{run}/report). Does not fetch it.
 
         Args:
             form: ``html`` or ``json``.
 
         Raises:
-            NoReportError: there is none.
-            CliError: any other refusal; the run goes on, for one.
+            NoReportError: there is no report.
+            CliError: any other refusal, for example because the run has not ended.
         """
         path = _report_path(run)
         answer = self.calls.send("GET", path, {"format": form})
@@ -108,10 +110,10 @@ class BenchClient:
         raise self._refusal(answer, "GET", path)
 
     def make_report(self, run: str) -> datetime | None:
-        """POST /benchmarks/{run}/report: has it made anew. Again it does no harm, so it is tried again.
+        """Requests a new report (POST /benchmarks/{run}/report). Retries.
 
         Returns:
-            When it was asked for first, within a minute; None of a deployment that does not say.
+            When a report was first requested within the last minute; None from a deployment that does not return it.
         """
         path = _report_path(run)
         answer = self.calls.again("POST", path, None)
@@ -120,40 +122,44 @@ class BenchClient:
         return _moment(answer.body.get("requested_at")) if isinstance(answer.body, dict) else None
 
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
-        """POST /benchmarks/artifacts: whether it is there, and with a size where to put it."""
+        """Returns whether an artifact is staged and, with a size, where to upload it (POST /benchmarks/artifacts)."""
         body = {"sha256": sha256} | ({"size": size} if size is not None else {})
         return self._again("POST", "benchmarks/artifacts", body)[0]
 
     def estimate_fleet(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """POST /fleets/estimate: what a standing fleet would cost; again it does no harm."""
+        """Estimates what a standing fleet would cost (POST /fleets/estimate). Retries."""
         return self._again("POST", "fleets/estimate", request)[0]
 
     def start_fleet(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """POST /fleets: the fleet, and whether it was on record before. It has a key, so it is tried again."""
+        """Starts a standing fleet (POST /fleets). Retries, as the request has a key.
+
+        Returns:
+            The fleet, and whether it was already on record.
+        """
         body, status = self._again("POST", "fleets", request)
         return body, status == 200
 
     def scale_fleet(self, fleet: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """PATCH /fleets/{fleet}: the fleet. The same again changes nothing, so it is tried again."""
+        """Scales a standing fleet (PATCH /fleets/{fleet}). Retries. Returns the fleet."""
         return self._again("PATCH", _fleet_path(fleet), request)[0]
 
     def remove_fleet(self, fleet: str) -> dict[str, Any]:
-        """DELETE /fleets/{fleet}: the fleet. Again it does no harm, so it is tried again."""
+        """Removes a standing fleet (DELETE /fleets/{fleet}). Retries. Returns the fleet."""
         return self._again("DELETE", _fleet_path(fleet), None)[0]
 
     def fleet(self, fleet: str) -> dict[str, Any]:
-        """GET /fleets/{fleet}: the fleet, its nodes, why some could not be launched, and what it has created."""
+        """Returns a fleet, its nodes, failed launches with reasons, and its resources (GET /fleets/{fleet})."""
         return self._got(_fleet_path(fleet))
 
     def fleets(self, limit: int) -> list[dict[str, Any]]:
-        """Up to ``limit`` standing fleets, newest first."""
+        """Lists up to ``limit`` standing fleets, newest first."""
         return self._listed("fleets", limit, "fleets")
 
     def _listed(self, name: str, limit: int, path: str) -> list[dict[str, Any]]:
         return listed(lambda page: self._got(path, page), name, limit, RUNS_PAGE)
 
     def _again(self, method: str, path: str, body: Mapping[str, Any] | None) -> tuple[dict[str, Any], int]:
-        """What a request that may be made any number of times is answered with, and whether with 200 or 202."""
+        """Sends a request that is safe to repeat; returns the body and the status, 200 or 202."""
         answer = self.calls.again(method, path, body)
         if answer.status in (200, 202) and isinstance(answer.body, dict):
             return answer.body, answer.status
@@ -177,22 +183,22 @@ class BenchClient:
         return self.calls.refusal(answer, method, path)
 
     def _missing(self, path: str) -> CliError:
-        """There is no such run, or no such fleet: whether it is one of the other kind, and how to find the right id."""
+        """Returns the error for an unknown run or fleet; says if the id is one of the other kind."""
         kind, id = path.split("/")[:2]
         mine, other = (_RUN, _FLEET) if kind == _RUN.path else (_FLEET, _RUN)
         shown = urllib.parse.unquote(id)
-        # Who may not look there is told of the own kind alone.
+        # A caller without the permission for the other kind gets the plain message.
         query = {"resources": "false"} if other is _RUN else None
         if self.calls.send("GET", f"{other.path}/{id}", query).status == 200:
             return CliError(
-                Exit.NO_SUCH_UNIT, f"{shown} is {other.name}, and no {mine.noun}: `{other.command} status {shown}`"
+                Exit.NO_SUCH_UNIT, f"{shown} is {other.name}, not a {mine.noun}: use `{other.command} status {shown}`"
             )
-        return CliError(Exit.NO_SUCH_UNIT, f"there is no {mine.noun} {shown!r}: `{mine.command} list` tells them")
+        return CliError(Exit.NO_SUCH_UNIT, f"there is no {mine.noun} {shown!r}: `{mine.command} list` lists them")
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """What the API calls runs, or standing fleets, and what people do."""
+    """Names of runs or of standing fleets: in the API, in messages, and in commands."""
 
     path: str
     noun: str
@@ -200,7 +206,7 @@ class _Kind:
     command: str
 
 
-_RUN = _Kind("benchmarks", "run", "a benchmark's run", "troop bench")
+_RUN = _Kind("benchmarks", "run", "a benchmark run", "troop bench")
 _FLEET = _Kind("fleets", "fleet", "a standing fleet", "troop fleet")
 
 
@@ -221,7 +227,7 @@ def _fleet_path(fleet: str) -> str:
 
 
 def problem_of(document: Mapping[str, Any]) -> Problem:
-    """One of an answer's problems."""
+    """Returns the problem that a document of the API's answer describes."""
     allowed = str(document["allowed"])
     return Problem(tuple(document["loc"]), str(document["problem"]).removesuffix(f": must be {allowed}"), allowed)
 

@@ -1,4 +1,4 @@
-"""`troop bench compare`: two runs, or two variants of one, side by side; for people, for programs, and for a CI."""
+"""Implements `troop bench compare`: compares two runs, or two variants of one, and checks for regressions."""
 
 from __future__ import annotations
 
@@ -32,27 +32,31 @@ def compare(
         str,
         typer.Argument(
             metavar="A",
-            help="What was: a run's id, a folder, or a report's .json file; "
-            "after a colon one of its variants, such as RUN:'n6, threads=50'.",
+            help="Baseline: a run's id, a folder, or a report's .json file. "
+            "Add a variant after a colon, such as RUN:'n6, threads=50'.",
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="What is now, in the same way.")],
-    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write it as a page, too.")] = None,
+    b: Annotated[str, typer.Argument(metavar="B", help="The side to compare with A, in the same form.")],
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as a page.")] = None,
     fail_below: Annotated[
         float | None,
         typer.Option(
             "--fail-below",
             metavar="RATIO",
             min=0.0,
-            help="Exit with 1 if B does less than so much of what A does, such as 0.95, and the difference exceeds the "
-            "noise; also where the noise is not known, as with one repetition. What cannot be compared exits with 2.",
+            help="Exit with 1 if B / A is below this ratio, such as 0.95, and the difference exceeds the noise. An "
+            "unknown noise, as with one repetition, counts as exceeded. Exit with 2 if no comparison is possible.",
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option("--confidence", min=0.5, max=0.9999, help="Of the intervals.")] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    confidence: Annotated[
+        float, typer.Option("--confidence", min=0.5, max=0.9999, help="Level of the intervals.")
+    ] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Compare two runs, or two variants of a run: by how much B does more than A, whether that is more than chance,
-    what each needs to do as much as the other, and how long operations take.
+    """Compare two runs, or two variants of a run.
+
+    Shows the ratio of their throughputs, whether it exceeds the noise, the time that operations take, and what each
+    side needs for the same throughput.
     """
     with _no_verdict():
         sides = [_chosen(ctx, text) for text in (a, b)]
@@ -70,19 +74,19 @@ def compare(
     if failed := [row for row in comparison.rows if row.regression]:
         raise CliError(Exit.FAILED, _failed(failed, comparison))
     if fail_below is not None and comparison.lost:
-        raise CliError(Exit.FAILED, f"B has not measured what A has: {', '.join(comparison.lost)}")
+        raise CliError(Exit.FAILED, f"B lacks measurements that A has: {', '.join(comparison.lost)}")
 
 
 @contextmanager
 def _no_verdict() -> Iterator[None]:
-    """What has failed without a verdict ends with 2: to a CI, 1 says that B is slower."""
+    """Turns failures without a verdict into exit code 2: in CI, 1 means that B is slower."""
     try:
         yield
-    except (NoReportError, TroopError, OSError) as error:  # there is no report, or not all that a page is made of
+    except (NoReportError, TroopError, OSError) as error:  # no report, or a page's assets are missing
         raise CliError(Exit.USAGE, str(error)) from None
     except CliError as error:
         raise CliError(Exit.USAGE if error.code is Exit.FAILED else error.code, str(error)) from None
-    except Exception as error:  # noqa: BLE001 - a mistake of this program, with which Python would end with 1
+    except Exception as error:  # noqa: BLE001 - a bug of this program, for which Python would exit with 1
         traceback.print_exc()
         raise CliError(Exit.USAGE, f"no verdict: {type(error).__name__}: {error}") from None
 
@@ -91,7 +95,7 @@ def _no_verdict() -> Iterator[None]:
 
 
 def split(text: str) -> tuple[str, str | None]:
-    """Where a report comes from, and which of its variants is wanted. A file whose name has a colon is that file."""
+    """Splits an argument into a report's source and a variant. An existing file may have a colon in its name."""
     source, colon, label = text.partition(":")
     if not colon or Path(text).exists():
         return text, None
@@ -101,24 +105,24 @@ def split(text: str) -> tuple[str, str | None]:
 def _chosen(ctx: typer.Context, text: str) -> Chosen:
     source, label = split(text)
     if label == "":
-        raise CliError(Exit.USAGE, f"{text}: name a variant after the colon, or leave the colon out")
+        raise CliError(Exit.USAGE, f"{text}: add a variant after the colon, or remove the colon")
     return Chosen(text, load(ctx, source), label)
 
 
 def load(ctx: typer.Context, text: str) -> Report:
-    """The report of a run, a folder or a file.
+    """Loads the report of a run, a folder or a file.
 
     Raises:
-        CliError: there is none, with what to do.
+        CliError: there is no report.
     """
     return report_source.load(ctx, text)
 
 
-# What is written and said
+# Output
 
 
 def _page(comparison: Comparison) -> str:
-    # What makes pages takes a while to import, and no other command needs it.
+    # Imported here: it takes a while, and no other command needs it.
     from troop.report import assets, html
 
     return html.comparison_page(comparison, assets.chart_script())
@@ -133,7 +137,7 @@ def _write(path: Path, page: str) -> None:
 
 
 def tell(comparison: Comparison) -> None:
-    """The comparison as tables."""
+    """Prints the comparison as tables."""
     for name, side in (("A", comparison.a), ("B", comparison.b)):
         cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
         show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
@@ -157,7 +161,7 @@ def _row(row: Row) -> tuple[str, ...]:
 
 
 def _rate(spread: Spread) -> str:
-    """``1,234 (1,200 to 1,300)``: the geometric mean, and between which all lie."""
+    """Formats the geometric mean and the range: ``1,234 (1,200 to 1,300)``."""
     return _spread(spread, ",.0f" if spread.middle >= 100 else ",.3g")
 
 
@@ -176,7 +180,7 @@ def _times(row: Row) -> list[tuple[str, ...]]:
 
 
 def _name(figure: Figure) -> str:
-    """``p99.9``."""
+    """Returns a figure's short name: ``p99.9``."""
     return figure.name.removesuffix("_ms").replace("_", ".")
 
 
@@ -194,13 +198,13 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
 
 
 def _reached(equal: Equal) -> str:
-    """By both sides; where they are alike, by each."""
+    """Formats the throughput that both sides reach; both throughputs if they differ."""
     rates = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
     return rates[0] if rates[0] == rates[1] else ", ".join(rates)
 
 
 def _nodes(need: Need) -> str:
-    """``6 servers, 2 drivers (extrapolated)``."""
+    """Formats the nodes of a side: ``6 servers, 2 drivers (extrapolated)``."""
     nodes = ", ".join(f"{count} {role}" for role, count in need.nodes.items())
     return nodes if need.scaled in ("measured", "alike") else f"{nodes} ({need.scaled})"
 
@@ -216,7 +220,7 @@ def _ratio(ratio: float | None) -> str:
 def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     worst = min(rows, key=lambda row: row.ratio)
     label = f" ({worst.label})" if worst.label else ""
-    noise = "more than the noise" if worst.exceeds_noise else "with a noise that is not known: repeat both"
+    noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown: repeat both runs"
     what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
     below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
-    return f"{below}: {what} is {worst.ratio:.3f} of what it was, {noise}"
+    return f"{below}: {what} is {worst.ratio:.3f} of A's, {noise}"

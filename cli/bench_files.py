@@ -1,4 +1,4 @@
-"""A benchmark's file and what lies beside it, read and checked without asking anybody."""
+"""Reads and checks a benchmark file and the files beside it, without a deployment."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ NAME = "benchmark.yaml"
 FLEET_NAME = "fleet.yaml"
 
 _OPTIONS = {"set": "--set", "size": "--size"}
-"""What was given on the command line, by the first step of a problem's place."""
+"""Options of the command line, by the first step of a problem's place."""
 
 
 MOST_FILES_SHOWN = 30
-"""That people see of what is copied to nodes."""
+"""Names of copied files in a message."""
 
 
 @dataclass(frozen=True)
 class LocatedProblem:
-    """A problem, and where the file has it.
+    """A problem and its line in the file.
 
     Attributes:
-        line: of the file, the first is 1; None for what was given on the command line.
+        line: counts from 1; None for a value from the command line.
     """
 
     file: str
@@ -59,11 +59,11 @@ class LocatedProblem:
 
 
 class WrongFileError(CliError):
-    """A file that cannot be run as it is written; a line for each problem.
+    """A file with problems; the message has one line for each.
 
     Attributes:
-        view: the first problems, at most :data:`MOST_PROBLEMS`.
-        more: how many others there are.
+        problems: the first problems, at most :data:`MOST_PROBLEMS`.
+        more: the number of further problems.
     """
 
     def __init__(self, located: Iterable[LocatedProblem], code: Exit = Exit.USAGE) -> None:
@@ -74,19 +74,19 @@ class WrongFileError(CliError):
 
 
 MOST_PROBLEMS = 50
-"""Of a file, that are reported one by one."""
+"""Problems of a file that a message lists."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A benchmark as people have written it.
+    """A benchmark or standing fleet as written in its file.
 
     Attributes:
-        written: the file, for its lines.
-        document: of the file, as the API takes it.
-        files: contents of what lies beside it, by name.
-        benchmark: what it comes to, with size and changes.
-        plan: the cells that a run of it has.
+        written: the file with line numbers.
+        document: the file's content, as the API accepts it.
+        files: contents of the files beside it, by name.
+        benchmark: the definition after size and changes.
+        plan: the cells of a run.
     """
 
     path: Path
@@ -97,16 +97,16 @@ class Source:
     plan: Plan
 
     def artifacts(self) -> list[Artifact]:
-        """Of all cells, each content once; files of this machine first: what is wrong with them is known at once."""
+        """Lists the artifacts of all cells, each content once; local files first, as their problems show at once."""
         by_sha256 = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
         return sorted(by_sha256.values(), key=lambda artifact: "://" in artifact.source)
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of what is copied to nodes, by name."""
+        """Returns the sizes in bytes of the files that are copied to nodes, by name."""
         return {name: len(content) for name, content in sorted(self.files.items())}
 
     def copied(self) -> str:
-        """What is copied to nodes, as a sentence: of very many files the largest."""
+        """Describes the files that are copied to nodes; of many files only the largest."""
         sizes = self.sizes()
         if not sizes:
             return "no files are copied to nodes"
@@ -116,31 +116,32 @@ class Source:
         return f"copied to nodes, {sum(sizes.values()):,} bytes in all: {names}{more}"
 
     def encoded(self) -> dict[str, str]:
-        """What lies beside the file, as the API takes it."""
+        """Returns the files beside the benchmark file in base64, as the API accepts them."""
         return {name: base64.b64encode(content).decode() for name, content in self.files.items()}
 
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
-        """What the deployment has found in it."""
+        """Returns the error for problems that the deployment has found."""
         return WrongFileError(_locate(self.path, self.written, problems), Exit.REFUSED)
 
 
 def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None = None) -> Source:
-    """A benchmark's file, and what lies in its folder.
+    """Loads a benchmark file and the files in its folder.
 
     Args:
-        path: of the file, or of a folder that has a ``benchmark.yaml``.
-        changes: values by key, as ``--set`` gives them.
+        path: the file, or a folder with a ``benchmark.yaml``.
+        size: one of the file's sizes.
+        changes: values by key, from ``--set``.
 
     Raises:
-        CliError: USAGE; a :class:`WrongFileError` for what is wrong in the file.
+        CliError: USAGE; a :class:`WrongFileError` for problems in the file.
     """
-    from troop.bench_file.read import read_all  # here, for pydantic takes its time, and most commands need none of it
+    from troop.bench_file.read import read_all  # here: pydantic is slow to import, and most commands do not need it
 
     return _load(path, NAME, lambda document, files: read_all(document, files, size, changes))
 
 
 def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
-    """A standing fleet's file, and what lies in its folder; as :func:`load`."""
+    """Loads a standing fleet's file and the files in its folder, like :func:`load`."""
     from troop.bench_file.read import ReadFile
     from troop.bench_file.read_fleet import read_fleet
 
@@ -153,7 +154,7 @@ def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
 
 def _load(path: Path, name: str, read: Callable[[Any, list[str]], ReadFile]) -> Source:
     path = _file(path, name)
-    if path.is_symlink():  # what lies beside it is copied: the folder must be the one that is named
+    if path.is_symlink():  # the files beside it are copied, so it must not lead to another folder
         with _opened(path.parent.resolve(), path.name):
             pass
     written = yaml_files.Document(yaml_files.read(path), str(path))
@@ -170,21 +171,21 @@ def _load(path: Path, name: str, read: Callable[[Any, list[str]], ReadFile]) -> 
 
 
 def _file(path: Path, name: str) -> Path:
-    """The file that is meant.
+    """Returns the path of the file, also for its folder.
 
     Raises:
-        CliError: USAGE; it is one of the other kind.
+        CliError: USAGE; the file is a standing fleet instead of a benchmark, or the reverse.
     """
     other, kind, command = (
         (FLEET_NAME, "a standing fleet", "troop fleet") if name == NAME else (NAME, "a benchmark", "troop bench")
     )
     if path.name == other or (path.is_dir() and not (path / name).exists() and (path / other).exists()):
-        raise CliError(Exit.USAGE, f"{path} is {kind}: `{command} --help` says what can be done with it")
+        raise CliError(Exit.USAGE, f"{path} is {kind}: use `{command}` instead, see `{command} --help`")
     return path / name if path.is_dir() else path
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:
-    """``["parameters.threads=8"]`` as ``{"parameters.threads": 8}``: values are read as YAML.
+    """Parses ``["parameters.threads=8"]`` into ``{"parameters.threads": 8}``. Values are YAML.
 
     Raises:
         CliError: USAGE.
@@ -193,15 +194,15 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key:
-            raise CliError(Exit.USAGE, f"{word!r} is no assignment: write --set KEY=VALUE, as in parameters.threads=8")
+            raise CliError(Exit.USAGE, f"{word!r} is not an assignment: write --set KEY=VALUE")
         if key in values:
-            raise CliError(Exit.USAGE, f"{key} is given twice")
+            raise CliError(Exit.USAGE, f"{key} is set twice")
         values[key] = yaml_files.parse(value, f"the value of {key}") if value.strip() else ""
     return values
 
 
 def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
-    """The benchmarks of this checkout, or what is wrong with them."""
+    """Yields the benchmarks of this checkout, or their errors."""
     for path in sorted(CATALOGUE.glob(f"*/{NAME}")):
         try:
             yield path, load(path)
@@ -210,9 +211,7 @@ def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
 
 
 def _beside(path: Path) -> list[Path]:
-    """Lists what lies in the folder under a name that can be copied to nodes, links among it, wherever they lead; but
-    for folders, hidden files and the benchmark's own.
-    """
+    """Lists the files and links in the folder that can be copied to nodes, without the benchmark file itself."""
     try:
         entries = sorted(path.parent.resolve().iterdir())
         return [entry for entry in entries if _has_name(entry) and entry.name != path.name and not _is_folder(entry)]
@@ -231,7 +230,7 @@ def _has_name(path: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether it is a folder itself, or a link to one within its own folder."""
+    """Checks whether a path is a folder, or a link to one within its own folder."""
     if path.is_symlink():
         with suppress(OutsideError):
             return (path.parent / safe_files.resolved(path.parent, path.name)).is_dir()
@@ -240,13 +239,13 @@ def _is_folder(path: Path) -> bool:
 
 
 def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
-    """Reads what is copied to nodes. What is an artifact's source takes another way."""
+    """Reads the files that are copied to nodes. Sources of artifacts are staged instead."""
     root = path.parent.resolve()
     staged = {_end(root / artifact.source) for cell in plan.cells for artifact in cell.benchmark.artifacts}
     files = [file for file in _beside(path) if _end(file) not in staged]
     if len(files) > MOST_FILES:
         raise CliError(
-            Exit.USAGE, f"{len(files)} files lie beside {path}, and at most {MOST_FILES} can be copied to nodes"
+            Exit.USAGE, f"there are {len(files)} files beside {path}; at most {MOST_FILES} can be copied to nodes"
         )
     contents: dict[str, bytes] = {}
     sizes: dict[str, int] = {}
@@ -259,14 +258,14 @@ def _contents(path: Path, plan: Plan) -> dict[str, bytes]:
         largest = ", ".join(sorted(sizes, key=lambda name: -sizes[name])[:3])
         raise CliError(
             Exit.USAGE,
-            f"the files beside {path} are {sum(sizes.values()):,} bytes, more than {LARGEST_FILES:,}: make artifacts "
-            f"of the large ones ({largest}), or put them elsewhere",
+            f"the files beside {path} have {sum(sizes.values()):,} bytes, more than {LARGEST_FILES:,}: make artifacts "
+            f"of the large ones ({largest}), or move them elsewhere",
         )
     return contents
 
 
 def _end(path: Path) -> str:
-    """Answers where a path leads."""
+    """Returns the path after following links."""
     return os.path.realpath(path)
 
 
@@ -275,7 +274,7 @@ def _opened(root: Path, name: str) -> Iterator[IO[bytes]]:
     """Opens a file of the benchmark's folder.
 
     Raises:
-        CliError: USAGE; it is none: what lies elsewhere, or is hidden, is never copied to nodes.
+        CliError: USAGE; the file is outside the folder or hidden, and is never copied to nodes.
     """
     try:
         below = safe_files.resolved(root, name)
@@ -286,7 +285,7 @@ def _opened(root: Path, name: str) -> Iterator[IO[bytes]]:
     except OutsideError as error:
         raise CliError(
             Exit.USAGE,
-            f"{root / name} cannot be copied to nodes: {error}: put the file itself there, or remove it",
+            f"{root / name} cannot be copied to nodes: {error}. Replace the link with the file, or remove it",
         ) from None
     except OSError as error:
         raise CliError(Exit.USAGE, f"{root / name} cannot be read: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""A run of a benchmark, shown as it goes until it has ended; and all that is on record of one."""
+"""Shows the progress of a benchmark run until it has ended, and fetches its full record."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from cli.errors import CliError, Exit
 
 
 def follow(ctx: typer.Context, client: BenchClient, run: str, phases: Sequence[str], *, quiet: bool) -> dict[str, Any]:
-    """Shows how a run goes until it has ended; all that is on record of it then.
+    """Shows the progress of a run until it has ended, and returns its full record.
 
     Args:
-        phases: of its benchmark, as far as they are known.
-        quiet: what is said goes to standard error.
+        phases: the benchmark's phases, as far as known.
+        quiet: print progress to standard error.
     """
     try:
         if show.is_terminal() and not quiet:
             return _live(client, run, phases)
         return _lines(client, run, show.note if quiet else show.say)
     except KeyboardInterrupt:
-        show.note(f"the run goes on; to stop it: {to_type(ctx, 'bench', 'stop', run)}")
+        show.note(f"the run continues; stop it with: {to_type(ctx, 'bench', 'stop', run)}")
         raise typer.Exit(watching.INTERRUPTED) from None
     except CliError as error:
         if error.code is Exit.NO_SUCH_UNIT:
             raise
-        raise CliError(error.code, f"{error}; the run goes on: {to_type(ctx, 'bench', 'status', run)}") from None
+        raise CliError(error.code, f"{error}; the run continues: {to_type(ctx, 'bench', 'status', run)}") from None
 
 
 def complete(client: BenchClient, view: dict[str, Any]) -> dict[str, Any]:
-    """With the results that the answer had no room for."""
+    """Adds the results that did not fit into the API's answer."""
     run = view["run"]["run"]
     for cell in view["cells"]:
         if cell.get("results_left_out"):
@@ -53,7 +53,7 @@ def _live(client: BenchClient, run: str, phases: Sequence[str]) -> dict[str, Any
 
 
 def _lines(client: BenchClient, run: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """A line for each step of each cell as it begins."""
+    """Prints a line for each step of each cell as it begins."""
     history: set[tuple[str, str]] = set()
     for view in _poll(client, run):
         for change in bench_cells.changes(view, history):
@@ -62,7 +62,7 @@ def _lines(client: BenchClient, run: str, tell: Callable[[str], None]) -> dict[s
 
 
 def _poll(client: BenchClient, run: str) -> Iterator[dict[str, Any]]:
-    """What is on record of a run. What it has created is told in the end."""
+    """Yields a run's record until it has ended; only the last one has resources."""
 
     def fetch() -> dict[str, Any]:
         view = client.run(run, resources=False)

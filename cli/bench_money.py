@@ -1,4 +1,4 @@
-"""What runs cost, as people see it."""
+"""Formats estimates and costs of runs and standing fleets."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
 
 
 def line(estimate: Mapping[str, Any]) -> str:
-    """``expected to cost $0.12, at most $0.40``; what is not in it, too. What is expected is rounded up everywhere: a
-    budget of what is told is enough.
+    """Returns ``expected to cost $0.12, at most $0.40``, and mentions items without a price.
+
+    Amounts are rounded up, so that a budget of the printed amount is enough.
     """
     expected, most = (shown(estimate[key], estimate["currency"], up=True) for key in ("expected", "most"))
     budget = f", of a budget of {shown(estimate['budget'], estimate['currency'])}" if estimate["budget"] else ""
-    more = ", and what has no price" if estimate.get("unknown") else ""
+    more = ", plus items without a price" if estimate.get("unknown") else ""
     return f"expected to cost {expected}, at most {most}{more}{budget}"
 
 
 def estimate_table(estimate: Mapping[str, Any]) -> None:
-    """Line by line, cell by cell, and the sums."""
+    """Prints the estimate line by line, and its sums by cell."""
     currency = estimate["currency"]
     rows = [
         (cell["cell"] + (f"  {cell['label']}" if cell["label"] else ""), *_item(item, currency))
@@ -44,10 +45,10 @@ def estimate_table(estimate: Mapping[str, Any]) -> None:
 
 
 def tell(estimate: Mapping[str, Any], as_json: bool) -> None:
-    """All of it, and what speaks against it.
+    """Prints an estimate, its warnings, and its problems.
 
     Raises:
-        Exit: it would be refused.
+        Exit: the run or fleet would be refused.
     """
     if as_json:
         show.document(estimate)
@@ -60,7 +61,7 @@ def tell(estimate: Mapping[str, Any], as_json: bool) -> None:
 
 
 def cost_table(view: Mapping[str, Any]) -> None:
-    """What a run has cost, by what was used, and by attempt; nothing when that is not known yet."""
+    """Prints the cost of a run by item and by attempt; nothing if it is not known yet."""
     cost = view["run"].get("cost")
     cells = [cell for cell in view["cells"] if cell.get("cost")]
     if len(cells) > 1:
@@ -71,27 +72,27 @@ def cost_table(view: Mapping[str, Any]) -> None:
     if cost:
         show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
         by_file = view["run"].get("cost_of_file")
-        more = f"; by the file's own prices {total(by_file)}" if by_file else ""
-        show.say(f"it has cost {total(cost)}{more}")
+        more = f"; with the file's own prices: {total(by_file)}" if by_file else ""
+        show.say(f"cost: {total(cost)}{more}")
     elif now := so_far(view):
         show.say(now)
 
 
 def so_far(view: Mapping[str, Any]) -> str | None:
-    """What a run or a fleet that has not ended has cost, in a sentence; None when that is not known."""
+    """Returns the cost so far of a run or fleet that has not ended; None if it is unknown."""
     cost = view.get("cost_so_far")
-    return f"so far it has cost {total(cost)}" if cost else None
+    return f"cost so far: {total(cost)}" if cost else None
 
 
 def total(cost: Mapping[str, Any]) -> str:
-    """``$0.12``; and that there is more when something has no price."""
-    more = f", and what has no price: {', '.join(cost['unknown'])}" if cost["unknown"] else ""
+    """Formats a cost: ``$0.12``, with the items that have no price."""
+    more = f", plus items without a price: {', '.join(cost['unknown'])}" if cost["unknown"] else ""
     return shown(cost["amount"], cost["currency"]) + more
 
 
 def warnings(estimate: Mapping[str, Any]) -> Iterable[str]:
-    """Why it would be refused, and what else should be known."""
-    yield from (f"it would be refused: {one['where']} {one['problem']}" for one in estimate["problems"])
+    """Yields why a run or fleet would be refused, and the estimate's warnings."""
+    yield from (f"this would be refused: {one['where']} {one['problem']}" for one in estimate["problems"])
     yield from estimate["warnings"]
 
 

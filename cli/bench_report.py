@@ -1,4 +1,4 @@
-"""`troop bench report`: a run's report, fetched or made anew, into a file and before somebody's eyes."""
+"""Implements `troop bench report`: fetches or generates a run's report, writes it to a file and opens it."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ def report(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="RUN|DIR", help="A run's id; or a folder with what is kept of a run: its report is made anew there."
+            metavar="RUN|DIR", help="A run's id, or a folder with a run's files, from which the report is generated."
         ),
     ],
-    in_browser: Annotated[bool, typer.Option("--open", help="Show it in a browser.")] = False,
+    in_browser: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Where it is written; - is stdout.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Have it made anew by the deployed version, of what is kept of the run.")
+        bool, typer.Option("--again", help="Have the deployment generate the report again from the run's files.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a page.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a page.")] = False,
 ) -> None:
-    """The report of a run, as one page. Needs no rights to S3, and of a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`)
-    no AWS at all.
+    """Write the report of a run as one page.
+
+    Needs no permissions for S3. For a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`) it needs no AWS at all.
     """
-    from cli import report_source  # with the models of reports, which no other command waits for
+    from cli import report_source  # here: the models of reports are slow to import, and most commands do not need them
 
     if in_browser and (as_json or output == STDOUT):
-        raise CliError(Exit.USAGE, "--open shows a page in a file: leave out --json and -o -")
+        raise CliError(Exit.USAGE, "--open needs a page in a file: remove --json and -o -")
     if RUN.fullmatch(source):
         client = connection(ctx).client.benchmarks
         body = report_source.fetched(client, source, "json" if as_json else "html", again=again)
@@ -60,7 +61,7 @@ def report(
             _write(Path(source, REPORT_JSON), document, os.O_NOFOLLOW)
     else:
         raise CliError(
-            Exit.USAGE, f"{source} is no run's id (`troop bench list` tells them), and there is no such folder"
+            Exit.USAGE, f"{source} is not a run's id (`troop bench list` lists them), and there is no such folder"
         )
     if as_json and output in (None, STDOUT):
         show.document(json.loads(body))
@@ -77,10 +78,10 @@ def report(
 
 
 def page(report: Report) -> bytes:
-    """A report as HTML.
+    """Renders a report as HTML.
 
     Raises:
-        CliError: FAILED, when this checkout has not all that it takes.
+        CliError: FAILED, if this checkout lacks the assets of reports.
     """
     from troop.report.assets import chart_script
     from troop.report.html import report_page
@@ -92,7 +93,7 @@ def page(report: Report) -> bytes:
 
 
 def _write(path: Path, body: bytes, flags: int) -> None:
-    """Writes a file. In a folder of somebody else's, flags keep it from going where a link leads."""
+    """Writes a file. ``flags`` prevent following links in a folder that may be another user's."""
     try:
         with open(path, "wb", opener=lambda name, usual: os.open(name, usual | flags, 0o666)) as file:
             file.write(body)
@@ -107,4 +108,4 @@ def _open(path: Path) -> None:
     except webbrowser.Error:
         opened = False
     if not opened:
-        show.note(f"there is no browser here; open it in one of your own: {address}")
+        show.note(f"no browser found; open the report yourself: {address}")

@@ -1,4 +1,4 @@
-"""Runs of benchmarks as people see them: how far one is, and what it has measured."""
+"""Formats benchmark runs: their progress, results and outcome."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cli import bench_money, show
 from troop.bench import names
 
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
-"""What every run goes through before and after its phases."""
+"""Steps of every run before and after its phases."""
 
 NAMED = 3
-"""So much of what stays is named in one line."""
+"""Resources that a line names of those that Troop does not remove."""
 
 COLUMNS = (
     "phase",
@@ -39,12 +39,12 @@ RUN_COLUMNS = ("run", "benchmark", "status", "began", "nodes", "by", "reason")
 
 @dataclass(frozen=True)
 class Step:
-    """Something a run goes through.
+    """A step of a run.
 
     Attributes:
-        began: None for what is yet to come.
-        seconds: how long it took, or has taken so far; None for what is yet to come.
-        over: whether it is done.
+        began: None for a future step.
+        seconds: how long it took, or has taken so far; None for a future step.
+        over: whether it is finished.
     """
 
     name: str
@@ -54,11 +54,11 @@ class Step:
 
 
 def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list[Step]:
-    """How far a run is, of its first cell.
+    """Lists the steps of a run's first cell.
 
     Args:
-        view: as GET /benchmarks/{run} tells it.
-        phases: names of the benchmark's phases; those that are missing are added as they begin.
+        view: the answer of GET /benchmarks/{run}.
+        phases: names of the benchmark's phases; missing ones are added when they begin.
     """
     cells = view["cells"]
     begun = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cells[0]["steps"]} if cells else {}
@@ -80,7 +80,7 @@ def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list
 
 
 def step_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
-    """The steps that have begun: when, and how long they took."""
+    """Returns a row for each step that has begun: its start and duration."""
     return [
         (step.name, show.moment(step.began.isoformat()), duration(step.seconds), "" if step.over else "now")
         for step in steps(view, [], now)
@@ -89,7 +89,7 @@ def step_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
 
 
 def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
-    """A table of the steps, for a terminal that shows it again and again."""
+    """Returns a table of the steps for a live display."""
     grid = Table(box=None, pad_edge=False, show_header=False)
     for step in steps(view, phases, now):
         mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
@@ -98,7 +98,7 @@ def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> T
 
 
 def duration(seconds: float | None) -> str:
-    """``4m 05s``; "" for None."""
+    """Formats a duration: ``4m 05s``; "" for None."""
     if seconds is None:
         return ""
     minutes, rest = divmod(int(seconds), 60)
@@ -107,14 +107,14 @@ def duration(seconds: float | None) -> str:
 
 
 def results(view: Mapping[str, Any]) -> None:
-    """The table of what the only cell has measured."""
+    """Prints the results of a run with one cell."""
     for cell in view["cells"]:
         if cell["results"]:
             show.table(COLUMNS, [row(one) for one in cell["results"]])
 
 
 def row(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """A row of results, in the order of :data:`COLUMNS`."""
+    """Returns a row of results, in the order of :data:`COLUMNS`."""
     errors = row.get("errors") or {}
     per_second, transferred = row.get("per_second"), row.get("bytes_per_second")
     return (
@@ -130,7 +130,7 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _milliseconds(value: float | None) -> str:
-    """To three digits: what is kept of a time."""
+    """Formats a time to three digits, the precision of the results."""
     if value is None:
         return show.NOTHING
     return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
@@ -152,9 +152,7 @@ def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
 
 
 def stays(record: Mapping[str, Any]) -> str:
-    """What carries the tags of a run or fleet and is not removed, in words; "" when nothing does, or an older API does
-    not say.
-    """
+    """Describes the resources of a run or fleet that Troop does not remove; "" without any, or with an older API."""
     left = record.get("left_behind") or []
     first = ", ".join(f"{one['kind']} {one['name']} ({one['reason']})" for one in left[:NAMED])
     more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
@@ -162,11 +160,11 @@ def stays(record: Mapping[str, Any]) -> str:
 
 
 def summary(view: Mapping[str, Any]) -> str:
-    """What became of a run, and whether anything of it is left: one line, and below it what a script last printed."""
+    """Returns a run's outcome and leftovers in one line, and below it the last output of a failed script."""
     run = view["run"]
     cost = f", cost {bench_money.total(run['cost'])}" if run.get("cost") else ""
     resources = [r for r in view["resources"] if r["created_at"]]
-    # Not all are listed of very many.
+    # The API lists only some of very many resources.
     created, left = view.get("resources_created"), view.get("resources_left")
     created = len(resources) if created is None else created
     left = sum(not r["gone_at"] for r in resources) if left is None else left
@@ -177,5 +175,5 @@ def summary(view: Mapping[str, Any]) -> str:
     if staying:
         return f"{run['run']} {run['status']}{reason} ({staying}{cost}){below}"
     if left:
-        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources are not known to be gone){below}"
+        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources may still exist){below}"
     return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost}){below}"

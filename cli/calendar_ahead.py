@@ -1,4 +1,4 @@
-"""The calendars of the next weeks: holidays, freezes, and the terminations that are to be expected. Pure."""
+"""Computes the calendars of the next weeks: holidays, freezes, and the expected terminations. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Switch
 from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_between
 
-TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is under way")
+TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is in progress")
 
 
 @dataclass(frozen=True)
 class Basis:
-    """What is looked ahead with.
+    """The inputs of a forecast.
 
     Attributes:
-        salt: None when the caller may not read it: then no termination can be told ahead.
-        no_salt: why.
+        salt: None if the caller may not read it; then no termination can be predicted.
+        no_salt: why there is no salt.
     """
 
     account: Account
@@ -34,11 +34,11 @@ class Basis:
 
 
 def document(basis: Basis, now: datetime, weeks: int, *, unleashed: bool = False) -> dict[str, Any]:
-    """Every calendar, from the Monday of its week now on, and what is to be expected from now on, in JSON's types.
+    """Returns every calendar from the Monday of its current week, and the terminations expected from now on, as JSON.
 
     Args:
-        weeks: how many, that one included.
-        unleashed: as if the deployment were neither leashed nor halted.
+        weeks: the number of weeks, including the current one.
+        unleashed: assume that the deployment is neither leashed nor halted.
     """
     calendars = basis.settings.chaos.calendars.values()
     switch = basis.account.switch
@@ -66,7 +66,7 @@ def _calendar(calendar: Calendar, basis: Basis, now: datetime, weeks: int) -> di
 
 
 def _days(calendar: Calendar, now: datetime, weeks: int) -> list[date]:
-    """Those that are told of a calendar: its own weeks, as on a Monday it may still be Sunday elsewhere."""
+    """Lists the days of a calendar's weeks, by its own time zone: on a Monday it may still be Sunday elsewhere."""
     today = calendar.at(now).day
     first = today - timedelta(days=today.weekday())
     return [first + timedelta(days=n) for n in range(7 * weeks)]

@@ -1,6 +1,4 @@
-"""Requests to a deployment's API as the commands make them: tried again where that is safe, listed page by page, and
-what a refusal tells the caller to do.
-"""
+"""Sends requests to a deployment's API: retries where that is safe, reads pages, and explains refusals."""
 
 from __future__ import annotations
 
@@ -15,10 +13,10 @@ from cli.api import Answer, Api, UnreachableError
 from cli.errors import CliError, Exit
 
 _PLACE = re.compile(r"(?<![.\w])(?:body|query)(?:\.([\w.]+))?: ")
-"""Where in a request the API has found something, which to whoever types a command is the value's name."""
+"""Matches the place of a problem in a request; messages show only the value's name."""
 
 NOT_STARTED = "halt-without-the-api"
-"""The runbook's paragraph about an API that does not answer."""
+"""The runbook's section about an API that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +25,9 @@ class Calls:
 
     Attributes:
         api: sends the requests.
-        arn: of the API's stage, for the message about a missing permission.
+        arn: the ARN of the API's stage, for messages about a missing permission.
         where: the deployment, account and region, for messages.
-        sleep: waits that many seconds between tries.
+        sleep: waits for a number of seconds between tries.
     """
 
     api: Api
@@ -40,17 +38,17 @@ class Calls:
     def ok(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """What a request is answered with.
+        """Sends a request and returns the answer's body.
 
         Raises:
-            CliError: it is refused, see :meth:`refusal`; or the API cannot be reached.
+            CliError: the request is refused, see :meth:`refusal`; or the API cannot be reached.
         """
         return self.checked(self.send(method, path, query, body), method, path)
 
     def send(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
     ) -> Answer:
-        """A request's answer, whatever it is; repeated where :func:`cli.retries.patience` says that it is safe.
+        """Sends a request and returns any answer; retries where :func:`cli.retries.patience` says that it is safe.
 
         Raises:
             CliError: UNREACHABLE.
@@ -58,7 +56,7 @@ class Calls:
         return self._answer(method, path, query, body)
 
     def again(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
-        """The answer to a request that may be made any number of times.
+        """Sends a request that is safe to repeat, and returns any answer.
 
         Raises:
             CliError: UNREACHABLE.
@@ -80,7 +78,7 @@ class Calls:
             raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
 
     def pages(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
-        """All of a listing, page by page as it is asked for."""
+        """Yields all entries of a listing; reads each page when it is needed."""
         query = {"limit": str(page_size)}
         while True:
             page = self.ok("GET", name, query)
@@ -90,37 +88,37 @@ class Calls:
             query = {"limit": str(page_size), "cursor": page["cursor"]}
 
     def checked(self, answer: Answer, method: str, path: str) -> dict[str, Any]:
-        """The body of an answer that is 200.
+        """Returns the body of an answer with status 200.
 
         Raises:
-            CliError: it is not, see :meth:`refusal`.
+            CliError: the status is another one, see :meth:`refusal`.
         """
         if answer.status == 200 and isinstance(answer.body, dict):
             return answer.body
         raise self.refusal(answer, method, path)
 
     def refusal(self, answer: Answer, method: str, path: str) -> CliError:
-        """What an answer that is not 200 says, and what to do about it."""
+        """Returns the error for an answer whose status is not 200, with what to do."""
         message = _PLACE.sub(lambda match: f"{match[1]} " if match[1] else "", answer.message)
         if answer.status in (401, 403):
             return self._forbidden(answer, method, path)
         if answer.status == 409:
-            return CliError(Exit.CONFLICT, message or "somebody has changed it in the meantime: look, and try again")
+            return CliError(Exit.CONFLICT, message or "it has changed in the meantime: check it and try again")
         if answer.status in (400, 404, 413, 415):
             return CliError(Exit.REFUSED, message or f"the API refuses {method} /{path} with {answer.status}")
         if answer.status == 429:
-            return CliError(Exit.API_FAILED, "the API is asked too often: try again in a minute")
+            return CliError(Exit.API_FAILED, "too many requests to the API: try again in a minute")
         if retries.function_did_not_start(answer):
             return CliError(
                 Exit.API_FAILED,
-                f"the API of {self.where} could not start its function for {method} /{path} ({answer.status}): Lambda "
-                "throttles it or cannot start it; `aws lambda get-account-settings` shows the account's concurrency, "
-                f"and docs/runbook.md#{NOT_STARTED} what to do",
+                f"the API of {self.where} could not start its function for {method} /{path} ({answer.status}). Lambda "
+                "may be throttling it: check the account's concurrency with `aws lambda get-account-settings`, "
+                f"and see docs/runbook.md#{NOT_STARTED}",
             )
         shown = f": {message}" if message else ""
         return CliError(
             Exit.API_FAILED,
-            f"the API of {self.where} answered {method} /{path} with {answer.status}{shown}; its logs tell more",
+            f"the API of {self.where} answered {method} /{path} with {answer.status}{shown}; see its logs",
         )
 
     def _forbidden(self, answer: Answer, method: str, path: str) -> CliError:
@@ -128,30 +126,30 @@ class Calls:
         if "ExpiredToken" in kind or ("expired" in message and "signature" not in message):
             return CliError(Exit.EXPIRED_CREDENTIALS, aws.EXPIRED)
         if "signature expired" in message or "signature not yet current" in message:
-            return CliError(Exit.FORBIDDEN, "this machine's clock is wrong: AWS does not accept its signature's time")
+            return CliError(Exit.FORBIDDEN, "this machine's clock is wrong: AWS rejects the time of the signature")
         if "UnrecognizedClient" in kind or "InvalidSignature" in kind or "security token included" in message:
-            return CliError(Exit.NO_CREDENTIALS, f"the API does not accept the credentials: {answer.message}")
+            return CliError(Exit.NO_CREDENTIALS, f"the API rejects the credentials: {answer.message}")
         if "MissingAuthenticationToken" in kind or "missing authentication token" in message:
             return CliError(
                 Exit.REFUSED,
-                f"the API of {self.where} has no {method} /{path}: it is older than this command",
+                f"the API of {self.where} has no {method} /{path}: it is older than this command, so deploy again",
             )
         resource = f"{self.arn}/{method}/{path}"
         return CliError(
             Exit.FORBIDDEN,
-            f"you may not do that: your policies must allow execute-api:Invoke on {resource}, and none may deny it",
+            f"permission denied: your policies must allow execute-api:Invoke on {resource} and must not deny it",
         )
 
 
 def listed(
     get: Callable[[Mapping[str, str]], dict[str, Any]], name: str, limit: int, page_size: int
 ) -> list[dict[str, Any]]:
-    """Up to ``limit`` of a listing.
+    """Returns up to ``limit`` entries of a listing.
 
     Args:
-        get: gets a page, by the parameters that say which.
-        name: of the list within a page.
-        page_size: the longest page there is.
+        get: returns the page for query parameters.
+        name: the key of the list in a page.
+        page_size: the longest page that the API returns.
     """
     entries: list[dict[str, Any]] = []
     cursor: str | None = None

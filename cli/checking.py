@@ -1,4 +1,4 @@
-"""What the commands of benchmarks and of standing fleets have in common before anything is asked for."""
+"""Checks that the commands for benchmarks and standing fleets make before they start anything."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from troop.bench.limits import Limits
 from troop.bench.plan import Plan
 
 Accept = Annotated[
-    bool, typer.Option("--accept-unknown-prices", help="Also where the price of some nodes cannot be had.")
+    bool, typer.Option("--accept-unknown-prices", help="Continue if the price of some nodes is unknown.")
 ]
 
 
 @contextmanager
 def json_errors(document: bool) -> Iterator[None]:
-    """Whatever goes wrong is one document on stdout as well, where that is wanted: a program reads nothing else.
+    """Prints an error as a JSON document, too, because programs read only stdout.
 
     Raises:
-        CliError: as it came.
+        CliError: the error, unchanged.
     """
     try:
         yield
@@ -49,18 +49,19 @@ def _problems(error: CliError) -> list[dict[str, Any]]:
 def expect(
     estimate: Callable[[], Mapping[str, Any]], source: Source, key: str | None, tell: Callable[[str], None]
 ) -> None:
-    """Tells what something would cost before anything of it is staged: what costs too much should not be uploaded
-    first. With a key it may be on record already, and that is what counts, whatever would be said of it now.
+    """Prints the estimated cost before anything is staged, so that nothing too expensive is uploaded.
+
+    With a key the run or fleet may already be on record, so the estimate does not stop the command.
 
     Raises:
-        CliError: without a key; it would be refused, or it cannot be told what it would cost.
+        CliError: without a key, if the estimate fails or says that the request would be refused.
     """
     try:
         cost_estimate = estimate()
     except CliError as error:
         if key is None:
             raise
-        show.note(f"what it would cost is not known: {error}")
+        show.note(f"no cost estimate: {error}")
         return
     for warning in cost_estimate["warnings"]:
         show.note(warning)
@@ -70,13 +71,14 @@ def expect(
 
 
 def verdict(warnings: Sequence[str]) -> str:
-    """On a file in which nothing is wrong."""
-    return "in order, but not what it needs" if warnings else "in order"
+    """Returns the verdict on a file without problems."""
+    return "valid, but artifacts are missing or differ" if warnings else "valid"
 
 
 def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
-    """Says what the settings of this checkout's cdk.json would refuse. A deployment can have others: its stage's, or
-    those of its command line. Empty without a cdk.json that can be read.
+    """Lists what the settings of this checkout's cdk.json would refuse; nothing without a readable cdk.json.
+
+    A deployment's settings can differ: they also come from its stage and its command line.
     """
     try:
         limits = Limits.of(settings_files.load(None).chaos)
@@ -86,5 +88,5 @@ def beyond_limits(benchmark: Benchmark, plan: Plan) -> list[str]:
 
 
 def accepting(changes: Mapping[str, Any], accept: bool) -> dict[str, Any]:
-    """The changes, and what --accept-unknown-prices says of the file."""
+    """Returns the changes, with the key that --accept-unknown-prices sets."""
     return {**changes, **({"accept_unknown_prices": True} if accept else {})}

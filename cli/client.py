@@ -1,4 +1,4 @@
-"""A deployment's API as the commands use it: units and their policies, events, terminations, the switch."""
+"""Calls a deployment's API: units and their policies, events, terminations, the switch."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ EVENTS_PAGE = 100
 DECISIONS_PAGE = 100
 GROUPS_PAGE = 50
 POLICIES_PAGE = 100
-"""The longest pages the API gives."""
+"""The longest pages that the API returns."""
 
 _SEARCHED = 2000
-"""Groups among which a name is looked for that is no unit's."""
+"""Groups to search for a name that is not a unit's."""
 
 _NAMED = 5
-"""Most groups of a unit that are named where one of them is meant."""
+"""Groups of a unit that a message names."""
 
 
 @dataclass(frozen=True)
 class TroopClient:
-    """A deployment's API; attributes as those of :class:`cli.calls.Calls`."""
+    """A deployment's API; the attributes are those of :class:`cli.calls.Calls`."""
 
     api: Api
     arn: str
@@ -43,47 +43,47 @@ class TroopClient:
 
     @property
     def benchmarks(self) -> BenchClient:
-        """Its half about benchmarks and standing fleets."""
+        """The part about benchmarks and standing fleets."""
         return BenchClient(self.calls)
 
     def events(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
-        """Up to ``limit`` events, newest first; ``query`` as GET /events takes it, without limit and cursor."""
+        """Lists up to ``limit`` events, newest first. ``query``: parameters of GET /events but limit and cursor."""
         return listed(lambda page: self.calls.ok("GET", "events", {**query, **page}), "events", limit, EVENTS_PAGE)
 
     def decisions(self, query: Mapping[str, str], limit: int) -> list[dict[str, Any]]:
-        """Up to ``limit`` decisions, newest first; ``query`` as GET /decisions takes it, without limit and cursor."""
+        """Lists up to ``limit`` decisions, newest first. ``query``: parameters of GET /decisions, as for events."""
         return listed(
             lambda page: self.calls.ok("GET", "decisions", {**query, **page}), "decisions", limit, DECISIONS_PAGE
         )
 
     def groups(self) -> Iterator[dict[str, Any]]:
-        """All groups of the account and region, page by page."""
+        """Yields all groups of the account and region."""
         return self.calls.pages("groups", GROUPS_PAGE)
 
     def policies(self) -> Iterator[dict[str, Any]]:
-        """What people have set, for every unit for which they have set anything, page by page."""
+        """Yields the policy that users have set, for every unit that has an item."""
         return self.calls.pages("policies", POLICIES_PAGE)
 
     def unit(self, unit: str) -> dict[str, Any] | None:
-        """What GET /groups/{unit} tells; None when nothing is known of it."""
+        """Returns the answer of GET /groups/{unit}; None for an unknown unit."""
         answer = self.calls.send("GET", unit_path(unit))
         if answer.status == 404:
             return None
         return self.calls.checked(answer, "GET", unit_path(unit))
 
     def known_unit(self, name: str, hint: str = "`troop groups` lists those there are") -> dict[str, Any]:
-        """The unit of that name, or the unit that a group of that name belongs to.
+        """Finds a unit by its name, or by the name of one of its groups.
 
         Args:
             name: of a unit or a group.
-            hint: what to do when no name is near.
+            hint: what to do if no name is similar.
 
         Raises:
-            CliError: NO_SUCH_UNIT, with names that are near.
+            CliError: NO_SUCH_UNIT, with similar names.
         """
         unit = self.unit(name)
         if unit and (unit["groups"] or not unit["item"]):
-            return unit  # without an item, the API itself has looked for a group of that name
+            return unit  # without an item, the API has already searched for a group of that name
         names: dict[str, str] = {}
         for index, group in enumerate(self.groups()):
             if group["group"] == name and (owner := self.unit(group["unit"])):
@@ -98,12 +98,14 @@ class TroopClient:
         raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit or group {name!r} in {self.where}: {meant}")
 
     def change_unit(self, unit: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """PATCH /groups/{unit}; None as a value removes the key."""
+        """Changes a unit's item (PATCH /groups/{unit}). None as a value removes the key."""
         return self.calls.ok("PATCH", unit_path(unit), body=changes)
 
     def terminate(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """POST /terminations: the event, and whether it was on record before. Tried again where that is safe, which it
-        is: the request has a key.
+        """Requests a termination (POST /terminations). Retries, as the request has a key.
+
+        Returns:
+            The event, and whether it was already on record.
         """
         answer = self.calls.again("POST", "terminations", request)
         if answer.status in (200, 202) and isinstance(answer.body, dict):
@@ -111,22 +113,22 @@ class TroopClient:
         if answer.status == 404 and answer.message:
             raise self._no_such_group(str(request["group"]), answer.message)
         if answer.status in (403, 409, 410) and isinstance(answer.body, dict) and "statusCode" in answer.body:
-            # Said by the API itself, not by IAM.
+            # From the API, not from IAM.
             to_do = remedy(str(answer.body.get("reason", "")), answer.message, str(request["group"]))
             raise CliError(Exit.REFUSED, f"{answer.message}; {to_do}" if to_do else answer.message)
         raise self.refusal(answer, "POST", "terminations")
 
     def _no_such_group(self, name: str, message: str) -> CliError:
-        """There is no such group: which may be meant, those of the unit of that name, or names that are near."""
+        """Returns the error for an unknown group, with the groups of the unit of that name, or similar names."""
         try:
             groups = [str(group["group"]) for group in self.known_unit(name)["groups"]]
         except CliError as error:
             return error if error.code is Exit.NO_SUCH_UNIT else CliError(Exit.NO_SUCH_UNIT, message)
-        meant = f"; {name} is a unit: name one of its groups, {', '.join(groups[:_NAMED])}" if groups else ""
+        meant = f"; {name} is a unit: use one of its groups, {', '.join(groups[:_NAMED])}" if groups else ""
         return CliError(Exit.NO_SUCH_UNIT, message + meant + (" ..." if len(groups) > _NAMED else ""))
 
     def event(self, id: str) -> dict[str, Any]:
-        """GET /events/{id}."""
+        """Returns an event (GET /events/{id})."""
         return self.calls.ok("GET", f"events/{id}")
 
     def switch(self) -> dict[str, Any]:
@@ -139,7 +141,7 @@ class TroopClient:
         return self.calls.ok("GET", "health")
 
     def refusal(self, answer: Answer, method: str, path: str) -> CliError:
-        """See :meth:`cli.calls.Calls.refusal`."""
+        """Returns the error for a refused request, see :meth:`cli.calls.Calls.refusal`."""
         return self.calls.refusal(answer, method, path)
 
 

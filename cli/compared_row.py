@@ -1,4 +1,4 @@
-"""One operation of one variant on two sides: rates and times, whether they differ, and what to know of them."""
+"""Compares one operation of one variant on two sides: rates, times, noise and warnings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from troop.report.document import Operation as Measured
 NAMES = get_args(Figure.model_fields["name"].annotation)
 
 MANY_ERRORS = 0.01
-"""Errors for each success, from which on a throughput of successes alone misleads."""
+"""Errors per success above which the throughput of successes alone is misleading."""
 
 NARROW = (0.9, 1.1)
-"""An interval inside of which both sides do the same. That 1 lies in a wide one says only that little is known."""
+"""Both sides count as equal if the interval is within these bounds. A wider interval that contains 1 proves nothing."""
 
 
 def named(operation: Operation, label: str) -> str:
-    """``read of drivers in measure (n3, threads=4)``."""
+    """Returns an operation in words: ``read of drivers in measure (n3, threads=4)``."""
     phase, role, name = operation
     return f"{name} of {role} in {phase}" + (f" ({label})" if label else "")
 
@@ -38,14 +38,14 @@ def row_of(
     confidence: float,
     fail_below: float | None,
 ) -> tuple[list[Row], list[str]]:
-    """A row for the operation, or none where there is no ratio; and what to know of it."""
+    """Returns a row for the operation (none if there is no ratio) and warnings about it."""
     what = named(operation, label)
     left, right = ours.measured(operation), theirs.measured(operation)
     rates, others = [one.per_second or 0.0 for one in left], [one.per_second or 0.0 for one in right]
     if not rates or not others:
         return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
     if min(rates) <= 0:
-        return [], [f"{what}: a repetition of A has done nothing, so there is no ratio to it"]
+        return [], [f"{what}: a repetition of A did nothing, so there is no ratio"]
     estimate = noise.ratio(rates, others, confidence)
     warnings = list(_warnings(what, ours, theirs, operation))
     regression = None
@@ -85,20 +85,20 @@ def _warnings(what: str, ours: Cells, theirs: Cells, operation: Operation) -> It
     left, right = ours.measured(operation), theirs.measured(operation)
     for name, measured, cells in (("A", left, ours.cells), ("B", right, theirs.cells)):
         if len(measured) < len(cells):
-            yield f"{what}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} have measured no rate"
+            yield f"{what}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} measured no rate"
         if (share := errors(measured)) > MANY_ERRORS:
-            yield f"{what}: on {name} there are {share:.3g} errors for each success, and rates are those of successes"
+            yield f"{what}: {name} has {share:.3g} errors per success; rates count only successes"
     seconds = [
         {phase.measured_seconds for cell in side.cells for phase in cell.phases if phase.phase == operation[0]}
         for side in (ours, theirs)
     ]
     if max(seconds[0] | seconds[1]) > 1.1 * min(seconds[0] | seconds[1]):
         durations = " and ".join(f"{min(some):g} s" for some in seconds)
-        yield f"{what}: A and B were not measured for equally long ({durations})"
+        yield f"{what}: A and B were measured for different lengths of time ({durations})"
 
 
 def errors(measured: Sequence[Measured]) -> float:
-    """For each success, all repetitions together; where there was none, as many as there are."""
+    """Returns the errors per success of all repetitions together; without a success, the number of errors."""
     count = sum(one.count for one in measured)
     return sum(sum(one.errors.values()) for one in measured) / max(count, 1)
 
@@ -123,7 +123,7 @@ def _known(measured: Sequence[Measured], name: str) -> list[float]:
 
 
 def _is_narrow(estimate: noise.Ratio) -> bool:
-    """Whether the sides are known to do the same, as far as it matters."""
+    """Checks whether the sides are known to be equal, within :data:`NARROW`."""
     if estimate.low is None or estimate.high is None or estimate.exceeds_noise:
         return False
     return estimate.low >= NARROW[0] and estimate.high <= NARROW[1]
@@ -132,11 +132,11 @@ def _is_narrow(estimate: noise.Ratio) -> bool:
 def _equal(
     a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, mine: float, other: float, *, same: bool
 ) -> Equal | None:
-    """Both sides at the larger of the two throughputs; None where one cannot get there.
+    """Computes what both sides need for the larger of the two throughputs; None if one cannot reach it.
 
     Args:
-        same: they are known to do the same: then both need what they have, for one node more of few would say much of
-            costs where hardly anything can differ.
+        same: both sides are known to be equal. Then each needs the nodes that it has: one more node of few would
+            suggest a difference in cost that does not exist.
     """
     target = max(mine, other)
     needs = [

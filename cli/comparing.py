@@ -1,4 +1,4 @@
-"""Two reports, or two variants of one, compared: pure, so that it says the same of the same documents."""
+"""Compares two reports, or two variants of one. Pure: the same documents give the same comparison."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from troop.report.document import Cell, Report
 
 UNSURE = (
     "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
-    "be chance. Run both with repetitions: 3 or more before money depends on it"
+    "be chance. Run both sides with at least 3 repetitions before money depends on the result"
 )
 
 WIDE = (
-    f"a difference is within the noise, whose interval reaches beyond {NARROW[0]:g} to {NARROW[1]:g}: what a side "
-    "needs at equal throughput, and its cost, follow from the ratio as it is, and may be chance. Run more repetitions"
+    f"a difference is within the noise, and its interval exceeds {NARROW[0]:g} to {NARROW[1]:g}: what a side "
+    "needs at equal throughput, and its cost, may be chance. Run more repetitions"
 )
 
 
 def compare(
     a: Chosen, b: Chosen, *, now: datetime, version: str, confidence: float = 0.95, fail_below: float | None = None
 ) -> Comparison:
-    """Two sides, variant by variant and operation by operation.
+    """Compares two sides by variant and operation.
 
     Args:
-        now: when it is made.
-        version: Troop's, of whoever makes it.
-        confidence: of the intervals, between 0 and 1.
-        fail_below: rows whose ratio is below are regressions, unless that may be chance.
+        now: the time of the comparison.
+        version: the version of Troop that makes it.
+        confidence: the confidence level of the intervals, between 0 and 1.
+        fail_below: rows with a lower ratio are regressions, unless the difference is within the noise.
 
     Raises:
-        IncomparableError: a side has no such variant, or no cell that has succeeded; both are the same; or no operation
-            of one is one of the other.
+        IncomparableError: a side lacks the variant or has no succeeded cell, both sides are the same, or they share
+            no operation.
     """
-    # First of all: a variant that there is not is not the same as anything.
+    # First, because it refuses an unknown variant, for which ``same`` would have no meaning.
     left_out = [*_not_counted(a, "A"), *_not_counted(b, "B")]
     if same(a, b):
         raise IncomparableError(
-            f"{a.name} and {b.name} are the same: give two runs, or two variants of one as RUN:VARIANT, such as "
+            f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
             f"{example(a.report)}"
         )
     warnings = [*left_out, *_different(a.report, b.report)]
@@ -66,7 +66,7 @@ def compare(
             if operation not in ours.operations()
         ]
     if not rows:
-        explanation = "; ".join([*unmatched, *warnings]) or "neither has measured an operation"
+        explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"
         raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
     if any(row.equal and row.exceeds_noise is None for row in rows):
         warnings.append(UNSURE)
@@ -89,14 +89,14 @@ def compare(
     )
 
 
-# What to know before
+# Warnings
 
 
 def _not_counted(side: Chosen, name: str) -> Iterator[str]:
     for cell in cells_of(side):
         if cell.status != CellStatus.SUCCEEDED:
             label = f" ({cell.label})" if cell.label else ""
-            yield f"{cell.cell}{label} of {name} is {cell.status}, and is left out"
+            yield f"{cell.cell}{label} of {name} is {cell.status} and does not count"
 
 
 def _different(a: Report, b: Report) -> Iterator[str]:
@@ -105,7 +105,7 @@ def _different(a: Report, b: Report) -> Iterator[str]:
     if a.run.size != b.run.size:
         yield f"A was run in the size {a.run.size or 'of the file'}, and B in the size {b.run.size or 'of the file'}"
     if a.money.currency != b.money.currency:
-        yield f"what A costs is in {a.money.currency}, and what B costs in {b.money.currency}: they are not set off"
+        yield f"A's costs are in {a.money.currency} and B's in {b.money.currency}, so costs have no ratio"
 
 
 def _without_ratio(equal: Equal | None) -> Equal | None:
@@ -127,7 +127,7 @@ def _side(side: Chosen, counted: Mapping[str, Cells]) -> Side:
 
 
 def _fleets(cells: Sequence[Cell]) -> str:
-    """``3 to 12 servers (i4i.large), 2 drivers (c7g.large)``."""
+    """Describes the fleets of cells: ``3 to 12 servers (i4i.large), 2 drivers (c7g.large)``."""
     roles: dict[str, tuple[set[int], dict[str, None]]] = {}
     for cell in cells:
         for fleet in cell.fleets:

@@ -1,4 +1,4 @@
-"""What every command starts from: the options before its name, and the deployment they lead to."""
+"""Connects a command to the deployment that the options before its name select."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cli.errors import CliError, Exit
 
 @dataclass(frozen=True)
 class Options:
-    """The options before a command's name; None where the environment is to decide."""
+    """The options before a command's name; None where the environment decides."""
 
     deployment: str = "Troop"
     region: str | None = None
@@ -25,7 +25,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Connection:
-    """A deployment, and its API."""
+    """A deployment and its API."""
 
     deployment: Deployment
     client: TroopClient
@@ -35,7 +35,7 @@ def connect(options: Options) -> Connection:
     """Finds the deployment by its stack.
 
     Raises:
-        CliError: what is wrong with credentials, region, deployment or network.
+        CliError: credentials, region, deployment or network are wrong.
     """
     session = aws.make_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
@@ -44,35 +44,35 @@ def connect(options: Options) -> Connection:
 
 
 def connection(ctx: typer.Context) -> Connection:
-    """The connection of the command that is running."""
+    """Returns the connection of the running command."""
     return connect(ctx.obj)
 
 
 def to_type(ctx: typer.Context, *words: str) -> str:
-    """A command as it is to be typed, for the same deployment: ``troop --region eu-west-1 bench stop ID``."""
+    """Returns a command line for the same deployment: ``troop --region eu-west-1 bench stop ID``."""
     deployment = "" if ctx.obj.deployment == "Troop" else f" -d {ctx.obj.deployment}"
     region = f" --region {ctx.obj.region}" if ctx.obj.region else ""
     return f"troop{deployment}{region} {' '.join(words)}"
 
 
 def interactive() -> bool:
-    """Whether there is somebody to ask."""
+    """Checks whether standard input is a terminal."""
     return sys.stdin.isatty()
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Asks before something is done.
+    """Asks for a confirmation.
 
     Args:
-        question: ends without a question mark.
-        yes: the answer was given with ``--yes``.
+        question: without the question mark.
+        yes: whether ``--yes`` was given.
 
     Raises:
-        CliError: NOT_CONFIRMED; also when there is nobody to ask.
+        CliError: NOT_CONFIRMED; also without a terminal.
     """
     if yes:
         return
     if not interactive():
-        raise CliError(Exit.NOT_CONFIRMED, "this asks before it acts, and this is no terminal: add --yes")
+        raise CliError(Exit.NOT_CONFIRMED, "confirmation required: rerun with --yes")
     if not typer.confirm(f"{question}?", err=True):
         raise CliError(Exit.NOT_CONFIRMED, "nothing was changed")

@@ -1,4 +1,4 @@
-"""Where a deployment is: its stack, by name, in the session's account and region."""
+"""Finds a deployment by the name of its stack, in the session's account and region."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,30}")
 
 @dataclass(frozen=True)
 class Deployment:
-    """A deployment that is there.
+    """A deployment that exists.
 
     Attributes:
-        name: the stack's.
-        region, account: where; the account as its number.
-        outputs: the stack's, by name; ``ApiUrl`` as it can be reached from here.
-        api_arn: what IAM calls the API's stage, for ``execute-api:Invoke``.
+        name: the name of the stack.
+        region, account: the region and the account's number.
+        outputs: the stack's outputs by name; ``ApiUrl`` is an address that this machine can reach.
+        api_arn: the ARN of the API's stage for ``execute-api:Invoke``.
     """
 
     name: str
@@ -47,10 +47,10 @@ class Deployment:
 
 
 def find_deployment(session: boto3.Session, name: str) -> Deployment:
-    """The deployment of that name.
+    """Finds the deployment with that name.
 
     Raises:
-        CliError: NO_DEPLOYMENT, WRONG_REGION when another region has it, or what :func:`cli.aws.translated_errors`
+        CliError: NO_DEPLOYMENT, WRONG_REGION if another region has it, or what :func:`cli.aws.translated_errors`
             raises.
     """
     check_name(name)
@@ -61,8 +61,8 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
     if API_URL not in outputs:
         raise CliError(
             Exit.NO_DEPLOYMENT,
-            f"the stack {name} in {session.region_name} is {stack['StackStatus']} and tells no {API_URL}: "
-            "deploy it again, or name another with --deployment",
+            f"the stack {name} in {session.region_name} is {stack['StackStatus']} and has no output {API_URL}: "
+            "deploy it again, or choose another with --deployment",
         )
     _, partition, _, region, account, *_ = stack["StackId"].split(":")
     match = INVOKE_URL.fullmatch(outputs[API_URL])
@@ -73,7 +73,7 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
 
 
 def check_name(name: str) -> None:
-    """Refuses what no deployment can be called.
+    """Refuses a name that no deployment can have.
 
     Raises:
         CliError: NO_DEPLOYMENT.
@@ -81,12 +81,12 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise CliError(
             Exit.NO_DEPLOYMENT,
-            f"{name!r} cannot be a deployment's name: a letter, then letters, digits and hyphens, at most 31 in all",
+            f"{name!r} cannot be a deployment's name: use a letter, then letters, digits and hyphens; at most 31",
         )
 
 
 def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, Any] | None:
-    """DescribeStacks' answer for one stack, None when there is none (or it has been deleted)."""
+    """Returns DescribeStacks' answer for one stack; None if it does not exist or has been deleted."""
     with aws.translated_errors():
         try:
             stacks = aws.client(session, "cloudformation", **options).describe_stacks(StackName=name)["Stacks"]
@@ -102,7 +102,7 @@ def find_stack(session: boto3.Session, name: str, **options: Any) -> dict[str, A
 
 
 def reachable(url: str) -> str:
-    """The API's address as it answers: AWS on this machine serves it under its own address."""
+    """Returns the address at which the API answers: local AWS serves it at its own address."""
     if not aws.is_local():
         return url
     return served_at(os.environ["AWS_ENDPOINT_URL"], url)
@@ -116,12 +116,12 @@ def _not_here(session: boto3.Session, name: str) -> CliError:
         first = elsewhere[0]
         return CliError(
             Exit.WRONG_REGION,
-            f"there is no deployment {name} in {where}, but one in {', '.join(elsewhere)}: add --region {first} "
-            f"or set AWS_REGION={first}",
+            f"there is no deployment {name} in {where}, but there is one in {', '.join(elsewhere)}: add --region "
+            f"{first} or set AWS_REGION={first}",
         )
     others = _deployments(session)
     hint = (
-        f"there is {', '.join(others)}: name it with --deployment"
+        f"choose an existing one with --deployment: {', '.join(others)}"
         if others
         else "check the account (AWS_PROFILE) and the region (AWS_REGION), or deploy it with `make deploy`"
     )
@@ -129,14 +129,14 @@ def _not_here(session: boto3.Session, name: str) -> CliError:
 
 
 def _regions_with(session: boto3.Session, name: str) -> list[str]:
-    """Other regions of the partition that have a Troop stack of that name; those that cannot be asked have none."""
+    """Lists the partition's other regions with a Troop stack of that name, without regions that do not answer."""
     if aws.is_local():
         return []
     partition = session.get_partition_for_region(session.region_name)
     others = [r for r in session.get_available_regions("cloudformation", partition) if r != session.region_name]
 
     quick = {"connect_timeout": 2, "read_timeout": 4, "retries": {"max_attempts": 1}}
-    clients = [aws.client(session, "cloudformation", region_name=r, **quick) for r in others]  # not safe in threads
+    clients = [aws.client(session, "cloudformation", region_name=r, **quick) for r in others]  # not thread-safe
 
     def has(client: Any) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""`troop doctor`: every check of the deployment's health, and what to do about each that is not well."""
+"""Implements `troop doctor`: prints every health check of the deployment, and what to do about those that fail."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cli.switch import describe
 
 def doctor(
     ctx: typer.Context,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on a warning, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings, too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Check the deployment. Exit code 0 when all is well, 1 when a check fails."""
+    """Check the health of the deployment. Exit with 0 if all checks pass, with 1 if one fails."""
     conn = connection(ctx)
     health = conn.client.health()
     health["checks"].append(malformed.check(conn.client))

@@ -1,4 +1,4 @@
-"""What a side needs for a throughput: nodes of all of its fleets, and what an hour of them costs."""
+"""Computes what a side needs for a throughput: the nodes of all its fleets, and their cost per hour."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from troop.report.document import Cell, Fleet
 from troop.report.scaling import combination, counted
 
 _NEAR = 1e-9
-"""Part by which numbers differ that are the same, but for how floats are added."""
+"""Relative difference up to which floats count as equal."""
 
 Operation = tuple[str, str, str]
 """Phase, role and name."""
@@ -22,12 +22,12 @@ Operation = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Measured:
-    """Cells with the same nodes.
+    """The throughput and prices of cells with the same nodes.
 
     Attributes:
-        nodes: by role.
-        per_second: the geometric mean of the repetitions.
-        prices: of an hour of one node, by role; None where it is not known.
+        nodes: the number of nodes by role.
+        per_second: operations per second, the geometric mean of the repetitions.
+        prices: the price of one node for an hour, by role; None if unknown.
     """
 
     nodes: Mapping[str, int]
@@ -40,7 +40,7 @@ class Measured:
 
 
 def rate_of(cell: Cell, operation: Operation) -> float | None:
-    """Operations a second; None where it has measured no such."""
+    """Returns a cell's rate of an operation, per second; None if it has not measured one."""
     phase, role, name = operation
     for one in cell.phases:
         for row in one.operations:
@@ -50,8 +50,10 @@ def rate_of(cell: Cell, operation: Operation) -> float | None:
 
 
 def measured(cells: Sequence[Cell], like: Cell, operation: Operation) -> list[Measured]:
-    """All that a side has measured with the same combination of the matrix as a cell, from few nodes to many. Only the
-    number of the role that grows, and what changes with it, may differ: more drivers for the same servers are no step.
+    """Lists what a side has measured with the same combination of the matrix as a cell, from few nodes to many.
+
+    Only the node count of the growing role, and what changes with it, may differ: more drivers for the same servers
+    are not a step.
     """
     good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
     role = counted(good)
@@ -73,7 +75,7 @@ def nodes_of(cell: Cell) -> dict[str, int]:
 
 
 def _prices(cells: Sequence[Cell]) -> dict[str, float | None]:
-    """Of a node of each role: spot costs differ from repetition to repetition, so their mean."""
+    """Returns the hourly price of a node by role: the mean, because Spot prices differ between repetitions."""
     prices: dict[str, float | None] = {}
     for role in nodes_of(cells[0]):
         each = [_price(fleet) for cell in cells for fleet in cell.fleets if fleet.role == role]
@@ -83,22 +85,23 @@ def _prices(cells: Sequence[Cell]) -> dict[str, float | None]:
 
 
 def _price(fleet: Fleet) -> float | None:
-    """Of an hour of one of its nodes."""
+    """Returns the hourly price of one node of a fleet."""
     return fleet.hourly / fleet.nodes if fleet.hourly is not None and fleet.nodes else None
 
 
 def need(steps: Sequence[Measured], own: Mapping[str, int], per_second: float) -> Need | None:
-    """What it takes for at least so many operations a second.
+    """Computes the nodes, and their cost, for a throughput.
 
-    Between two measured steps the numbers of nodes are interpolated; beyond all of them they follow the line through
-    all (least squares), and from a single step on they grow in proportion. They are rounded up.
+    Interpolates the number of nodes between two measured steps. Beyond the last step it follows the line through all
+    steps (least squares); with a single step it grows in proportion. Numbers of nodes are rounded up.
 
     Args:
-        steps: from few nodes to many.
-        own: the nodes of the cells that are compared, which are one of the steps; they do no more than ``per_second``.
+        steps: the measurements, from few nodes to many.
+        own: the nodes of the compared cells, which are one of the steps.
+        per_second: the throughput to reach, in operations per second.
 
     Returns:
-        None when more nodes do not do more, or nothing is done at all.
+        None if more nodes do not increase the throughput, or it is zero.
     """
     steps = [step for step in steps if step.nodes.keys() == own.keys()]
     at = next((n for n, step in enumerate(steps) if step.nodes == own), None)
@@ -127,7 +130,7 @@ def _beyond(steps: Sequence[Measured], per_second: float) -> Need | None:
     if slope <= 0:
         return None
     node_count = (per_second - intercept) / slope
-    if node_count <= last.nodes[role]:  # the last step did less than the line says: from there on by its slope
+    if node_count <= last.nodes[role]:  # the last step is below the line: continue from it with the line's slope
         node_count = last.nodes[role] + (per_second - last.per_second) / slope
     nodes = {}
     for name in last.nodes:

@@ -1,4 +1,4 @@
-"""What can go wrong, each with an exit code of its own, so that scripts can tell them apart."""
+"""Defines the command's exit codes and the error that ends it, so that scripts can distinguish failures."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes. 2 is the shell's own for wrong usage."""
+    """Exit codes of the command. 2 is what click uses for wrong usage."""
 
     OK = 0
     FAILED = 1
-    """Something that was asked for could not be done, or a check of ``doctor`` fails."""
+    """The request failed, or a check of ``doctor`` fails."""
     USAGE = 2
     NO_CREDENTIALS = 3
     EXPIRED_CREDENTIALS = 4
     NO_DEPLOYMENT = 5
     WRONG_REGION = 6
     NO_SUCH_UNIT = 7
-    """Nor group, run or standing fleet."""
+    """No such unit, group, run or standing fleet."""
     FORBIDDEN = 8
     UNREACHABLE = 9
     REFUSED = 10
-    """The API refuses what was asked for as it is (400, 404)."""
+    """The API refuses the request (400, 404)."""
     CONFLICT = 11
-    """Somebody else has changed it in between (409)."""
+    """The record has changed in the meantime (409)."""
     API_FAILED = 12
-    """The API itself has failed (5xx), or answers what this command does not understand."""
+    """The API failed (5xx), or the command does not understand its answer."""
     NOT_CONFIRMED = 13
-    """It asks before it acts, and nobody said yes."""
+    """The command needs a confirmation and did not get one."""
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read or written, as it follows the file's name."""
+    """Returns why a file cannot be read or written, in words that follow the file's name."""
     if isinstance(error, UnicodeDecodeError):
-        return f"it is no text in UTF-8 (byte {error.start + 1})"
+        return f"it is not UTF-8 text (byte {error.start + 1})"
     return error.strerror or str(error)
 
 
@@ -41,7 +41,7 @@ class CliError(Exception):
     """Ends the command with one line on stderr and an exit code.
 
     Attributes:
-        code: what the command exits with.
+        code: the exit code of the command.
     """
 
     def __init__(self, code: Exit, message: str) -> None:

@@ -1,4 +1,4 @@
-"""`troop events`: terminations, newest first, or as they happen."""
+"""Implements `troop events`: lists terminations, newest first, or follows them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from troop.chaos.events import OPEN, Status, exception_of
 
 _POLL_SECONDS = 5.0
 _FOLLOWED = 500
-"""Events of a look of --follow: more than a deployment claims between two of them."""
+"""Events that --follow reads at each poll: more than a deployment claims between two polls."""
 
 _COLUMNS = ("when", "unit", "group", "status", "instance", "zone", "recovered after", "detail")
 _OPEN = frozenset(str(status) for status in OPEN)
@@ -27,18 +27,18 @@ _OPEN = frozenset(str(status) for status in OPEN)
 
 def events(
     ctx: typer.Context,
-    group: Annotated[str | None, typer.Option(help="Of the Auto Scaling group of that name.")] = None,
-    unit: Annotated[str | None, typer.Option(help="Of that unit.")] = None,
-    since: Annotated[str | None, typer.Option(help="From then on: 2026-11-20, 2026-11-20T14:00, 2d, 3h ...")] = None,
-    until: Annotated[str | None, typer.Option(help="Before then, in the same forms.")] = None,
-    status: Annotated[Status | None, typer.Option(case_sensitive=False, help="In that status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 25,
+    group: Annotated[str | None, typer.Option(help="Only events of this Auto Scaling group.")] = None,
+    unit: Annotated[str | None, typer.Option(help="Only events of this unit.")] = None,
+    since: Annotated[str | None, typer.Option(help="From then on: 2026-11-20, 2026-11-20T14:00, 2d or 3h.")] = None,
+    until: Annotated[str | None, typer.Option(help="Before then, in the same formats.")] = None,
+    status: Annotated[Status | None, typer.Option(case_sensitive=False, help="Only events with this status.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many events.")] = 25,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document; with --follow, an object a line.")
+        bool, typer.Option("--json", help="Print one JSON document; with --follow, one object per line.")
     ] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what happens, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
-    """Terminations on record, newest first."""
+    """Show terminations, newest first."""
     now = datetime.now(UTC)
     query = {"group": group, "unit": unit, "status": status and str(status)}
     query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
@@ -46,7 +46,7 @@ def events(
     client = connection(ctx).client
     if follow:
         if until:
-            raise CliError(Exit.USAGE, "--follow has no end: leave --until out")
+            raise CliError(Exit.USAGE, "--follow never ends: remove --until")
         if (group or unit) and not client.events(filters, 1):
             _check(client, group, unit)
         _follow(client, filters, limit, as_json)
@@ -59,11 +59,11 @@ def events(
     elif terminations:
         show.table(_COLUMNS, map(row, terminations))
     else:
-        show.note("there are no such events")
+        show.note("no events match")
 
 
 def _check(client: TroopClient, group: str | None, unit: str | None) -> None:
-    """Refuses what :func:`_check_names` does; where it cannot look, there are just no events.
+    """Runs :func:`_check_names`, and ignores errors of its look-ups.
 
     Raises:
         CliError: NO_SUCH_UNIT.
@@ -76,10 +76,10 @@ def _check(client: TroopClient, group: str | None, unit: str | None) -> None:
 
 
 def _check_names(client: TroopClient, group: str | None, unit: str | None) -> None:
-    """Refuses a name that nothing has, or has had: of a misspelt one there are no events either, which tells nothing.
+    """Refuses names that have neither events nor a unit or group: an empty list would hide a typing error.
 
     Raises:
-        CliError: NO_SUCH_UNIT, with names that are near, or with what the name is of; others, of the look-up.
+        CliError: NO_SUCH_UNIT, with similar names, or with what the name belongs to; other codes from the look-up.
     """
     if unit and not client.events({"unit": unit}, 1) and (owner := client.known_unit(unit)["unit"]) != unit:
         raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {owner}: --unit {owner}, or --group {unit}")
@@ -92,7 +92,7 @@ def _check_names(client: TroopClient, group: str | None, unit: str | None) -> No
 
 
 def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
-    """An event as a line of the table."""
+    """Returns an event as a row of the table."""
     seconds = event.get("recovery_seconds")
     exception = event.get("terminated_at") and exception_of(event["method"], event.get("os_shutdown"))
     return (
@@ -127,13 +127,13 @@ def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: 
                 suffix = f": {detail}" if detail != show.NOTHING else ""
                 show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
     except KeyboardInterrupt:
-        pass  # that is how following ends
+        pass  # Ctrl-C is how following ends
 
 
 def changes(
     client: TroopClient, query: Mapping[str, str], limit: int, sleep: Callable[[float], None]
 ) -> Iterator[dict[str, Any]]:
-    """The latest events, oldest first, and then each one that is new or has changed, for ever."""
+    """Yields the latest events, oldest first, and then each new or changed event, without end."""
     seen: dict[str, dict[str, Any]] = {}
     batch = client.events(query, limit)
     began = query.get("since", moments.iso(datetime.now(UTC)))
@@ -142,7 +142,7 @@ def changes(
             if seen.get(event["event_id"]) != event:
                 seen[event["event_id"]] = event
                 yield event
-        # Nothing before the earliest event in flight changes any more; a leashed one may yet become a claim.
+        # Events before the earliest open one no longer change; a leashed event may still become a claim.
         unfinished = [e["at"] for e in seen.values() if e["status"] in _OPEN]
         latest = max((e["at"] for e in seen.values()), default=began)
         since = min([*unfinished, latest])

@@ -1,4 +1,4 @@
-"""`troop fleet`: nodes that stay, as many as are wanted, until their time is over."""
+"""Implements `troop fleet`: starts, scales, shows and removes standing fleets."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from cli.errors import CliError, Exit
 from troop.bench.definition import AROUND, to_document
 from troop.bench.plan import sole
 
-app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay, grown and shrunk by one call.")
+app = typer.Typer(no_args_is_help=True, help="Standing fleets: nodes that stay until they expire.")
 
 _STALE_SECONDS = 60.0
-"""For which a refusal may be one of before: the newest there is, until the next launch has been tried."""
+"""How long a refusal may stem from an earlier launch: it is the newest one until the next launch fails."""
 
 _LONGEST_SECONDS = 4 * 3600 + 5 * 60
-"""That nodes may take until they are ready, where the deployment does not say: no fleet's file allows more."""
+"""The longest that nodes may take to become ready; a deployment of an older version does not return it."""
 
-FleetId = Annotated[str, typer.Argument(metavar="FLEET", help="A fleet's id, as `troop fleet list` gives it.")]
+FleetId = Annotated[str, typer.Argument(metavar="FLEET", help="A fleet's id, from `troop fleet list`.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
 File = Annotated[Path, typer.Argument(help="A fleet's file, or its folder.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, such as fleets.workers.count=5; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as fleets.workers.count=5; repeatable."),
 ]
 
 
 @app.command("validate")
 def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
-    """Check a fleet's file, and whether artifacts of this machine are there. Needs no AWS: limits are
-    those of this checkout's cdk.json; `up` checks those of the deployment, and what only a region knows.
+    """Check a fleet's file and its local artifacts. Needs no AWS.
+
+    Limits come from this checkout's cdk.json. `up` checks the deployment's limits, and what only the region knows.
     """
     with checking.json_errors(as_json):
         source = bench_files.load_fleet(file, bench_files.assignments(changes or []))
@@ -73,8 +74,8 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
 def estimate(
     ctx: typer.Context, file: File, changes: Set = None, accept: Accept = False, as_json: Json = False
 ) -> None:
-    """What a fleet would cost until it expires, line by line. Launches and stores nothing; fails if the fleet would be
-    refused.
+    """Show what a fleet would cost until it expires, line by line. Launches and stores nothing; fails if Troop would
+    refuse the fleet.
     """
     with checking.json_errors(as_json):
         values = checking.accepting(bench_files.assignments(changes or []), accept)
@@ -89,11 +90,11 @@ def up(
     file: File,
     changes: Set = None,
     key: Annotated[str | None, idempotency.option("starts nothing more")] = None,
-    wait: Annotated[bool, typer.Option(help="Until all of its nodes are ready.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until all nodes are ready.")] = True,
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Start a standing fleet. It stays until its time is over or it is taken down; asks nothing."""
+    """Start a standing fleet. It stays until it expires or `down` removes it. Does not ask."""
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     source = bench_files.load_fleet(file, values)
     client, tell = connection(ctx).client.benchmarks, show.note if as_json else show.say
@@ -104,7 +105,7 @@ def up(
         staging.stage(artifact)
     started, repeated = _start(client, source, values, key or str(uuid4()))
     id = str(started["fleet"])
-    tell(f"{'on record already' if repeated else 'started'}: {id}, until {show.moment(started['expires_at'])}")
+    tell(f"{'already started' if repeated else 'started'}: {id}, until {show.moment(started['expires_at'])}")
     _settle(ctx, client, started, wait, as_json)
 
 
@@ -112,12 +113,12 @@ def up(
 def scale(
     ctx: typer.Context,
     fleet: FleetId,
-    count: Annotated[int, typer.Option(min=0, max=10_000, help="How many nodes there are to be.")],
-    role: Annotated[str | None, typer.Option(help="Of which role; needed where the fleet has several.")] = None,
-    wait: Annotated[bool, typer.Option(help="Until there are so many.")] = True,
+    count: Annotated[int, typer.Option(min=0, max=10_000, help="The number of nodes.")],
+    role: Annotated[str | None, typer.Option(help="The role; required if the fleet has several.")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the fleet has that many.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Grow or shrink a fleet. Auto Scaling picks the nodes that have to go; asks nothing."""
+    """Grow or shrink a fleet. Auto Scaling chooses which nodes to remove. Does not ask."""
     client = connection(ctx).client.benchmarks
     request = {"count": count} | ({"role": role} if role else {})
     _settle(ctx, client, client.scale_fleet(fleet, request), wait, as_json)
@@ -125,7 +126,7 @@ def scale(
 
 @app.command("status")
 def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
-    """What there is of a fleet now."""
+    """Show the state, nodes and cost of a fleet."""
     view = connection(ctx).client.benchmarks.fleet(fleet)
     if as_json:
         show.document(view)
@@ -140,16 +141,16 @@ def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
     if view["nodes"]:
         show.table(fleet_show.NODE_COLUMNS, fleet_show.node_rows(view["nodes"]), title=" ")
     if view.get("nodes_left_out"):
-        show.say(f"and {view['nodes_left_out']:,} nodes more")
+        show.say(f"and {view['nodes_left_out']:,} more nodes")
 
 
 @app.command("list")
 def list_all(
     ctx: typer.Context,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="The most fleets to show.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """The deployment's fleets, newest first; those that have ended, too."""
+    """List the deployment's fleets, newest first, including ended ones."""
     fleets = connection(ctx).client.benchmarks.fleets(limit)
     if as_json:
         show.document({"fleets": fleets})
@@ -163,10 +164,10 @@ def list_all(
 def down(
     ctx: typer.Context,
     fleet: FleetId,
-    wait: Annotated[bool, typer.Option(help="Until nothing of it is left.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until nothing of it is left.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Remove a fleet: nothing more is launched, and whatever it has created goes. Asks nothing."""
+    """Remove a fleet: launch nothing more, and delete everything it created. Does not ask."""
     client = connection(ctx).client.benchmarks
     removed = client.remove_fleet(fleet)
     if wait and not removed["ended_at"]:
@@ -199,13 +200,17 @@ def _start(client: BenchClient, source: Source, changes: Mapping[str, Any], key:
 
 
 def _settle(ctx: typer.Context, client: BenchClient, fleet: dict[str, Any], wait: bool, as_json: bool) -> None:
-    """Until a fleet is as it is wanted, if that is to be waited for."""
+    """Waits until a fleet has the wanted nodes, and shows the outcome.
+
+    Raises:
+        CliError: FAILED, if the fleet ended, or its nodes are not ready in time.
+    """
     id = fleet["fleet"]
     if not wait:
         if as_json:
             show.document(fleet)
         else:
-            show.say(f"to see how it is: {to_type(ctx, 'fleet', 'status', id)}")
+            show.say(f"to check its state: {to_type(ctx, 'fleet', 'status', id)}")
         return
 
     began = time.monotonic()
@@ -223,22 +228,22 @@ def _settle(ctx: typer.Context, client: BenchClient, fleet: dict[str, Any], wait
     if view["fleet"]["closed_at"]:
         raise CliError(Exit.FAILED, fleet_show.summary(view["fleet"]))
     if fleet_show.is_stuck(view["fleet"]):
-        hint = f"the fleet stands; {to_type(ctx, 'fleet', 'status', id)} tells of each node"
+        hint = f"the fleet stays; {to_type(ctx, 'fleet', 'status', id)} shows each node"
         raise CliError(Exit.FAILED, f"{fleet_show.problem(view)}; {hint}")
     if not fleet_show.is_complete(view["fleet"]):
         refusal = fleet_show.hopeless(view)
-        why = f"could not be launched: {refusal}" if refusal else f"not all are ready within {longest:.0f} s"
+        why = f"could not be launched: {refusal}" if refusal else f"not all nodes are ready after {longest:.0f} s"
         commands = ", ".join(to_type(ctx, "fleet", what, id) for what in ("status", "down"))
-        costs = f"the fleet stands, and costs: {commands}"
+        costs = f"the fleet stays, and costs money: {commands}"
         raise CliError(Exit.FAILED, f"{fleet_show.of_roles(view['fleet'])}; {why}; {costs}")
     if not as_json:
-        show.say(f"{id} stands; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
+        show.say(f"{id} is ready; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
 
 
 def _watch(
     ctx: typer.Context, client: BenchClient, id: str, is_over: Callable[[Mapping[str, Any]], bool], *, quiet: bool
 ) -> dict[str, Any]:
-    """Says what changes until it is over; what is told of the fleet then. One look in a while may fail."""
+    """Prints what changes until ``is_over``; returns the last view. Tolerates single failed requests."""
     tell: Callable[[str], None] = show.note if quiet else show.say
     history: set[str] = set()
     last = ""
@@ -253,10 +258,10 @@ def _watch(
                     history.add(refusal)
                     tell(f"could not be launched: {refusal}")
     except KeyboardInterrupt:
-        show.note(f"the fleet goes on; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
+        show.note(f"the fleet continues; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
         raise typer.Exit(watching.INTERRUPTED) from None
     except CliError as error:
         if error.code is Exit.NO_SUCH_UNIT:
             raise
-        raise CliError(error.code, f"{error}; the fleet goes on: {to_type(ctx, 'fleet', 'status', id)}") from None
+        raise CliError(error.code, f"{error}; the fleet continues: {to_type(ctx, 'fleet', 'status', id)}") from None
     return view

@@ -1,4 +1,4 @@
-"""Standing fleets as people see them."""
+"""Formats standing fleets for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "proble
 
 
 def of_role(role: Mapping[str, Any]) -> str:
-    """``workers: 3 of 5 in service, 2 ready``."""
+    """Returns a role's state, such as ``workers: 3 of 5 in service, 2 ready``."""
     state = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
     more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
     return ", ".join([state, *more])
@@ -25,7 +25,7 @@ def of_roles(fleet: Mapping[str, Any]) -> str:
 
 
 def is_complete(fleet: Mapping[str, Any]) -> bool:
-    """Whether exactly the nodes that are wanted are there, and ready."""
+    """Checks whether the fleet has exactly the desired nodes, all ready."""
     return all(
         role["in_service"] == role["ready"] == role["desired"] and not role["starting"] and not role["leaving"]
         for role in fleet["roles"]
@@ -33,7 +33,7 @@ def is_complete(fleet: Mapping[str, Any]) -> bool:
 
 
 def is_stuck(fleet: Mapping[str, Any]) -> bool:
-    """Whether nothing is under way, and some nodes could not set themselves up."""
+    """Checks whether nothing is starting or leaving, and the setup of some nodes has failed."""
     roles = fleet["roles"]
     settled = all(
         role["in_service"] == role["ready"] + role["failed"] == role["desired"]
@@ -45,51 +45,49 @@ def is_stuck(fleet: Mapping[str, Any]) -> bool:
 
 
 def hopeless(view: Mapping[str, Any]) -> str | None:
-    """The first refusal that the next launch would meet as well; None when there is none.
+    """Returns the first refusal that the next launch would meet too; None without one.
 
-    Where all nodes that are missing are on their way, what was refused before has passed.
+    A role whose missing nodes are all starting has no such refusal: earlier ones have passed.
     """
     short = {r["role"] for r in view["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
     for refusal in view["refusals"]:
-        role, _, words = refusal.partition(": ")  # the role's name may be any word
+        role, _, words = refusal.partition(": ")  # the role's name can be any word
         if role in short and is_vain(words):
             return str(refusal)
     return None
 
 
 def problem(view: Mapping[str, Any]) -> str:
-    """What the first node that has failed says of it."""
+    """Returns the problem of the first failed node, and the number of others."""
     failed_nodes = [node for node in view["nodes"] if node["problem"]]
     more = f"; and {len(failed_nodes) - 1} more" if len(failed_nodes) > 1 else ""
     return (
-        f"{failed_nodes[0]['id']}: {failed_nodes[0]['problem']}{more}"
-        if failed_nodes
-        else "a node could not set itself up"
+        f"{failed_nodes[0]['id']}: {failed_nodes[0]['problem']}{more}" if failed_nodes else "the setup of a node failed"
     )
 
 
 def summary(fleet: Mapping[str, Any]) -> str:
-    """What a fleet is, or what became of it: one line, and below it what is known besides."""
+    """Returns the state or outcome of a fleet: one line, and further lines of its reason."""
     reason, below = (
         f": {show.first_line(fleet['reason'])}" if fleet["reason"] else "",
         show.lines_below(fleet["reason"]),
     )
     staying = bench_show.stays(fleet)
     if fleet["ended_at"]:
-        cost = f"; it has cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
+        cost = f"; it cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
         return f"{fleet['fleet']} {fleet['status']}{reason} ({staying or 'nothing is left of it'}{cost}){below}"
     also = f"; {staying}" if staying else ""
     return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{also}{below}"
 
 
 def estimate(fleet: Mapping[str, Any]) -> str | None:
-    """One line: what it was expected to cost; None when that is not on record."""
+    """Returns a line with the expected cost; None if it was not recorded."""
     if not (expected := fleet.get("estimate")):
         return None
     if not expected["expected"]:
-        return "what it costs is not known: nothing of it has a price"
+        return "cost unknown: none of its resources has a known price"
     until = f"until it expires at {show.moment(fleet['expires_at'])}"
-    nodes = ", with the nodes it began with" if fleet.get("scaled_at") else ""
+    nodes = ", with its initial nodes" if fleet.get("scaled_at") else ""
     return f"expected to cost {shown(expected['expected'], expected['currency'], up=True)} {until}{nodes}"
 
 

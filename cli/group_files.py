@@ -1,4 +1,4 @@
-"""Groups to try out, as a YAML or JSON list: read with every mistake named."""
+"""Reads groups for a forecast from a YAML or JSON list, and names every mistake."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LIFECYCLES = (
 
 _MOST = 10_000
 _SHOWN = 10
-"""Mistakes that one message tells of."""
+"""Mistakes that one message names."""
 
 
 @dataclass(frozen=True)
 class TriedGroups:
-    """What a file says: groups, and the policy (items of ``GroupTags``) by group."""
+    """The groups of a file, and the policy of each (an item of ``GroupTags``)."""
 
     name: str
     groups: tuple[Group, ...]
@@ -43,7 +43,7 @@ class TriedGroups:
     protected: frozenset[str]
 
     def account(self, settings: Settings) -> Account:
-        """An account with these groups, nothing behind it and nothing in flight, that is neither halted nor leashed.
+        """Returns an account with these groups, no history, nothing in flight, neither halted nor leashed.
 
         Raises:
             CliError: USAGE: two groups of a unit give it different policies.
@@ -59,14 +59,14 @@ class TriedGroups:
                 raise CliError(
                     Exit.USAGE,
                     f"{self.name}: {givers[unit]} and {group.name} give their unit {unit} different policies: "
-                    "a unit has one, so give it once, or the same twice",
+                    "give the policy once, or the same one twice",
                 )
             givers.setdefault(unit, group.name)
         return Account(self.groups, items, {}, Switch(halted=False, leashed=False), Counts(), self.protected)
 
 
 def load(file: Path) -> TriedGroups:
-    """The groups of a file.
+    """Reads the groups of a file.
 
     Raises:
         CliError: USAGE; for each mistake the file, entry, key, value and what is allowed.
@@ -96,7 +96,7 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _tags(value: Any) -> dict[str, str]:
-    """Tags are text: numbers, true and false as YAML reads them are written back as such; nothing is the empty text."""
+    """Converts the values of tags to text: numbers, true and false as YAML spells them, null as the empty text."""
     tags = {}
     for key, tag in _mapping(value).items():
         if isinstance(tag, (list, dict)):
@@ -146,7 +146,7 @@ class _Reader:
             return
         self._names[name] += 1
         if self._names[name] == 2:
-            self.problems.append(f"{where}: name is {name!r}: must be one that no other entry has")
+            self.problems.append(f"{where}: name is {name!r}: must be unique in the file")
         if "instances" in read:
             instances = [self._instance(f"{where}: instances[{n}]", i) for n, i in enumerate(read["instances"])]
         else:
@@ -168,7 +168,7 @@ class _Reader:
         instance_id = read.get("id", "")
         self._ids[instance_id] += 1
         if instance_id and self._ids[instance_id] == 2:
-            self.problems.append(f"{where}: id is {instance_id!r}: must be one that no other instance has")
+            self.problems.append(f"{where}: id is {instance_id!r}: must be unique in the file")
         if read.get("protected"):
             self.protected.add(instance_id)
         return Instance(
@@ -183,7 +183,7 @@ class _Reader:
     def _read(
         self, where: str, entry: Any, known: Mapping[str, Callable[[Any], Any]], needed: tuple[str, ...]
     ) -> dict[str, Any]:
-        """What can be read of an entry; the rest goes to the problems."""
+        """Reads the valid keys of an entry; adds the others to the problems."""
         if not isinstance(entry, dict):
             self.problems.append(f"{where} is {values.shown(entry)}: must be a mapping with {', '.join(known)}")
             return {}

@@ -1,4 +1,4 @@
-"""`troop groups` and `troop group`: what takes part, and what holds for it."""
+"""Implements `troop groups` and `troop group`: what takes part, and with which policy."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _COLUMNS = (
     "calendar",
     "last",
     "owner",
-    "why left alone",
+    "why skipped",
 )
 _EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
 
 
 def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
-    """All Auto Scaling groups, and what holds for each."""
+    """List all Auto Scaling groups with their policy, and why those that do not take part are skipped."""
     listing = list(connection(ctx).client.groups())
     if as_json:
         show.document({"groups": listing})
     elif listing:
-        malformed = {group["unit"] for group in listing if group["problems"]}  # one group's is the whole unit's
+        malformed = {group["unit"] for group in listing if group["problems"]}  # one group's problem skips its unit
         ordered = sorted(listing, key=lambda g: (g["unit"], g["group"]))
         show.table(_COLUMNS, [_group_row(group, group["unit"] in malformed) for group in ordered])
     else:
-        show.note("there are no Auto Scaling groups in this account and region")
+        show.note("this account and region have no Auto Scaling groups")
 
 
 def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
 
 
 def _left_alone(group: Mapping[str, Any]) -> str:
-    """Why, but for what is malformed. A deployment of an older version tells neither until when nor why."""
+    """Returns why a unit is skipped, except for malformed values. Older deployments return no end and no reason."""
     if tag := group.get("protected"):
         return f"tag {tag}"
     if group["unrecovered"]:
@@ -66,7 +66,7 @@ def _left_alone(group: Mapping[str, Any]) -> str:
     if group["takes_part"] or group["problems"]:
         return ""
     if group["sources"].get("takes_part") == "settings":
-        return "nobody has opted it in"
+        return "not opted in"
     until, reason = group.get("until"), group.get("reason")
     return "opted out" + (f" until {until}" if until else "") + (f": {reason}" if reason else "")
 
@@ -81,10 +81,10 @@ def _part(group: Mapping[str, Any], malformed: bool) -> str:
 
 def group(
     ctx: typer.Context,
-    unit: Annotated[str, typer.Argument(help="A unit, or a group by its name.")],
+    unit: Annotated[str, typer.Argument(help="The name of a unit or group.")],
     as_json: AsJson = False,
 ) -> None:
-    """One unit: its policy and where each value comes from, what was decided last, its last events."""
+    """Show one unit: its policy with the source of each value, its last decision and its last events."""
     record = connection(ctx).client.known_unit(unit)
     if as_json:
         show.document(record)
@@ -93,11 +93,11 @@ def group(
 
 
 def describe(unit: Mapping[str, Any]) -> None:
-    """A unit as GET /groups/{unit} tells it, for people."""
+    """Prints a unit, as GET /groups/{unit} returns it, for people."""
     groups = [g["group"] + (" (protected)" if g.get("protected") else "") for g in unit["groups"]]
     facts = [
         ("unit", unit["unit"]),
-        ("groups", groups or "none known yet"),
+        ("groups", groups or "none yet"),
         ("last terminated on", unit["last_day"]),
         ("next possible", show.moment(unit["next_possible"])),
     ]
@@ -105,14 +105,14 @@ def describe(unit: Mapping[str, Any]) -> None:
         facts.append(("last decision", f"{show.moment(decision['tick'])}: {decision['reason']}: {decision['detail']}"))
     show.table(("", ""), facts)
     if tag := protection(unit):
-        show.say(f"It is protected by the {tag} of its groups: nothing terminates their instances.", style="cyan")
+        show.say(f"Protected by the {tag} of its groups: Troop never terminates their instances.", style="cyan")
     if unit["unrecovered"]:
         show.say(
-            f"It has not recovered from {lapse(unit)}, and is left alone until `troop opt-in {unit['unit']}`.",
+            f"Not recovered from {lapse(unit)}. Skipped until you run `troop opt-in {unit['unit']}`.",
             style="bold red",
         )
     for problem in unit["problems"]:
-        show.say(f"Malformed, so it is left alone: {problem}", style="bold red")
+        show.say(f"Skipped, because its policy is malformed: {problem}", style="bold red")
     for words in missing_alarms(unit):
         show.say(words, style="bold red")
     policy = [
@@ -127,7 +127,10 @@ def describe(unit: Mapping[str, Any]) -> None:
 
 
 def lapse(unit: Mapping[str, Any]) -> str:
-    """From what a unit has not recovered, in words. GET /groups/{unit} tells more of it than GET /groups."""
+    """Returns the termination from which a unit has not recovered, in words.
+
+    GET /groups/{unit} gives the instance and the time; GET /groups gives the id of the event only.
+    """
     event_id = str(unit["unrecovered"])
     for event in unit.get("events") or ():
         if event["event_id"] == event_id and event["instance_id"]:
@@ -136,13 +139,13 @@ def lapse(unit: Mapping[str, Any]) -> str:
 
 
 def missing_alarms(unit: Mapping[str, Any]) -> list[str]:
-    """A sentence for each stop alarm that does not exist."""
+    """Returns a sentence for each stop alarm that does not exist."""
     missing = unit.get("missing_alarms") or ()
-    return [f"There is no alarm {name}: until there is, {unit['unit']} is left alone." for name in missing]
+    return [f"The alarm {name} does not exist: until it does, {unit['unit']} is skipped." for name in missing]
 
 
 def protection(unit: Mapping[str, Any]) -> str | None:
-    """What protects all groups of a unit, such as ``tag troop:protected``; None when one of them may be touched."""
+    """Returns what protects all groups of a unit, such as ``tag troop:protected``; None if one is not protected."""
     source = str(unit["policy"]["takes_part"]["source"]) if unit["policy"] else ""
     return source if source.startswith("tag troop:") else None
 

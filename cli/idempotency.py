@@ -1,4 +1,4 @@
-"""`--key`: what makes the same request again do nothing more."""
+"""Defines the option `--key`, which makes a repeated request harmless."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from cli.errors import CliError, Exit
 
 
 def option(more: str) -> Any:
-    """The option; ``more``: what the same key again does not do, such as ``starts nothing more``."""
-    return typer.Option(help=f"Idempotency key: the same one again {more}.", callback=_checked)
+    """Returns the option.
+
+    Args:
+        more: what a repetition with the same key does not do, such as ``starts nothing more``.
+    """
+    return typer.Option(help=f"Idempotency key: a repetition with the same key {more}.", callback=_checked)
 
 
 def _checked(key: str | None) -> str | None:
-    # Most likely a variable that is not set: with a key made up in its place, each try again would do it again.
+    # Most likely an unset variable: with a generated key instead, every retry would repeat the action.
     if key is not None and not key.strip():
-        raise CliError(Exit.USAGE, "--key is empty: give a text that stays the same on every try, or leave --key out")
+        raise CliError(Exit.USAGE, "--key is empty: use a text that stays the same on every try, or omit --key")
     return key

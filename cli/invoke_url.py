@@ -1,4 +1,4 @@
-"""The address of an API as API Gateway makes it up, and where AWS on this machine answers for it."""
+"""Maps the addresses that API Gateway gives to APIs to those of local AWS."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ INVOKE_URL = re.compile(r"https://(?P<api>\w+)\.execute-api\.[\w-]+\.amazonaws\.
 
 
 def served_at(endpoint: str, text: str) -> str:
-    """``text`` with addresses of APIs as the account at ``endpoint`` serves them: no amazonaws.com leads there."""
+    """Replaces addresses of APIs in ``text`` by those at ``endpoint``: local AWS is not at amazonaws.com."""
     return INVOKE_URL.sub(rf"{endpoint.rstrip('/')}/restapis/\g<api>/\g<stage>/_user_request_/", text)

@@ -1,4 +1,4 @@
-"""What a tick would read of a deployment and its account, read with the caller's own credentials."""
+"""Reads what a tick would read of a deployment and its account, with the caller's credentials."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from troop.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STAT
 
 
 def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSettings:
-    """The settings that the deployed functions decide by: they stand in the metadata of the stack's template.
+    """Returns the settings of the deployed functions, from the metadata of the stack's template.
 
     Raises:
-        CliError: FAILED, when the stack does not tell them; or what :func:`cli.aws.translated_errors` raises.
+        CliError: FAILED, if the template does not have them; or what :func:`cli.aws.translated_errors` raises.
     """
     with aws.translated_errors():
         template = aws.client(session, "cloudformation").get_template(StackName=deployment.name)["TemplateBody"]
@@ -40,10 +40,10 @@ def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSe
 
 
 def salt(session: boto3.Session, deployment: Deployment) -> bytes:
-    """The salt of the deployment's rolls.
+    """Returns the salt of the deployment's rolls.
 
     Raises:
-        CliError: FORBIDDEN, when the caller may not read it; or what :func:`cli.aws.translated_errors` raises.
+        CliError: FORBIDDEN, if the caller may not read it; or what :func:`cli.aws.translated_errors` raises.
     """
     with aws.translated_errors():
         answer = aws.client(session, "secretsmanager").get_secret_value(SecretId=_output(deployment, SALT_SECRET))
@@ -51,10 +51,10 @@ def salt(session: boto3.Session, deployment: Deployment) -> bytes:
 
 
 def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Account:
-    """Groups, policies, the switch and what is remembered of units, as they are now.
+    """Returns groups, policies, the switch and the state of units, as they are now.
 
     Args:
-        leashed: what the switch says when nobody has set it.
+        leashed: the value of the switch as long as nobody has set it.
 
     Raises:
         CliError: what :func:`cli.aws.translated_errors` raises.
@@ -67,8 +67,8 @@ def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Ac
 
 
 def details_reader(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
-    """Looks at instance refreshes, stop alarms, load balancers and what EC2 protects of units that are due, as they are
-    now.
+    """Returns a function that adds the current instance refreshes, stop alarms, load balancer targets and EC2
+    protection to the facts of units that are due.
     """
     autoscaling, cloudwatch = _client(session, "autoscaling"), _client(session, "cloudwatch")
     balancers = BalancersOfATick(Balancers(cache(partial(_client, session))))
@@ -82,7 +82,7 @@ def details_reader(session: boto3.Session) -> Callable[[list[Facts]], list[Facts
 
 
 def _client(session: boto3.Session, service: str) -> Any:
-    # As patient as a tick is: a large account is read in many calls, and some of them are throttled.
+    # As many attempts as a tick makes: a large account needs many calls, and AWS throttles some of them.
     return aws.client(session, service, retries={"mode": "standard", "total_max_attempts": 7})
 
 
@@ -93,4 +93,4 @@ def _output(deployment: Deployment, name: str) -> str:
 
 
 def _too_old(deployment: Deployment, what: str) -> CliError:
-    return CliError(Exit.FAILED, f"the stack {deployment.name} does not tell {what}: deploy it again with this version")
+    return CliError(Exit.FAILED, f"the stack {deployment.name} lacks {what}: deploy it again with this version")

@@ -1,4 +1,4 @@
-"""The way into a page for this user's browser alone: other users of a machine may see every command line on it."""
+"""Passes a link to this user's browser only: other users of a machine can see all command lines on it."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ _PAGE = """<!doctype html>
 
 @dataclass
 class Doorway:
-    """Files that lead to links, in a folder that only this user can look into; a context, at whose end all are gone.
+    """Files that redirect to links, in a folder that only this user can read. Leaving the context removes them.
 
-    A link lets in whoever has it first. As an argument of the browser's command it would be everybody's: what the
-    command is given is the address of such a file.
+    A link admits its first user. Other users could read it among the arguments of the browser's command, so the
+    command gets the address of such a file instead.
     """
 
     _folder: tempfile.TemporaryDirectory[str] | None = None
     _files: dict[str, Path] = field(default_factory=dict)
 
     def address(self, link: str) -> str:
-        """Of a new file that leads to the link.
+        """Creates a file that redirects to the link, and returns its address.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="troop-", ignore_cleanup_errors=True)  # made with 0700
-        with tempfile.NamedTemporaryFile(  # made with 0600
+            self._folder = tempfile.TemporaryDirectory(prefix="troop-", ignore_cleanup_errors=True)  # mode 0700
+        with tempfile.NamedTemporaryFile(  # mode 0600
             "w", encoding="utf-8", dir=self._folder.name, suffix=".html", delete=False
         ) as file:
             file.write(_PAGE.format(link=html.escape(link)))
@@ -45,7 +45,7 @@ class Doorway:
         return self._files[link].as_uri()
 
     def used(self, link: str) -> None:
-        """It is good no more: nor is its file."""
+        """Removes the file of a link that was used."""
         if file := self._files.pop(link, None):
             with suppress(OSError):
                 file.unlink()

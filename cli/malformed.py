@@ -1,4 +1,4 @@
-"""A check of the doctor's: which units are left alone because what somebody wrote cannot be read."""
+"""Checks, for `troop doctor`, which units are skipped because their policy is malformed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _NAMED = 10
 
 
 def check(client: TroopClient) -> dict[str, Any]:
-    """The check, as GET /health gives its own. A warning: each such unit's owner believes to have said something."""
+    """Returns the check in the form of GET /health. It warns: owners believe that their policy is in force."""
     base: dict[str, Any] = {"name": "units-malformed", "value": None, "threshold": 0}
     try:
         groups = list(islice(client.groups(), LOOKED_AT))
     except CliError as error:
-        if error.code is Exit.FORBIDDEN:  # who only watches need not see groups: it is no ailment of the deployment
-            return base | {"status": "ok", "detail": f"not looked at: {error}", "todo": ""}
-        todo = "try again; `troop groups` reads the same"
-        return base | {"status": "warn", "detail": f"could not be read: {error}", "todo": todo}
+        if error.code is Exit.FORBIDDEN:  # not a fault of the deployment: the caller may only watch
+            return base | {"status": "ok", "detail": f"not checked: {error}", "todo": ""}
+        todo = "try again; `troop groups` reads the same data"
+        return base | {"status": "warn", "detail": f"groups cannot be read: {error}", "todo": todo}
     units = sorted({group["unit"] for group in groups if group["problems"]})
     of = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
     if not units:
-        return base | {"status": "ok", "value": 0, "detail": f"every unit's policy{of} can be read", "todo": ""}
+        return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{of} is valid", "todo": ""}
     named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
-    todo = "`troop group UNIT` says which value, and where it stands; docs/chaos.md#how-you-have-your-say"
-    return base | {"status": "warn", "value": len(units), "detail": f"left alone{of}: {named}", "todo": todo}
+    todo = "`troop group UNIT` shows the value and its source; see docs/chaos.md#how-you-have-your-say"
+    return base | {"status": "warn", "value": len(units), "detail": f"skipped{of}: {named}", "todo": todo}

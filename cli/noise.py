@@ -1,7 +1,7 @@
-"""Whether a difference is more than chance: repetitions of two sides, and the ratio between them.
+"""Computes whether the ratio between the repetitions of two sides is more than chance.
 
-Rates and times of repetitions differ by factors, so they are compared by their logarithms: the ratio is that of the
-geometric means, and its interval Welch's, which does not take for granted that both sides scatter alike.
+Rates and times of repetitions differ by factors, so their logarithms are compared: the ratio is that of the geometric
+means. Its interval is Welch's, which does not assume the same variance on both sides.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 
 ALIKE = 1e-9
-"""Repetitions that differ by no more than this part do not scatter at all."""
+"""Repetitions whose relative difference is at most this have no variance."""
 
 WIDEST = 20.0
-"""Of the logarithm: an interval is told to no more than that (half a billion times as much, or as little), for further
-on it could not be told as a number.
-"""
+"""The bound of an interval's logarithm (a factor of half a billion). Beyond it the factor may not fit into a number."""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of B to A.
+    """The ratio of B to A.
 
     Attributes:
-        low, high: of the interval; None with fewer than two repetitions on a side, or where a rate is 0.
+        low, high: the interval; None with fewer than two repetitions on a side, or if a rate is 0.
     """
 
     ratio: float
@@ -35,28 +33,28 @@ class Ratio:
 
     @property
     def exceeds_noise(self) -> bool | None:
-        """Whether 1 is outside of the interval; None without one."""
+        """Whether 1 is outside the interval; None without an interval."""
         if self.low is None or self.high is None:
             return None
         return not self.low <= 1 <= self.high
 
 
 def middle(rates: Sequence[float]) -> float:
-    """The geometric mean; 0 as soon as one of them is."""
+    """Returns the geometric mean; 0 if one of the rates is 0."""
     return geometric_mean(rates) if min(rates) > 0 else 0.0
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:
-    """Of rates from 0, at least one on each side, and none of A's 0.
+    """Computes the ratio of rates >= 0, at least one on each side; those of A must be positive.
 
     Args:
-        confidence: of the interval, such as 0.95.
+        confidence: the confidence of the interval, such as 0.95.
 
     Raises:
-        ValueError: A has a rate of 0, to which nothing has a ratio.
+        ValueError: A has a rate of 0.
     """
     if min(a) <= 0:
-        raise ValueError("there is no ratio to 0")
+        raise ValueError("a ratio to a rate of 0 is undefined")
     if min(b) <= 0:
         return Ratio(0.0)
     estimate = middle(b) / middle(a)
@@ -68,7 +66,7 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:
     low, high = _welch([math.log(rate) for rate in a], [math.log(rate) for rate in b], confidence)
     if math.isnan(low) or math.isnan(high):
         return Ratio(estimate)
-    # Cut, and not left out: what is within the noise at one confidence must be so at every higher one.
+    # Clipped, not omitted: a ratio within the noise at one confidence must be so at every higher one.
     return Ratio(estimate, *(math.exp(max(-WIDEST, min(end, WIDEST))) for end in (low, high)))
 
 
@@ -77,10 +75,10 @@ def _alike(rates: Sequence[float]) -> bool:
 
 
 def _welch(a: Sequence[float], b: Sequence[float], confidence: float) -> tuple[float, float]:
-    """The interval of the difference of means, B less A."""
-    from scipy.stats import ttest_ind  # most of a second to import, which no other command needs
+    """Returns the interval of the difference of means, B minus A."""
+    from scipy.stats import ttest_ind  # the import takes most of a second, and no other command needs it
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of a side that does not scatter, it says so
+        warnings.simplefilter("ignore", RuntimeWarning)  # about a side without variance
         interval = ttest_ind(b, a, equal_var=False).confidence_interval(confidence)
     return float(interval.low), float(interval.high)

@@ -1,9 +1,9 @@
-"""The page of `troop ui` beside the signed proxy: its files, and what only this command can work out.
+"""Serves the page of `troop ui` beside the signed proxy: its files, and the data that only this command can compute.
 
-Who may use it is said in :mod:`cli.proxy_guard`. The files hold no secret. A browser is let in by a ticket: the part of
-the link after ``#``, which no browser sends to anybody; the page brings it once, and is given the token for it. Other
-users of the machine do not see it either: the command that opens the browser is given the address of a file that leads
-there (:mod:`cli.login_link`).
+:mod:`cli.proxy_guard` decides who may use it. The files hold no secret. A ticket admits a browser: the part of the link
+after ``#``, which browsers never send. The page exchanges it, once, for the token. Other users of the machine do not
+see it either: the command that opens the browser gets the address of a file that redirects there
+(:mod:`cli.login_link`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TYPES = {
 }
 MOST_WEEKS = 12
 _TICKETS = 8
-"""So many links, and reports that are served here, are good at a time."""
+"""The most links, and the most reports served here, that are valid at a time."""
 
 _TICKET_BYTES = 32
 
@@ -55,7 +55,7 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     ]
 )
-"""Content-Security-Policy: nothing from elsewhere, nothing in line, and no text that becomes HTML or a script."""
+"""Content-Security-Policy: nothing from other origins, nothing inline, no text that becomes HTML or a script."""
 
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -68,12 +68,12 @@ _ALONE = {
     "Referrer-Policy": "no-referrer",
     "Content-Type": TYPES[".html"],
 }
-"""A report has scripts of its own, in line: it gets an origin of its own, which is nothing to this server."""
+"""Headers of a report, which has inline scripts: the sandbox gives it another origin, without access to this server."""
 
 _SESSION, _GET = "/ui/session", frozenset({"GET"})
 _SERVED = "/ui/served/"
-_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<made>/made)?")
-"""Where a report is; or with ``/made`` only when it was made."""
+_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
+"""The address of a report; with ``/metadata`` only its time of creation."""
 
 _ENTRANCE: Routes = ((re.compile(_SESSION), frozenset({"POST"})),)
 _ROUTES: Routes = (
@@ -90,29 +90,29 @@ _STATUS = {
     Exit.FORBIDDEN: HTTPStatus.FORBIDDEN,
     Exit.CONFLICT: HTTPStatus.CONFLICT,
 }
-"""Of what the command itself has failed at; 502 else."""
+"""The status for an error of the command itself; 502 for all others."""
 
 
 class Ahead(Protocol):
-    """Looks ahead."""
+    """A forecast."""
 
     def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
-        """The document of :mod:`cli.calendar_ahead`."""
+        """Returns the document of :mod:`cli.calendar_ahead`."""
 
     def forget(self) -> None:
-        """Something has been changed: what was read before holds no more."""
+        """Drops what was read before a change."""
 
 
 class PageServer(Proxy):
     """The proxy, with the page.
 
     Args:
-        client: of the deployment.
-        about: what the page says of it, in JSON's types.
-        ahead: looks ahead.
+        client: the deployment's API.
+        about: the deployment's name, account and region, in JSON's types.
+        ahead: the forecast.
         port, log: as for the proxy.
-        fetch: gets what is at an address, for reports that no browser could get itself: it does not trust the
-            certificate of AWS on this machine. None where it can. Raises CliError.
+        fetch: downloads a report; raises CliError. None if the browser can do so itself: it does not trust the
+            certificate of local AWS.
     """
 
     command = "troop ui"
@@ -132,7 +132,7 @@ class PageServer(Proxy):
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
         self.used: Callable[[str], object] = lambda _link: None
-        """Is told each link that has been used."""
+        """Called with each link that was used."""
         self._tickets: list[str] = []
         self._served: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -142,7 +142,7 @@ class PageServer(Proxy):
         return _PageHandler
 
     def link(self) -> str:
-        """A new link to the page, good for one browser, once."""
+        """Creates a link to the page, valid once, for one browser."""
         ticket = secrets.token_urlsafe(_TICKET_BYTES)
         with self._lock:
             self._tickets = [*self._tickets, ticket][-_TICKETS:]
@@ -152,7 +152,7 @@ class PageServer(Proxy):
         return f"{self.address}/#ticket={ticket}"
 
     def redeem(self, candidate: Any) -> bool:
-        """Whether that is a ticket, which then is one no more."""
+        """Checks a ticket, and invalidates it."""
         encoded = str(candidate).encode(errors="replace")
         with self._lock:
             matches = [ticket for ticket in self._tickets if hmac.compare_digest(ticket.encode(), encoded)]
@@ -162,7 +162,7 @@ class PageServer(Proxy):
         return bool(matches)
 
     def address_of(self, report: str) -> str:
-        """Where a browser gets what is at that address: there, or from here."""
+        """Returns the address from which a browser loads a report: the given one, or one of this server."""
         if self.fetch is None:
             return report
         ticket = secrets.token_urlsafe(_TICKET_BYTES)
@@ -171,7 +171,7 @@ class PageServer(Proxy):
         return _SERVED + ticket
 
     def served(self, path: str) -> bytes | None:
-        """What is served at a path of that kind; None when nothing is."""
+        """Returns the report at a path of this server; None without one."""
         report = self._served.get(path.removeprefix(_SERVED))
         return self.fetch(report) if report and self.fetch else None
 
@@ -197,13 +197,13 @@ class _PageHandler(Handler):
     def _file(self, path: str, file: Path) -> Answer:
         self.server.guard.admit_public(self.headers, site=path != "/")
         if self.command not in ("GET", "HEAD"):
-            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this is a file", _GET)
+            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this path is a file: use GET", _GET)
         return Answer(HTTPStatus.OK, file.read_bytes(), headers={**_HEADERS, "Content-Type": TYPES[file.suffix]})
 
     def _served_report(self, path: str) -> Answer:
-        self.server.guard.admit_public(self.headers, site=False)  # a report's own page may be loaded again
+        self.server.guard.admit_public(self.headers, site=False)  # a user may reload the report's page
         if self.command != "GET" or (page := self.server.served(path)) is None:
-            raise Refusal(HTTPStatus.NOT_FOUND, "this address of a report is good no more: open it from the run again")
+            raise Refusal(HTTPStatus.NOT_FOUND, "this address has expired: open the report from its run again")
         return Answer(HTTPStatus.OK, page, headers=_ALONE)
 
     def _session(self) -> Answer:
@@ -211,7 +211,7 @@ class _PageHandler(Handler):
         if not self.server.redeem((self.body(admitted) or {}).get("ticket")):
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
-                "this link has been used before, or is of another start of `troop ui`: press Enter in its terminal "
+                "this link was used before, or belongs to an earlier start of `troop ui`: press Enter in its terminal "
                 "for a new one",
             )
         return Answer(HTTPStatus.OK, {"token": self.server.token})
@@ -221,7 +221,7 @@ class _PageHandler(Handler):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
         query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
         if match := _REPORT.fullmatch(path):
-            return self._report(match["run"], where=not match["made"])
+            return self._report(match["run"], where=not match["metadata"])
         if path == "/ui/why":
             return Answer(HTTPStatus.OK, self._why(query))
         if path == "/ui/calendar":
@@ -230,7 +230,7 @@ class _PageHandler(Handler):
         return Answer(HTTPStatus.OK, self.server.about)
 
     def _passed_on(self, admitted: Admitted) -> Answer:
-        """The API's answer; a refusal that is not its own, such as IAM's, in this command's words."""
+        """Returns the API's answer; words a refusal of API Gateway or IAM as this command does."""
         answer = self.passed(admitted)
         if admitted.method != "GET":
             self.server.ahead.forget()
@@ -253,8 +253,10 @@ class _PageHandler(Handler):
         return {key: document[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
 
     def _report(self, run: str, *, where: bool) -> Answer:
-        """Where a report is: a link may be opened without the token, and so cannot lead through this proxy; or when it
-        was made, so that whoever waits for another one takes up no address that is served here.
+        """Returns the address of a report, or the time of its creation.
+
+        The browser opens the address without the token, so it cannot lead through this proxy. A page that waits for a
+        newer report asks for the time, which uses up no address.
         """
         path = f"benchmarks/{run}/report"
         answer = retries.request(self.server.api, "GET", path, None, None, sleep=self.server.sleep)
@@ -265,7 +267,7 @@ class _PageHandler(Handler):
             document = answer.body if isinstance(answer.body, Mapping) else {}
             return Answer(HTTPStatus.OK, {key: document.get(key) for key in ("created_at", "etag")})
         if answer.status < HTTPStatus.BAD_REQUEST:
-            return error_answer(HTTPStatus.BAD_GATEWAY, "the API does not tell where the report is")
+            return error_answer(HTTPStatus.BAD_GATEWAY, "the API returned no address of the report")
         if is_own(answer):
             return answer
         raise self.server.client.refusal(answer, "GET", path)

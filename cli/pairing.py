@@ -1,4 +1,4 @@
-"""Which cells of two reports belong together: those of one variant, whatever order its values are written in."""
+"""Pairs the cells of two reports by variant, regardless of the order of its values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from troop.report.document import Operation as Measured
 
 
 class IncomparableError(TroopError):
-    """There is nothing to compare; the message says why, and what to do."""
+    """Nothing to compare; the message says why, and what to do."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """One side.
+    """One side of a comparison.
 
     Attributes:
-        name: as it was asked for.
-        label: of the only variant that is wanted, without repetition; None for all.
+        name: as the user typed it.
+        label: the chosen variant, without repetition; None for all.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Chosen:
 
 @dataclass
 class Cells:
-    """Cells of one variant: its repetitions."""
+    """The cells of one variant: its repetitions."""
 
     label: str
     cells: list[Cell] = field(default_factory=list)
 
     def operations(self) -> list[Operation]:
-        """All that they have measured, in order."""
+        """Lists the measured operations, in order."""
         operations: dict[Operation, None] = {}
         for cell in self.cells:
             for phase in cell.phases:
@@ -48,7 +48,7 @@ class Cells:
         return [*operations]
 
     def measured(self, operation: Operation) -> list[Measured]:
-        """Of an operation, one for each repetition that has measured its rate."""
+        """Lists the results of an operation, one for each repetition that measured its rate."""
         phase, role, name = operation
         return [
             one
@@ -60,13 +60,13 @@ class Cells:
 
 
 def label_of(cell: Cell) -> str:
-    """``n3, threads=4``: what sets it apart, repetitions aside."""
+    """Returns the label of a cell's variant, such as ``n3, threads=4``."""
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in cell.values.items()}
     return Variant(cell.scale, values).label  # type: ignore[arg-type]  # scalars and lists of them, by the plan
 
 
 def same(a: Chosen, b: Chosen) -> bool:
-    """Whether cells of both are the same of the same run; without an id a run is known by its content."""
+    """Checks whether both sides are the same cells of the same run. Runs without an id are compared by content."""
     if a.label is not None and b.label is not None and a.label != b.label:
         return False
     if a.report.run.run or b.report.run.run:
@@ -75,32 +75,32 @@ def same(a: Chosen, b: Chosen) -> bool:
 
 
 def example(report: Report) -> str:
-    """How one of the report's variants is asked for."""
+    """Returns an example of how to name a variant of the report."""
     labels = [label for label in dict.fromkeys(map(label_of, report.cells)) if label]
     return f"{report.run.run or 'RUN'}:'{labels[0]}'" if labels else "RUN:n6"
 
 
 def cells_of(side: Chosen) -> list[Cell]:
-    """The cells of the side, whatever became of them.
+    """Lists the cells of the side, whatever their status.
 
     Raises:
-        IncomparableError: there is no such variant.
+        IncomparableError: the variant does not exist.
     """
     if side.label is None:
         return side.report.cells
     cells = [cell for cell in side.report.cells if label_of(cell) == side.label]
     if not cells:
         labels = ", ".join(repr(label) for label in dict.fromkeys(map(label_of, side.report.cells)) if label)
-        there = f"it has {labels}" if labels else "it has one alone, without a name"
-        raise IncomparableError(f"{side.name}: there is no variant {side.label!r}; {there}")
+        there = f"it has {labels}" if labels else "it has only one, without a name"
+        raise IncomparableError(f"{side.name} has no variant {side.label!r}: {there}")
     return cells
 
 
 def variants(side: Chosen) -> dict[str, Cells]:
-    """The cells that count, by what sets them apart: scale step and values, whatever order those are written in.
+    """Groups the cells that succeeded by variant: by scale step and values, in any order.
 
     Raises:
-        IncomparableError: there is none.
+        IncomparableError: no cell succeeded.
     """
     cells_by_values: dict[str, Cells] = {}
     for cell in cells_of(side):
@@ -108,14 +108,14 @@ def variants(side: Chosen) -> dict[str, Cells]:
             key = json.dumps([cell.scale, cell.values], sort_keys=True)
             cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
     if not cells_by_values:
-        raise IncomparableError(f"no cell of {side.name} has SUCCEEDED: there is nothing to compare")
+        raise IncomparableError(f"nothing to compare: no cell of {side.name} has SUCCEEDED")
     return cells_by_values
 
 
 def matched(
     mine: Mapping[str, Cells], other: Mapping[str, Cells]
 ) -> tuple[list[tuple[str, tuple[Cells, Cells]]], list[str]]:
-    """Pairs with their label, and what only one side has."""
+    """Returns the pairs with their labels, and sentences about variants that only one side has."""
     if len(mine) == len(other) == 1:
         (ours,), (theirs,) = mine.values(), other.values()
         return [(ours.label if ours.label == theirs.label else "", (ours, theirs))], []

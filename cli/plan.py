@@ -1,4 +1,4 @@
-"""`troop plan`: every decision of a day, before it is made."""
+"""Implements `troop plan`: forecasts every decision of a day."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS = ("unit", "outcome", "due", "tick", "why")
 
 @dataclass(frozen=True)
 class _Basis:
-    """What is planned with: ``after``, the moment up to which ticks are over, is None for groups of a file."""
+    """The input of a plan. ``after``: the moment up to which ticks are over; None for groups of a file."""
 
     account: Account
     settings: TriedSettings
@@ -42,23 +42,23 @@ class _Basis:
 
 def plan(
     ctx: typer.Context,
-    day: Annotated[str | None, typer.Option("--day", help="YYYY-MM-DD; by default today, by each calendar.")] = None,
+    day: Annotated[str | None, typer.Option("--day", help="YYYY-MM-DD; by default today, on each calendar.")] = None,
     groups: Annotated[
         Path | None, typer.Option("--groups", help="A YAML or JSON list of groups, instead of the account's.")
     ] = None,
     settings: what_if.SettingsFile = None,
     salt: what_if.Salt = None,
     unleashed: Annotated[
-        bool, typer.Option("--unleashed", help="As if the deployment were neither leashed nor halted.")
+        bool, typer.Option("--unleashed", help="Plan as if the deployment were neither leashed nor halted.")
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON document, with the decision of every tick.")
     ] = False,
 ) -> None:
-    """Every decision of a day ahead of time, by the code that decides in Lambda. Changes nothing.
+    """Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.
 
-    Against the account it uses the deployment's own settings and salt, and so tells which units will be hit, when, and
-    which instance. With --groups it needs no AWS at all.
+    For the account, uses the deployment's settings and salt: the plan names each unit that will be hit, the time and
+    the instance. With --groups, needs no AWS.
     """
     now = what_if.now()
     basis = _of_file(groups, settings, salt) if groups else _of_account(ctx.obj, settings, salt, unleashed, now)
@@ -66,7 +66,7 @@ def plan(
     requested_day = what_if.day(day, "--day") if day else None
     days = {name: requested_day or calendar.at(now).day for name, calendar in chosen.calendars.items()}
     if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
-        raise CliError(Exit.USAGE, f"--day is {day!r}: must not be past; `troop events` tells what has happened")
+        raise CliError(Exit.USAGE, f"--day is {day!r}: must not be in the past; `troop events` shows what happened")
     unit_days = forecast.plan(
         basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.read_details
     )
@@ -106,7 +106,7 @@ def _of_account(
     account = live_account.account(session, deployment, chosen.chaos.leashed)
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
-    notes = ["refreshes, stop alarms and what load balancers find stay as they are now"]
+    notes = ["instance refreshes, stop alarms and the health reported by load balancers stay as they are now"]
     if salt is not None:
         notes.append(what_if.salt_note(salt))
     return _Basis(account, chosen, key, now, live_account.details_reader(session), str(deployment), notes)
@@ -168,7 +168,7 @@ def _show(where: str, unit_days: list[UnitDay], calendars: Sequence[Mapping[str,
         reasons = Counter(unit.outcome.reason for unit in unit_days)
         show.say(", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     else:
-        show.note(f"there are no groups in {where}")
+        show.note(f"no groups in {where}")
 
 
 def _row(unit: UnitDay, settings: Settings) -> tuple[str, ...]:

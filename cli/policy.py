@@ -1,4 +1,4 @@
-"""`troop opt-out`, `opt-in` and `set`: the policy of one unit, as its item in the table GroupTags holds it."""
+"""Implements `troop opt-out`, `opt-in` and `set`: changes the policy of one unit in the table GroupTags."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from cli.errors import CliError, Exit
 from cli.groups import lapse, missing_alarms, protection
 from cli.policy_values import KEYS, OVER, BadPolicy, assignments, normal, over
 
-AsJson = Annotated[bool, typer.Option("--json", help="The unit afterwards, as one JSON document.")]
-Unit = Annotated[str, typer.Argument(help="A unit, or a group by its name.")]
-Ahead = Annotated[bool, typer.Option("--ahead", help="Also for a unit that does not exist yet.")]
+AsJson = Annotated[bool, typer.Option("--json", help="The changed unit as one JSON document.")]
+Unit = Annotated[str, typer.Argument(help="The name of a unit or group.")]
+Ahead = Annotated[bool, typer.Option("--ahead", help="Allow a unit that does not exist yet.")]
 
-AHEAD_HINT = "`troop groups` lists those there are; --ahead sets it for one that is still to come"
+AHEAD_HINT = "`troop groups` lists all units; --ahead sets the policy of one that does not exist yet"
 
 
 def opt_out(
     ctx: typer.Context,
     unit: Unit,
-    reason: Annotated[str | None, typer.Option(help="Shown wherever the unit is left alone.")] = None,
-    until: Annotated[str | None, typer.Option(help="The last day of it, YYYY-MM-DD; else it has no end.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Whose unit it is.")] = None,
+    reason: Annotated[str | None, typer.Option(help="The reason, shown wherever the unit is skipped.")] = None,
+    until: Annotated[str | None, typer.Option(help="The last day of the opt-out, YYYY-MM-DD; default: no end.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The owner of the unit.")] = None,
     ahead: Ahead = False,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a unit out of chaos, at once."""
+    """Opt a unit out of chaos, at once."""
     client = connection(ctx).client
-    # What an earlier opt-out left behind must not cut this one short, or explain it.
+    # The end and reason of an earlier opt-out must not apply to this one.
     changes = {"opt_out": True, "until": _checked("until", until), "reason": _checked("reason", reason)}
     if day := over(changes):
-        raise CliError(Exit.USAGE, f"--until is {day}, which is over: {OVER}")
+        raise CliError(Exit.USAGE, f"--until is {day}, a day in the past: {OVER}")
     if owner:
         changes["owner"] = _checked("owner", owner)
     _finish(_change(client, unit, changes, ahead), as_json)
 
 
 def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson = False) -> None:
-    """Let chaos touch a unit, and put it back if it has not recovered from its last termination."""
+    """Let a unit take part, and return it to chaos if it has not recovered from its last termination."""
     client = connection(ctx).client
     changes: dict[str, Any] = {"opt_in": True, "opt_out": None, "until": None, "reason": None}
     before = _before(client, unit, ahead)
     if before and before["unrecovered"]:
-        show.note(f"{before['unit']} has not recovered from {lapse(before)}: this puts it back into chaos")
+        show.note(f"{before['unit']} has not recovered from {lapse(before)}: this returns it to chaos")
         changes["unrecovered"] = False
     after = client.change_unit(before["unit"] if before else unit, changes)
     if after["problems"] and not as_json:
-        show.note("recorded; but opting in mends no malformed value, and until that is mended it is left alone", "red")
+        show.note("opted in; but its policy is malformed, and it is skipped until somebody corrects the values", "red")
     _finish(after, as_json)
 
 
@@ -75,7 +75,7 @@ def set_values(
 
 
 def _checked(key: str, value: str | None) -> Any:
-    """None, which removes the key, or the value as the API takes it."""
+    """Returns None, which removes the key, or the value in the API's form."""
     if value is None:
         return None
     try:
@@ -85,11 +85,11 @@ def _checked(key: str, value: str | None) -> Any:
 
 
 def _before(client: TroopClient, unit: str, ahead: bool) -> dict[str, Any] | None:
-    """The unit as it is; None only for one that may be set ahead."""
-    # An opt-out under a misspelt name would protect nothing, and nobody would know.
+    """Returns the unit before the change; None only for one that does not exist, with ``ahead``."""
+    # An opt-out under a misspelt name would protect nothing, without notice.
     before = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
     if before and before["unit"] != unit:
-        show.note(f"{unit} belongs to the unit {before['unit']}: that is what is changed")
+        show.note(f"{unit} belongs to the unit {before['unit']}: changing that unit")
     return before
 
 
@@ -107,19 +107,19 @@ def _finish(unit: dict[str, Any], as_json: bool) -> None:
     policy = unit["policy"]
     part = policy.get("takes_part") if policy else None
     if tag := protection(unit):
-        show.say(f"{unit['unit']} is left alone ({tag}), whatever its policy says: this holds when the tag is gone")
+        show.say(f"{unit['unit']} is skipped ({tag}), whatever its policy: the change applies once the tag is removed")
     elif unit["problems"]:
         show.say(
-            f"{unit['unit']} is left alone, as its policy is malformed: {'; '.join(unit['problems'])}", style="red"
+            f"{unit['unit']} is skipped, because its policy is malformed: {'; '.join(unit['problems'])}", style="red"
         )
     elif unit["unrecovered"]:
-        show.say(f"{unit['unit']} is left alone until it is put back: it has not recovered from {lapse(unit)}")
+        show.say(f"{unit['unit']} is skipped until `troop opt-in`: it has not recovered from {lapse(unit)}")
     elif not part or not unit["groups"]:
-        show.say(f"{unit['unit']}: recorded, for when a group of that unit exists")
+        show.say(f"{unit['unit']}: recorded; applies once a group of this unit exists")
     elif part["value"]:
         probability = policy["probability"]["value"]
-        show.say(f"{unit['unit']} takes part ({part['source']}), with probability {probability:g} a business day")
+        show.say(f"{unit['unit']} takes part ({part['source']}), with probability {probability:g} per business day")
     else:
         until = policy["until"]["value"]
         end = f" until {until}, that day included" if until else ""
-        show.say(f"{unit['unit']} is left alone ({part['source']}){end}")
+        show.say(f"{unit['unit']} is skipped ({part['source']}){end}")

@@ -1,4 +1,4 @@
-"""`troop policy`: many units from and to one YAML file, and the difference between two stages."""
+"""Implements `troop policy`: exports and imports policies as a YAML file, and compares two stages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cli.policy_values import of_item, over
 
 _OPT_OUT = ("opt_out", "until")
 
-app = typer.Typer(no_args_is_help=True, help="Policy of many units, as one YAML file; differences between stages.")
+app = typer.Typer(no_args_is_help=True, help="Policies of many units as one YAML file; differences between stages.")
 app.command("diff")(stages.diff)
 
 
@@ -28,7 +28,7 @@ def export(
     ctx: typer.Context,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of YAML.")] = False,
 ) -> None:
-    """Print what people have set in the table GroupTags, also for units that have no group (yet)."""
+    """Print what people have set in the table GroupTags, including units without a group."""
     conn = connection(ctx)
     units = exported(conn.client)
     if as_json:
@@ -42,16 +42,16 @@ def export(
 def import_file(
     ctx: typer.Context,
     file: Annotated[Path, typer.Argument(help="A file as export prints it; - for stdin.", allow_dash=True)],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; change nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     ahead: Annotated[
-        bool, typer.Option("--ahead", help="Also units that have neither a group nor an item yet.")
+        bool, typer.Option("--ahead", help="Allow units that have neither a group nor an item yet.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="What was done, as one JSON document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The changes as one JSON document.")] = False,
 ) -> None:
-    """Give each unit of the file exactly the policy it has there; other units stay as they are.
+    """Give each unit in the file exactly the policy in the file; other units stay as they are.
 
-    The difference is shown first. A unit that fails is reported, and the rest is done.
+    Shows the difference first, and asks. If a unit fails, reports it and continues with the others.
     """
     policies = policy_files.load(yaml_files.read(file))
     client = connection(ctx).client
@@ -83,16 +83,16 @@ def import_file(
 def _plan(
     client: TroopClient, policies: Mapping[str, dict[str, Any]], ahead: bool
 ) -> tuple[list[UnitChange], dict[str, str]]:
-    """What is to be changed, and for which units that cannot even be told, with the reason."""
+    """Returns the changes, and the units whose changes cannot be determined, with the reason."""
     plan, failed = [], {}
     for unit, policy in policies.items():
         try:
             record = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
             if record and record["unit"] != unit:
-                raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {record['unit']}: name that instead")
+                raise CliError(Exit.NO_SUCH_UNIT, f"{unit} is a group of the unit {record['unit']}: name the unit")
         except CliError as error:
             if error.code not in (Exit.NO_SUCH_UNIT, Exit.REFUSED, Exit.API_FAILED, Exit.FORBIDDEN):
-                raise  # it would be the same for every unit
+                raise  # every unit would fail in the same way
             failed[unit] = str(error)
             continue
         stored = of_item(record["item"]) if record else {}
@@ -103,26 +103,26 @@ def _plan(
 
 
 def _without_opt_out(unit: str, policy: Mapping[str, Any], until: str) -> dict[str, Any]:
-    """The rest of a policy whose opt-out is over: kept, it would mean nothing, and the API takes it for a mistake."""
-    show.note(f"{unit}: its opt-out is over since {until}, and is left out: the unit takes part as without it")
+    """Returns the policy without an opt-out that is over: it would have no effect, and the API refuses it."""
+    show.note(f"{unit}: its opt-out ended on {until} and is omitted: the unit takes part as without it")
     return {k: value for k, value in policy.items() if k not in _OPT_OUT or (k == "opt_out" and value is False)}
 
 
 def _send(client: TroopClient, change: UnitChange, policy: Mapping[str, Any]) -> UnitChange:
-    """Makes a change, and tells which: one without the opt-out when that is over on the unit's own calendar alone.
+    """Makes a change and returns it. Omits an opt-out that is over on the unit's calendar only.
 
     Args:
-        policy: of the file, for the unit.
+        policy: the unit's policy in the file.
 
     Raises:
-        CliError: it was not made.
+        CliError: the change failed.
     """
     body = change.patch()
     try:
         client.change_unit(change.unit, body)
     except CliError as error:
         until = over(body, somewhere=True)
-        if until is None or error.code is not Exit.REFUSED or "is over" not in str(error):
+        if until is None or error.code is not Exit.REFUSED or "until is " not in str(error):
             raise
         stored = {**policy, **{key: old for key, (old, _) in change.changes.items()}}
         rest = policy_files.compare(change.unit, stored, _without_opt_out(change.unit, policy, until), change.version)

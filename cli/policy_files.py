@@ -1,4 +1,4 @@
-"""Policy of many units as one YAML file: read with every mistake named, written in one order, and compared."""
+"""Reads, writes and compares policies of many units as one YAML file; names every mistake in it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cli.policy_values import KEYS, BadPolicy, normal
 
 @dataclass(frozen=True)
 class UnitChange:
-    """What a file changes of one unit.
+    """The changes of one unit by a file.
 
     Attributes:
         changes: key -> (old, new); None where there is no value.
-        version: of the stored item the comparison was made with.
+        version: of the stored item in the comparison.
     """
 
     unit: str
@@ -28,7 +28,7 @@ class UnitChange:
     version: int | None = None
 
     def patch(self) -> dict[str, Any]:
-        """The body that makes the change, refused if somebody else has changed the unit since."""
+        """Returns the body of the request; the API refuses it if the unit has changed since."""
         body = {key: new for key, (_, new) in self.changes.items()}
         return body if self.version is None else {**body, "version": self.version}
 
@@ -38,20 +38,20 @@ class UnitChange:
 
 
 def compare(unit: str, stored: Mapping[str, Any], target: Mapping[str, Any], version: int | None) -> UnitChange:
-    """What turns a stored policy into the one of the file; a key the file does not have is removed."""
+    """Returns the changes from a stored policy to that of the file; keys that the file lacks are removed."""
     changes = {k: (stored.get(k), target.get(k)) for k in KEYS if stored.get(k) != target.get(k)}
     return UnitChange(unit, changes, version)
 
 
 def dump(units: Mapping[str, Mapping[str, Any]], comment: str) -> str:
-    """The file for these units, with a comment above."""
+    """Returns the text of a file with these units, and a comment above."""
     ordered = {unit: {k: _written(k, v) for k, v in units[unit].items()} for unit in sorted(units)}
     text: str = yaml.dump({"units": ordered}, Dumper=_Quoting, sort_keys=False, allow_unicode=True, width=120)
     return "".join(f"# {line}\n" for line in comment.splitlines()) + text
 
 
 def _written(key: str, value: Any) -> Any:
-    """A day as YAML writes days: without quotes."""
+    """Converts a day so that YAML writes it without quotes."""
     try:
         return date.fromisoformat(value) if key == "until" else value
     except (TypeError, ValueError):
@@ -59,10 +59,10 @@ def _written(key: str, value: Any) -> Any:
 
 
 def load(text: str) -> dict[str, dict[str, Any]]:
-    """Policy by unit, as the API takes it.
+    """Reads the policy of each unit, in the API's form.
 
     Raises:
-        CliError: USAGE, for the file as a whole: with a file that is wrong in one place, nothing is done.
+        CliError: USAGE, with every mistake; one mistake is enough to refuse the file.
     """
     raw = yaml_files.parse(text, "the file")
     if not isinstance(raw, dict) or set(raw) != {"units"} or not isinstance(raw["units"], dict | None):
@@ -71,7 +71,7 @@ def load(text: str) -> dict[str, dict[str, Any]]:
     policies = {}
     for unit, policy in (raw["units"] or {}).items():
         if not isinstance(unit, str) or not unit.strip():
-            problems.append(f"{unit!r} is no name of a unit: put it into quotes")
+            problems.append(f"{unit!r} is not the name of a unit: put it into quotes")
         elif not isinstance(policy, dict | None):
             problems.append(f"{unit}: must be a mapping of keys to values")
         else:
@@ -94,8 +94,9 @@ def _policy(unit: str, raw: Mapping[Any, Any], problems: list[str]) -> dict[str,
 
 
 class _Quoting(yaml.SafeDumper):
-    """Escapes what cannot be printed, such as marks that turn the direction of writing, or Unicode's line breaks, which
-    YAML would read back as others. Quotes whatever the strict reader would take for a number.
+    """A dumper that escapes unprintable characters and quotes text that the strict reader would take for a number.
+
+    Unprintable are marks that change the direction of writing, and Unicode's line breaks, which YAML reads as others.
     """
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Policy as people type it: `key=value`, checked by the core's own parsers before anything is sent."""
+"""Parses policy values as people type them (`key=value`), with the core's parsers, before a request."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from troop import values
 from troop.chaos.policy import BOOKKEEPING, PARSERS
 
 KEYS = tuple(PARSERS)
-"""What may be set for a unit."""
+"""The keys that people can set for a unit."""
 
 
-OVER = "such an opt-out would leave nobody alone; give a day to come, or none for an opt-out without an end"
+OVER = "the opt-out would have no effect; use today or a later day, or none for an opt-out without an end"
 
 
 class BadPolicy(ValueError):
-    """A key or value that no policy has; the message says which, and what is allowed."""
+    """An unknown key or invalid value; the message names it and what is allowed."""
 
 
 def normal(key: str, value: Any) -> Any:
-    """A value as JSON for the API: parsed, dates as text, names as a list.
+    """Converts a value to JSON for the API: parsed, dates as text, names as a list.
 
     Raises:
-        BadPolicy: there is no such key, or it takes no such value.
+        BadPolicy: the key is unknown, or the value invalid.
     """
     if key not in PARSERS:
-        raise BadPolicy(f"{key} is no key of a policy: must be {values.spelling(key, KEYS)}")
+        raise BadPolicy(f"{key} is not a key of a policy: must be {values.spelling(key, KEYS)}")
     try:
         parsed = PARSERS[key](value)
     except values.BadValue as error:
@@ -39,21 +39,20 @@ def normal(key: str, value: Any) -> Any:
 
 
 def over(policy: Mapping[str, Any], *, somewhere: bool = False) -> str | None:
-    """The last day of an opt-out that is over on every calendar there can be; None when it is not, or there is none.
+    """Returns the last day of an opt-out that is over in every time zone; None otherwise.
 
     Args:
-        policy: or a change of one: where it does not speak of ``opt_out``, ``until`` is the end of one, too.
-        somewhere: on any calendar there can be is enough.
+        policy: a policy or a change of one; without ``opt_out``, ``until`` counts as the end of an opt-out.
+        somewhere: being over in one time zone is enough.
     """
     until = policy.get("until")
-    # The day ends last at UTC-12, and first at UTC+14; what is over on the unit's own calendar the API knows, and
-    # refuses.
+    # A day ends last at UTC-12 and first at UTC+14. The API refuses what is over on the unit's own calendar.
     today = (datetime.now(UTC) + timedelta(hours=14 if somewhere else -12)).date()
     return until if policy.get("opt_out", True) and until and until < today.isoformat() else None
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:
-    """``["probability=0.1", "owner="]`` as ``{"probability": 0.1, "owner": None}``.
+    """Converts ``["probability=0.1", "owner="]`` to ``{"probability": 0.1, "owner": None}``.
 
     Raises:
         CliError: USAGE.
@@ -62,9 +61,9 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise CliError(Exit.USAGE, f"{word!r} is no assignment: write KEY=VALUE, or KEY= to remove the key")
+            raise CliError(Exit.USAGE, f"{word!r} is not an assignment: write KEY=VALUE, or KEY= to remove the key")
         if key in policy:
-            raise CliError(Exit.USAGE, f"{key} is given twice")
+            raise CliError(Exit.USAGE, f"{key} occurs twice")
         if value == "" and key in PARSERS:
             policy[key] = None
             continue
@@ -73,14 +72,14 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
         except BadPolicy as error:
             raise CliError(Exit.USAGE, str(error)) from None
     if until := over(policy):
-        raise CliError(Exit.USAGE, f"until is {until}, which is over: {OVER}")
+        raise CliError(Exit.USAGE, f"until is {until}, a day in the past: {OVER}")
     return policy
 
 
 def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """All that people have written into a unit's item, and what of it is malformed, a sentence each.
+    """Returns what people have set in a unit's item, and a sentence for each malformed value.
 
-    What is malformed is among it, for it counts: the unit is left alone on its account.
+    Malformed values are included, because they have an effect: Troop skips the unit.
     """
     others = {key: item[key] for key in sorted(item) if key not in PARSERS and key not in BOOKKEEPING}
     policy = of_item(item) | others
@@ -94,7 +93,7 @@ def written(item: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def of_item(item: Mapping[str, Any]) -> dict[str, Any]:
-    """The policy among the attributes of a unit's item, in order; what is malformed stays as it is."""
+    """Returns the policy among the attributes of a unit's item, in order; malformed values stay as they are."""
     policy = {}
     for key in KEYS:
         if item.get(key) is not None:

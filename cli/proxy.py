@@ -1,4 +1,4 @@
-"""The signed API on 127.0.0.1, for programs that cannot sign: see :mod:`cli.proxy_guard` for who may use it."""
+"""Serves the signed API on 127.0.0.1 to programs that cannot sign; :mod:`cli.proxy_guard` decides who may use it."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ HOST = "127.0.0.1"
 _TOKEN_BYTES = 32
 _AT_ONCE = 16
 _SILENCE_SECONDS = 10
-"""How long a connection may say nothing."""
+"""How long a connection may be silent."""
 
 
 class Proxy(ThreadingHTTPServer):
-    """Listens on 127.0.0.1 from its making on; every request passes the guard, is signed, and is passed on.
+    """A server that listens on 127.0.0.1 once created. It guards, signs and forwards every request.
 
     Args:
         api: the signed API.
-        port: 0 for any that is free.
-        log: told a line for each request, without token, query and body.
+        port: 0 for any free port.
+        log: receives a line for each request, without token, query and body.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is in use.
     """
 
     daemon_threads = True
     allow_reuse_port = False
     command = "troop proxy"
-    """What made the token, for whoever comes without."""
+    """The command that made the token, for the error without one."""
 
     def __init__(self, api: Api, port: int, log: Callable[[str], None]) -> None:
         super().__init__((HOST, port), self.handler())
         self.api, self.log = api, log
         self.sleep: Callable[[float], None] = time.sleep
-        """Waits between two tries of a request."""
+        """Waits between two attempts at a request."""
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
         self.guard = Guard(self.server_address[1], self.token, self.command)
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
 
     @staticmethod
     def handler() -> type[Handler]:
-        """What answers requests."""
+        """Returns the class that answers requests."""
         return Handler
 
     @property
@@ -63,7 +63,7 @@ class Proxy(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}"
 
     def verify_request(self, *_: Any) -> bool:
-        """Drops connections beyond those that are served at once."""
+        """Drops connections beyond the most that are served at a time."""
         return self._slots.acquire(blocking=False)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -73,20 +73,20 @@ class Proxy(ThreadingHTTPServer):
             self._slots.release()
 
     def handle_error(self, *_: Any) -> None:
-        """A connection that breaks off is no news; nothing of a request may get into a traceback."""
-        self.log("a connection broke off")
+        """Logs a broken connection, without a traceback, which could contain parts of a request."""
+        self.log("a connection was lost")
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request: refuses it, or passes it on."""
+    """Answers one request: refuses it or forwards it."""
 
     server: Proxy
     timeout = _SILENCE_SECONDS
     server_version, sys_version = "troop-proxy", ""
-    default_request_version = "HTTP/1.0"  # so that every answer has a head
+    default_request_version = "HTTP/1.0"  # every answer needs a head
 
     def handle_one_request(self) -> None:
-        """Any method comes here: which there are is the guard's to say."""
+        """Handles any method; the guard refuses those that the API lacks."""
         try:
             self.raw_requestline = self.rfile.readline(65_537)
             self.close_connection = True
@@ -106,23 +106,23 @@ class Handler(BaseHTTPRequestHandler):
             answer = error_answer(refusal.status, str(refusal))
         except UnreachableError as error:
             answer = error_answer(HTTPStatus.BAD_GATEWAY, f"the API cannot be reached: {error}")
-        except (BotoCoreError, ClientError) as error:  # ClientError: STS does not renew the credentials of a role
+        except (BotoCoreError, ClientError) as error:  # ClientError: STS refuses to renew a role's credentials
             answer = error_answer(HTTPStatus.BAD_GATEWAY, f"the request could not be signed: {error}")
         self._send(answer, allow)
 
     def reply(self) -> Answer:
-        """What becomes of the request.
+        """Returns the answer to the request.
 
         Raises:
-            Refusal: it goes no further.
-            UnreachableError: nobody answers.
-            BotoCoreError, ClientError: there is nothing to sign with.
+            Refusal: the guard refuses it.
+            UnreachableError: the API does not answer.
+            BotoCoreError, ClientError: no credentials to sign with.
         """
         admitted = self.server.guard.admit(self.command, self.path, self.headers)
         return self.passed(admitted)
 
     def passed(self, admitted: Admitted) -> Answer:
-        """The API's answer to a request, which is repeated where that is safe.
+        """Forwards a request, retries it where that is safe, and returns the API's answer.
 
         Raises:
             Refusal, UnreachableError, BotoCoreError, ClientError: as :meth:`reply`.
@@ -131,10 +131,10 @@ class Handler(BaseHTTPRequestHandler):
         return retries.request(self.server.api, admitted.method, admitted.path, admitted.query, body, sleep=sleep)
 
     def body(self, admitted: Admitted) -> Mapping[str, Any] | None:
-        """What the request brings: one JSON object, or nothing.
+        """Reads the body of the request: one JSON object, or None.
 
         Raises:
-            Refusal: it is something else.
+            Refusal: the body is something else.
         """
         if not admitted.length:
             return None
@@ -145,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             raise Refusal(HTTPStatus.BAD_REQUEST, "the body must be one JSON object")
         if f"/{admitted.path}" == CHAOS_PATH and (key := self.headers.get(KEY_HEADER)):
-            body["idempotencyKey"] = key  # headers are not passed on; the API takes either
+            body["idempotencyKey"] = key  # headers are not forwarded; the API accepts either
         return body
 
     def _send(self, answer: Answer, allow: frozenset[str]) -> None:
@@ -167,38 +167,38 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def send_error(self, code: int, *_: Any) -> None:
-        """What is no request at all is answered like everything else, and repeats nothing of it."""
-        self._send(error_answer(HTTPStatus(code), "this is no request that can be read"), frozenset())
+        """Answers an unreadable request as JSON, without repeating any of it."""
+        self._send(error_answer(HTTPStatus(code), "the request cannot be read"), frozenset())
 
     def log_request(self, code: int | str = "-", *_: Any) -> None:
         path = getattr(self, "path", "").partition("?")[0]
         self.server.log(f"{self.command or '?'} {path} {int(code)}")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are logged above; a malformed one is none."""
+        """Logs nothing: :meth:`log_request` logs requests."""
 
 
 def error_answer(status: HTTPStatus, message: str) -> Answer:
-    """An answer of this machine's own, in the API's words."""
+    """Returns an error of this server in the API's form."""
     return Answer(int(status), {"statusCode": int(status), "message": message})
 
 
 @contextlib.contextmanager
 def token_file(folder: Path, port: int, token: str) -> Iterator[Path]:
-    """A file that only this user can read, for as long as the block runs.
+    """Creates a file that only this user can read, and removes it at the end of the block.
 
-    It holds the header as curl takes it (``curl -H @FILE``): a token among a program's arguments could be seen by every
-    user of the machine.
+    It holds the header in curl's form (``curl -H @FILE``), because every user of the machine can see a program's
+    arguments.
 
     Raises:
-        OSError: it cannot be written, or the folder is another user's.
+        OSError: the file cannot be written, or the folder belongs to another user.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise PermissionError(f"{folder} belongs to somebody else")
+        raise PermissionError(f"{folder} belongs to another user")
     folder.chmod(0o700)
     path = folder / f"proxy-{port}.header"
-    path.unlink(missing_ok=True)  # of one that was killed: the port is ours now
+    path.unlink(missing_ok=True)  # left by a killed proxy that had this port
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""`troop proxy`: the signed API on 127.0.0.1, for curl and other programs."""
+"""Implements `troop proxy`: serves the signed API on 127.0.0.1 to curl and other programs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from cli.proxy import Proxy, token_file
 
 def proxy(
     ctx: typer.Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 0,
 ) -> None:
-    """Serve the API to programs of this user on 127.0.0.1, signed with your credentials, until Ctrl-C."""
+    """Serve the API on 127.0.0.1, signed with your credentials, to your programs until Ctrl-C."""
     conn = connection(ctx)
     try:
         server = Proxy(conn.client.api, port, show.note)
     except OSError as error:
-        raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
+        raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
     stop_on_signals()
     try:
         with server, token_file(_folder(), server.server_address[1], server.token) as file:
-            show.say(f"{conn.deployment}, for you alone at {server.address}, until Ctrl-C. Try:")
+            show.say(f"{conn.deployment}, only for you, at {server.address} until Ctrl-C. Try:")
             show.say(f"  curl -H @{shlex.quote(str(file))} {server.address}/events")
             server.serve_forever(poll_interval=0.2)
     except OSError as error:
-        raise CliError(Exit.FAILED, f"the token's file cannot be written: {error}") from None
+        raise CliError(Exit.FAILED, f"cannot write the token file: {error}") from None
     except KeyboardInterrupt:
         show.note("stopped")
 
 
 def stop_on_signals() -> None:
-    """Ctrl-C and SIGTERM end what is served from now on."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell starts what it puts into the background deaf to Ctrl-C
+    """Makes Ctrl-C and SIGTERM stop the server."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell makes background processes ignore SIGINT
         signal.signal(number, _stop)
 
 
@@ -50,6 +50,6 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _folder() -> Path:
-    """Where this user's running programs keep things, else a folder in the home directory."""
+    """Returns the folder for this user's runtime files, or one in the home directory."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     return Path(runtime) / "troop" if runtime and Path(runtime).is_dir() else Path.home() / ".troop"

@@ -1,9 +1,9 @@
-"""Who may use the proxy, and for what: decided from a request's head alone, before anything is signed.
+"""Decides who may use the proxy, and for what, from a request's head alone, before anything is signed.
 
-The proxy lends the caller's AWS credentials to whatever can reach 127.0.0.1: every web page the user looks at, and
-every other user of the machine. A page cannot know the token, cannot set its header on another site without a
-permission the proxy never gives, and is given away by Host, Origin and Sec-Fetch-Site. Another user cannot read the
-token's file.
+Without it, the proxy would lend the caller's AWS credentials to everything that can reach 127.0.0.1: every web page
+that the user opens, and every other user of the machine. A page cannot know the token, and cannot set its header on
+another site without a permission that the proxy never gives. Host, Origin and Sec-Fetch-Site reveal it. Another user
+cannot read the token's file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from urllib.parse import parse_qsl
 
 TOKEN_HEADER = "X-Troop-Token"
 LARGEST_BODY = 65_536
-"""Bytes; but for a benchmark or a fleet with its files, no body of this API comes near."""
+"""Bytes; only benchmarks and fleets with their files need more."""
 LARGEST_BENCHMARK = 4 * 1024 * 1024
-"""Bytes of a request for a run: files of a mebibyte in base64, and the benchmark."""
+"""Bytes of a request with a benchmark or fleet: its file, and scripts of up to a mebibyte in base64."""
 
 _SEGMENT = r"[A-Za-z0-9._~-]+"
 _RUN = r"[0-9][0-9a-f-]+"
@@ -57,15 +57,15 @@ ROUTES: Routes = (
     (re.compile(FLEET_ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
 )
-"""All of the API, and nothing else."""
+"""The whole API, and nothing else."""
 
 
 class Refusal(Exception):
-    """A request that goes no further.
+    """The refusal of a request.
 
     Attributes:
-        status: what it is answered with.
-        allow: methods, for the header Allow.
+        status: the answer's status.
+        allow: methods for the header Allow.
     """
 
     def __init__(self, status: HTTPStatus, message: str, allow: frozenset[str] = frozenset()) -> None:
@@ -88,9 +88,9 @@ class Guard:
     """The rules of one proxy.
 
     Attributes:
-        port: the one it listens on.
-        token: what every request has to know.
-        command: what made the token.
+        port: the proxy's port.
+        token: the token that every request must send.
+        command: the command that made the token.
     """
 
     port: int
@@ -98,33 +98,33 @@ class Guard:
     command: str = "troop proxy"
 
     def admit_public(self, headers: Message, *, site: bool = True) -> None:
-        """Lets a request for something pass that holds no secret, and so needs no token.
+        """Admits a request without a token, for content that holds no secret.
 
         Args:
-            site: whether pages of other sites are kept from it, too; links in them are not.
+            site: whether to refuse requests that pages of other sites make; links in them always work.
 
         Raises:
-            Refusal: as for ``admit``.
+            Refusal: as :meth:`admit`.
         """
         self._host(headers)
         if site:
             self._site(headers)
 
     def enter(self, method: str, target: str, headers: Message, routes: Routes) -> Admitted:
-        """A request that brings what it is let in by in its body, if that may be looked at.
+        """Admits a request that carries its credential in the body.
 
         Raises:
-            Refusal: as for ``admit``.
+            Refusal: as :meth:`admit`.
         """
         self.admit_public(headers)
         _route(method, target, routes)
         return Admitted(method, target.removeprefix("/"), {}, _body_length(method, target, headers))
 
     def admit(self, method: str, target: str, headers: Message, routes: Routes = ROUTES) -> Admitted:
-        """The request, if it may pass.
+        """Admits a request with the token.
 
         Raises:
-            Refusal: with the status and what to do.
+            Refusal: the request may not pass; with the status and what to do.
         """
         self._host(headers)
         self._site(headers)
@@ -135,10 +135,10 @@ class Guard:
         return Admitted(method, path.removeprefix("/"), parameters, _body_length(method, path, headers))
 
     def _host(self, headers: Message) -> None:
-        """A page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own name.
+        """Refuses other hosts: a page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own name.
 
-        Nor does localhost pass: to many programs that is ::1 first, where another user may listen on the same port, and
-        be sent the token. What never works is not used.
+        Refuses localhost too: many programs try ::1 first, where another user could listen on the same port and receive
+        the token. A name that never works stays unused.
         """
         if [host.strip() for host in headers.get_all("Host", [])] != [f"127.0.0.1:{self.port}"]:
             raise Refusal(
@@ -146,7 +146,7 @@ class Guard:
             )
 
     def _site(self, headers: Message) -> None:
-        """Browsers say where a request comes from. Other ports of this machine are "same-site", and as foreign."""
+        """Refuses requests of other pages. Pages of other ports are foreign too, although they are "same-site"."""
         own = f"http://127.0.0.1:{self.port}"
         if any(origin.strip().lower() != own for origin in headers.get_all("Origin", [])):
             raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
@@ -158,7 +158,7 @@ class Guard:
         tokens = headers.get_all(TOKEN_HEADER, [])
         bearers = [value.strip() for value in headers.get_all("Authorization", [])]
         tokens += [value[7:] for value in bearers if value[:7].lower() == "bearer "]
-        # Compared in constant time, as bytes: text outside ASCII would be refused with an error of its own.
+        # Compared in constant time, as bytes: hmac raises TypeError for text outside ASCII.
         matches = [hmac.compare_digest(value.strip().encode(errors="replace"), self.token.encode()) for value in tokens]
         if len(tokens) != 1 or len(bearers) > 1 or not matches[0]:
             raise Refusal(
@@ -175,11 +175,9 @@ def _query(query: str) -> dict[str, str]:
         raise Refusal(HTTPStatus.BAD_REQUEST, "the query string is malformed") from None
     parameters = dict(pairs)
     if len(parameters) != len(pairs):
-        raise Refusal(HTTPStatus.BAD_REQUEST, "a parameter is given twice")
+        raise Refusal(HTTPStatus.BAD_REQUEST, "a parameter occurs twice")
     if "token" in parameters:
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST, f"addresses get into logs and histories: send the token as {TOKEN_HEADER}"
-        )
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"addresses appear in logs: send the token in the header {TOKEN_HEADER}")
     return parameters
 
 
@@ -188,13 +186,13 @@ def _route(method: str, path: str, routes: Routes) -> None:
     if methods is None or path.endswith(("/.", "/..")):
         raise Refusal(HTTPStatus.NOT_FOUND, "the API has no such path")
     if method not in methods:
-        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the API has no such method there", methods)
+        raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the API does not have this method for this path", methods)
 
 
 def _body_length(method: str, path: str, headers: Message) -> int:
     lengths = headers.get_all("Content-Length", [])
     if headers.get_all("Transfer-Encoding"):
-        raise Refusal(HTTPStatus.NOT_IMPLEMENTED, "send the body at once, with a Content-Length")
+        raise Refusal(HTTPStatus.NOT_IMPLEMENTED, "send the body in one piece, with a Content-Length")
     if len(lengths) > 1 or any(not re.fullmatch("[0-9]{1,12}", value.strip()) for value in lengths):
         raise Refusal(HTTPStatus.BAD_REQUEST, "the Content-Length is malformed")
     length = int(lengths[0]) if lengths else 0
@@ -203,14 +201,14 @@ def _body_length(method: str, path: str, headers: Message) -> int:
             raise Refusal(HTTPStatus.BAD_REQUEST, f"{method} has no body")
         return 0
     if not length and path == CHAOS_PATH:
-        return 0  # whoever sends no body, clients of the original among them, is told by the API what is missing
+        return 0  # the API says what is missing, also to clients of the original Chaos Monkey
     if not length and REPORT_PATH.fullmatch(path):
-        return 0  # there is nothing to say but that it is to be made
+        return 0  # the request has no parameters
     if not length:
-        raise Refusal(HTTPStatus.LENGTH_REQUIRED, "a change needs a body: one JSON object")
+        raise Refusal(HTTPStatus.LENGTH_REQUIRED, "this method needs a body: one JSON object")
     largest = LARGEST_BENCHMARK if path in TAKE_FILES else LARGEST_BODY
     if length > largest:
-        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body has at most {largest} bytes")
+        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body must have at most {largest} bytes")
     if path == CHAOS_PATH:
         return length
     if headers.get_content_type() != "application/json" or "Content-Type" not in headers:

@@ -1,4 +1,4 @@
-"""Where a report comes from: a run of the deployment, what is kept of one in a folder, or a report's own file."""
+"""Loads a report: of a run of the deployment, from the files of a run in a folder, or from a report's own file."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from troop.values import json_in
 from troop.version import VERSION
 
 LARGEST = 256 * 1024 * 1024
-"""Bytes of a report: many times what one of 200 cells has."""
+"""Bytes of a report: many times the size of one with 200 cells."""
 
 _SECONDS = 60
-"""A connection to S3 may say nothing for so long."""
+"""How long a connection to S3 may be silent."""
 
 _PATIENCE, _POLL_SECONDS = 90.0, 3.0
 _KIND, _, _OURS = FORMAT.partition("/")
 
 
 def load(ctx: typer.Context, text: str) -> Report:
-    """A report.
+    """Loads a report.
 
     Args:
-        text: a run's id, a folder with what is kept of one, or a report's JSON file. What looks like an id is one; a
-            folder of that name is ``./ID``.
+        text: a run's id, a folder with the files of a run, or a report's JSON file. Text in the form of an id is an
+            id; write ``./ID`` for a folder of that name.
 
     Raises:
         CliError: with what to do.
@@ -58,7 +58,7 @@ def load(ctx: typer.Context, text: str) -> Report:
     if not path.is_file():
         raise CliError(
             Exit.USAGE,
-            f"{text} is no run's id (`troop bench list` tells them), and no folder or report's .json file either",
+            f"{text} is not a run's id (see `troop bench list`), a folder, or a report's .json file",
         )
     try:
         return parsed(path.read_bytes(), text)
@@ -67,7 +67,7 @@ def load(ctx: typer.Context, text: str) -> Report:
 
 
 def of_folder(folder: Path) -> Report:
-    """The report of what is kept in a folder, made anew. Asks no AWS.
+    """Builds a report from the files of a run in a folder. Needs no AWS.
 
     Raises:
         CliError: FAILED.
@@ -82,15 +82,15 @@ def of_folder(folder: Path) -> Report:
 
 
 def parsed(body: bytes, where: str) -> Report:
-    """A report's document.
+    """Parses a report's document.
 
     Raises:
-        CliError: it is none, or one that only a newer version can read.
+        CliError: FAILED; it is not a report, or only a newer version can read it.
     """
     try:
         document = json_in(body.decode("utf-8-sig"))
     except ValueError:
-        raise CliError(Exit.FAILED, f"{where} is no JSON document: give a run's report.json") from None
+        raise CliError(Exit.FAILED, f"{where} is not JSON: use the report.json of a run") from None
     format_name = document.get("format") if isinstance(document, dict) else None
     kind, _, version = str(format_name).partition("/")
     if kind == _KIND and version != _OURS:
@@ -98,13 +98,13 @@ def parsed(body: bytes, where: str) -> Report:
             Exit.FAILED, f"{where} has the format {format_name}, which this version cannot read: update Troop"
         )
     if format_name != FORMAT:
-        raise CliError(Exit.FAILED, f"{where} is no report: its format must be {FORMAT}")
+        raise CliError(Exit.FAILED, f"{where} is not a report: its format must be {FORMAT}")
     try:
         return Report.model_validate(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise CliError(Exit.FAILED, f"{where} is damaged at {place} ({first['msg']}): make it again") from None
+        raise CliError(Exit.FAILED, f"{where} is damaged at {place} ({first['msg']}): create it again") from None
 
 
 def fetched(
@@ -116,11 +116,11 @@ def fetched(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> bytes:
-    """The content of a run's report. Of a run that has just ended it is waited for.
+    """Downloads a run's report; waits for that of a run that has just ended.
 
     Args:
         form: ``html`` or ``json``.
-        again: have it made anew before, by the deployed version.
+        again: have the deployed version create it again first.
 
     Raises:
         CliError: with what to do.
@@ -133,7 +133,7 @@ def _link(
 ) -> ReportLink:
     before = requested_at = None
     if again:
-        with suppress(NoReportError):  # or there is no such run: then the next request says so
+        with suppress(NoReportError):  # if the run does not exist, the next request raises
             before = client.report(run, form).etag
         requested_at = client.make_report(run)
     until = clock() + _PATIENCE
@@ -144,37 +144,37 @@ def _link(
             if not (missing.soon or again) or clock() >= until:
                 raise
         else:
-            # Who asked less than a minute after somebody else gets what that one asked for, which can be there already.
+            # A request less than a minute after another one gets its report, which may exist already.
             late = requested_at and link.created_at and link.created_at > requested_at
             if not again or link.etag != before or late:
                 return link
             if clock() >= until:
                 raise CliError(
                     Exit.FAILED,
-                    f"the report of {run} is not made anew yet: get it in a few minutes, without --again; if it is "
-                    "still the old one then, the log of the function Report says why",
+                    f"the new report of {run} does not exist yet: fetch it in a few minutes, without --again. "
+                    "If it is still the old one, the log of the function Report says why",
                 )
         sleep(_POLL_SECONDS)
 
 
 class _OverTls(urllib.request.HTTPRedirectHandler):
-    """Follows redirects as long as they stay with TLS."""
+    """A handler that follows redirects to TLS addresses only."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if not newurl.startswith("https://"):
             fp.close()
-            raise CliError(Exit.API_FAILED, "S3 leads to a report that is not fetched over TLS: nothing was fetched")
+            raise CliError(Exit.API_FAILED, "S3 redirects the report to an address without TLS: nothing was fetched")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def download(address: str) -> bytes:
-    """What is at a presigned address, which is told nobody: whoever has it can read the report. Nothing is signed.
+    """Downloads what is at a presigned address; no message contains the address, which lets anyone read the report.
 
     Raises:
         CliError: FAILED or UNREACHABLE.
     """
     if not address.startswith("https://"):
-        raise CliError(Exit.API_FAILED, "the API leads to a report that is not fetched over TLS: nothing was fetched")
+        raise CliError(Exit.API_FAILED, "the API returned an address of the report without TLS: nothing was fetched")
     trusted: Any = get_cert_path(True)
     context = ssl.create_default_context(cafile=aws.ca_bundle() or trusted)
     request = urllib.request.Request(address, headers={"User-Agent": "troop"})
@@ -186,14 +186,14 @@ def download(address: str) -> bytes:
     except urllib.error.HTTPError as error:
         error.close()
         raise CliError(
-            Exit.FAILED, f"S3 does not give the report ({error.code} {error.reason}): try again in a minute"
+            Exit.FAILED, f"S3 refused the report ({error.code} {error.reason}): try again in a minute"
         ) from None
     except (OSError, HTTPException) as error:
-        # What HTTP's own errors say can have the address in it.
+        # Messages of HTTPException can contain the address.
         reason = type(error).__name__ if isinstance(error, HTTPException) else str(getattr(error, "reason", error))
-        raise CliError(Exit.UNREACHABLE, f"the report cannot be fetched from S3: {reason}") from None
+        raise CliError(Exit.UNREACHABLE, f"cannot fetch the report from S3: {reason}") from None
     if len(body) < length <= LARGEST:
-        raise CliError(Exit.UNREACHABLE, "the report was cut off on its way from S3: try again")
+        raise CliError(Exit.UNREACHABLE, "the download of the report from S3 was incomplete: try again")
     if len(body) > LARGEST:
-        raise CliError(Exit.FAILED, f"the report is larger than {LARGEST:,} bytes: nothing was kept of it")
+        raise CliError(Exit.FAILED, f"the report is larger than {LARGEST:,} bytes: nothing was saved")
     return body

@@ -1,4 +1,4 @@
-"""Repeats a request to the API whose answer says that another try may do better, where a repetition is safe."""
+"""Retries requests to the API where a retry is safe and may succeed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from cli.api import Answer, Api, UnreachableError
 _SWITCH = ("PATCH", "switch")
 _LONGEST_PAUSE = 8.0
 _LOST = frozenset({HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT})
-"""The function ran, or may have run, and its answer is lost."""
+"""Statuses after which the function may have run, and its answer is lost."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a request is repeated, and after which answers.
+    """How long to retry a request, and after which answers.
 
     Attributes:
-        tries: all of them, the first included.
-        not_started: repeat when API Gateway could not start the function.
-        lost: repeat when the function may have run.
-        failed: repeat when the function says that it failed.
-        unreachable: repeat when no answer comes at all.
-        seconds: begin no further try after this time.
+        tries: attempts, the first included.
+        not_started: retry if API Gateway could not start the function.
+        lost: retry if the function may have run.
+        failed: retry if the function reports a failure.
+        unreachable: retry if there is no answer.
+        seconds: begin no attempt after this time.
     """
 
     tries: int = 4
@@ -39,7 +39,7 @@ class Patience:
     seconds: float = math.inf
 
     def repeats(self, answer: Answer) -> bool:
-        """Whether another try is safe and may do better. A request that the stage throttles has changed nothing."""
+        """Checks whether a retry is safe and may succeed. A request that the stage throttles changed nothing."""
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             return True
         if function_did_not_start(answer):
@@ -50,20 +50,20 @@ class Patience:
 
 
 ONCE = Patience(not_started=False, lost=False)
-"""For changes that a second request makes twice."""
+"""For changes that a second request would make twice."""
 REPEATABLE = Patience(failed=True)
-"""For requests that carry a key, or whose repetition changes nothing."""
+"""For requests with a key, or whose repetition changes nothing."""
 _READING = Patience()
 _STOPPING = Patience(tries=6, unreachable=True, seconds=30)
-"""Nothing is better than to halt, and to halt twice is to halt."""
+"""For a halt, which must succeed and may be repeated."""
 _STARTING = Patience(tries=6, not_started=False, lost=False)
-"""A repetition of a resume that has been carried out could undo somebody's halt in between. API Gateway's answer does
-not tell a function that did not start from one whose answer is lost, so only what the stage throttles is repeated.
+"""For a resume. If it succeeded, a repetition could undo a later halt. API Gateway's answer does not distinguish a
+function that did not start from a lost answer, so only requests that the stage throttles are repeated.
 """
 
 
 def patience(method: str, path: str, body: Mapping[str, Any] | None) -> Patience:
-    """What is safe for a request, by its method, path (``switch``) and body."""
+    """Returns the safe patience for a request, by its method, path (``switch``) and body."""
     if method in ("GET", "HEAD"):
         return _READING
     if (method, path) != _SWITCH:
@@ -73,13 +73,15 @@ def patience(method: str, path: str, body: Mapping[str, Any] | None) -> Patience
 
 
 def is_own(answer: Answer) -> bool:
-    """Whether the API's function has written the answer: API Gateway's own have no ``statusCode``."""
+    """Checks whether the API's function wrote the answer: those of API Gateway have no ``statusCode``."""
     return isinstance(answer.body, Mapping) and "statusCode" in answer.body
 
 
 def function_did_not_start(answer: Answer) -> bool:
-    """Whether API Gateway says that Lambda did not run the function. A proxy integration turns Lambda's throttling into
-    500 "Internal server error", or into 503 where the stage has a response for it.
+    """Checks whether API Gateway answered that Lambda did not run the function.
+
+    A proxy integration turns Lambda's throttling into 500 "Internal server error", or into 503 if the stage has a
+    response for it.
     """
     failure = answer.status in (HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_UNAVAILABLE)
     return failure and not is_own(answer)
@@ -97,16 +99,16 @@ def request(
     spread: Callable[[float, float], float] = random.uniform,
     clock: Callable[[], float] = time.monotonic,
 ) -> Answer:
-    """The last answer to a request, which is repeated after growing pauses of random length.
+    """Sends a request, retries it after growing random pauses, and returns the last answer.
 
     Args:
-        how: what :func:`patience` says, if None.
-        sleep: waits for so many seconds.
-        spread: chooses a number between two, so that many callers do not come back at one moment.
-        clock: the seconds of a clock that only goes forward.
+        how: by default the result of :func:`patience`.
+        sleep: waits for a number of seconds.
+        spread: chooses a number between two, so that many callers do not retry at one moment.
+        clock: a monotonic clock, in seconds.
 
     Raises:
-        UnreachableError: no answer came.
+        UnreachableError: there was no answer.
     """
     how = how or patience(method, path, body)
     began = clock()

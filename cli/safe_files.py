@@ -1,4 +1,4 @@
-"""Reads regular files of a folder that somebody else may have made, and nothing outside of it."""
+"""Reads regular files of an untrusted folder, and nothing outside it."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from io import BufferedReader
 from pathlib import Path
 
 _AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-"""A link is no file, and a pipe does not wait for its writer."""
+"""Opens no link, and does not wait for the writer of a pipe."""
 
 
 class OutsideError(Exception):
-    """A name that leads out of its folder, into a hidden part of it, or to no regular file; the message says which."""
+    """A name that leads out of its folder, into a hidden part, or not to a regular file; the message says which."""
 
 
 def resolved(root: Path, name: str) -> Path:
-    """Answers the path below the folder to which a name leads, through whatever links.
+    """Returns the path below the folder to which a name leads, through any links.
 
     Args:
         root: a folder; resolved.
 
     Raises:
-        OutsideError: it leads out of the folder, or in a circle.
+        OutsideError: the name leads out of the folder, or its links form a circle.
     """
     try:
         inside = (root / name).resolve().relative_to(root)
     except ValueError:
-        raise OutsideError("it is a link that leads out of the folder") from None
+        raise OutsideError("it is a link to outside the folder") from None
     except (OSError, RuntimeError):  # Python before 3.13 raises the latter for a circle of links
-        raise OutsideError("it is a link that leads nowhere") from None
+        raise OutsideError("it is a link without a target") from None
     return inside
 
 
 @contextmanager
 def opened(root: Path, inside: Path) -> Iterator[BufferedReader]:
-    """Opens a regular file below a folder for reading, folder by folder and without following any link: what was a file
-    when :func:`resolved` looked is not read as a link later.
+    """Opens a regular file below a folder for reading, folder by folder, and follows no link.
+
+    A file that became a link after :func:`resolved` is therefore not read.
 
     Args:
         root: a folder; resolved.
-        inside: as :func:`resolved` answers it.
+        inside: the result of :func:`resolved`.
 
     Raises:
-        OSError: it cannot be opened.
-        OutsideError: it is no regular file.
+        OSError: the file cannot be opened.
+        OutsideError: it is not a regular file.
     """
     folder = os.open(root, _AS_IT_IS | os.O_DIRECTORY)
     try:
@@ -66,7 +67,7 @@ def regular(path: Path) -> Iterator[BufferedReader]:
     """Opens a regular file for reading, wherever its path leads.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: the file cannot be opened, or is not a regular file.
     """
     try:
         file = _file(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
@@ -77,12 +78,12 @@ def regular(path: Path) -> Iterator[BufferedReader]:
 
 
 def _file(descriptor: int) -> BufferedReader:
-    """Makes a file of a descriptor, which it closes if it is a device's, a pipe's or a folder's.
+    """Returns a file for a descriptor; closes it if it is not a regular file.
 
     Raises:
-        OutsideError: it is.
+        OutsideError: it is a device, a pipe or a folder.
     """
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OutsideError("it is no regular file")
+        raise OutsideError("it is not a regular file")
     return os.fdopen(descriptor, "rb")

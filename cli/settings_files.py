@@ -1,4 +1,4 @@
-"""Settings to try out: of a file, over those of this checkout's cdk.json."""
+"""Reads settings for a forecast: those of a file override those of this checkout's cdk.json."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ CHECKOUT = Path(__file__).resolve().parents[1] / "cdk.json"
 
 @dataclass(frozen=True)
 class TriedSettings:
-    """What decides, and how often: minutes between two ticks."""
+    """The settings that decide, and the minutes between two ticks."""
 
     chaos: chaos.Settings
     tick_minutes: int
 
 
 def load(file: Path | None) -> TriedSettings:
-    """The settings of a cdk.json, or of a YAML or JSON mapping of the same keys, with or without ``troop:``.
+    """Reads the settings of a cdk.json, or of a YAML or JSON mapping of its keys, with or without ``troop:``.
 
-    Keys that the file does not have are those of this checkout's cdk.json; so are all without a file.
+    Missing keys come from this checkout's cdk.json.
 
     Raises:
         CliError: USAGE; names the file, the key, the value and what is allowed.
@@ -44,14 +44,14 @@ def load(file: Path | None) -> TriedSettings:
 
 
 def _staged(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of the stage that is chosen; as they are, when none is."""
+    """Returns the settings of the chosen stage; unchanged if none is chosen."""
     by_stage = stages.stages_of(raw, tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES)))
     chosen = stages.chosen(raw, by_stage)
     return stages.in_stage(raw, chosen, by_stage[chosen]) if chosen else raw
 
 
 def make(raw: Mapping[str, Any]) -> TriedSettings:
-    """Settings from values by key, without prefix; keys that only a deployment needs are left out.
+    """Converts values by key, without prefix, to settings; ignores keys that only a deployment needs.
 
     Raises:
         SettingsError: names the key, the value and what is allowed.
@@ -69,11 +69,11 @@ def _keys(file: Path) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for key, value in context.items():
         if not isinstance(key, str):
-            raise CliError(Exit.USAGE, f"{file}: {key!r} is no key of the settings: put it into quotes")
+            raise CliError(Exit.USAGE, f"{file}: {key!r} is not a key of the settings: put it into quotes")
         if is_cdk and not key.startswith(PREFIX):
-            continue  # the CDK's own
+            continue  # a setting of the CDK
         plain = key.removeprefix(PREFIX)
         if plain in settings:
-            raise CliError(Exit.USAGE, f"{file}: {plain} is given twice, with {PREFIX} and without")
+            raise CliError(Exit.USAGE, f"{file}: {plain} occurs twice, with {PREFIX} and without")
         settings[plain] = value
     return settings

@@ -1,4 +1,4 @@
-"""Output: tables and sentences for people, JSON for programs; what is said about it goes to stderr."""
+"""Prints tables and sentences for people, and JSON for programs; remarks go to stderr."""
 
 from __future__ import annotations
 
@@ -40,51 +40,51 @@ NOTHING = "-"
 
 
 def _console(stderr: bool = False) -> Console:
-    # Made anew each time, as the streams may have been replaced since; nothing is cut off in a pipe.
+    # Created each time, because the streams may have been replaced; a pipe gets whole lines.
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     return Console(stderr=stderr, width=None if terminal else _WIDTH_OF_PIPES, highlight=False, soft_wrap=False)
 
 
 def console() -> Console:
-    """Stdout, for what is shown again and again."""
+    """Returns a console on stdout, for output that is updated."""
     return _console()
 
 
 def is_terminal() -> bool:
-    """Whether stdout is looked at as it comes, rather than kept or read by a program."""
+    """Checks whether stdout is a terminal, rather than a file or a pipe."""
     return sys.stdout.isatty()
 
 
 def document(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Prints a JSON document on stdout."""
     sys.stdout.write(_escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def line(value: Any) -> None:
-    """One JSON object as one line on stdout, at once."""
+    """Prints a JSON object as one line on stdout, and flushes it."""
     sys.stdout.write(_escaped(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 
 def _escaped(document: str) -> str:
-    """Escapes what cannot be printed, where a terminal reads it: the same JSON, but it steers nothing."""
+    """Escapes unprintable characters on a terminal: the same JSON, but it cannot control the terminal."""
     if not is_terminal():
         return document
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
 
 
 def say(message: str, style: str = "") -> None:
-    """A sentence on stdout."""
+    """Prints a sentence on stdout."""
     _console().print(Text(clean(message), style=style), soft_wrap=True)
 
 
 def note(message: str, style: str = "") -> None:
-    """A sentence on stderr, where it does not get into what a program reads."""
+    """Prints a sentence on stderr, so that it does not mix with output for programs."""
     _console(stderr=True).print(Text(clean(message), style=style), soft_wrap=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """A table on stdout; known words (statuses, yes and no) get their colour."""
+    """Prints a table on stdout; known words (statuses, yes and no) are coloured."""
     grid = Table(
         title=title or None,
         title_justify="left",
@@ -106,7 +106,7 @@ def _cell(value: Any) -> Text:
 
 
 def plain(value: Any) -> str:
-    """A JSON value as a person would write it."""
+    """Returns a JSON value as a person would write it."""
     if value is None or value == "" or value == []:
         return NOTHING
     if isinstance(value, bool):
@@ -121,23 +121,23 @@ def plain(value: Any) -> str:
 
 
 def first_line(text: str | None) -> str:
-    """Of a reason, what has happened: the lines below it are what a script printed."""
+    """Returns the first line of a reason; the lines below it are output of a script."""
     return (text or "").partition("\n")[0]
 
 
 def lines_below(text: str | None) -> str:
-    """The others, on lines of their own; "" when there are none."""
+    """Returns the other lines of a reason, after a line break; "" without any."""
     _, newline, rest = (text or "").partition("\n")
     return newline + rest
 
 
 def clean(text: str) -> str:
-    """Text without control characters: what other people have written must not steer this terminal."""
+    """Replaces control characters: text of other people must not control this terminal."""
     return "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def moment(text: Any) -> str:
-    """A moment of the API on this machine's clock, to the second; other text unchanged."""
+    """Converts a moment of the API to local time, to the second; returns other text unchanged."""
     try:
         return f"{datetime.fromisoformat(str(text)).astimezone():%Y-%m-%d %H:%M:%S %Z}"
     except ValueError:

@@ -1,4 +1,4 @@
-"""`troop simulate`: years of decisions in seconds."""
+"""Implements `troop simulate`: simulates years of decisions in seconds."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def simulate(
     last: Annotated[str | None, typer.Option("--to", help="Last day; by default a year from the first.")] = None,
     settings: what_if.SettingsFile = None,
     salt: what_if.Salt = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="Tell only of this one; all are simulated.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Show only this unit; all are simulated.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """What would be terminated over months or years, by the code that decides in Lambda. Needs no AWS.
+    """Simulate terminations over months or years, by the code that decides in Lambda. Needs no AWS.
 
-    Tells the terminations of each unit by weekday and hour, the rate after all guards beside the probability, and the
-    chance of a week without any.
+    Shows the terminations of each unit by weekday and hour, the rate after all guards beside the probability, and the
+    chance of a week without a termination.
     """
     tried = settings_files.load(settings)
     start = what_if.day(first, "--from") if first else tried.chaos.calendars["default"].at(what_if.now()).day
@@ -55,7 +55,7 @@ def simulate(
         known = [u.unit for u in unit_years]
         unit_years = [u for u in unit_years if u.unit == unit]
         if not unit_years:
-            raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit {unit!r} in {groups}: there is {', '.join(known)}")
+            raise CliError(Exit.NO_SUCH_UNIT, f"{groups} has no unit {unit!r}, only {', '.join(known)}")
     days = {name: days_of(calendar, start, end) for name, calendar in tried.chaos.calendars.items()}
     document = _document(unit_years, days, start, end) | {
         "assumptions": what_if.assumptions(*what_if.OF_A_FILE, what_if.salt_note(salt))
@@ -68,10 +68,10 @@ def simulate(
 
 
 def _year_from(day: date) -> date:
-    """The day before the same date of the next year."""
+    """Returns the day before the same date of the next year."""
     try:
         following = day.replace(year=day.year + 1)
-    except ValueError:  # of 29 February
+    except ValueError:  # 29 February
         following = date(day.year + 1, 3, 1)
     return following - timedelta(days=1)
 
@@ -145,12 +145,12 @@ def _bars(counts: Mapping[str, int]) -> list[tuple[str, str, str]]:
 
 
 def _spark(counts: Sequence[int]) -> str:
-    """A column for each count, the highest for the largest of them."""
+    """Draws a column for each count; the largest count has the highest."""
     most = max(counts, default=0)
     return "".join(_COLUMN[-(-count * 8 // most)] for count in counts) if most else ""
 
 
 def _bar(share: float) -> str:
-    """A bar of up to 40 characters, to the eighth of one."""
+    """Draws a bar of up to 40 characters, to an eighth of one."""
     eighths = round(share * _BAR * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()

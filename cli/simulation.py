@@ -1,4 +1,4 @@
-"""Years of decisions, summed up. Pure: the decisions are :mod:`troop.chaos.forecast`'s."""
+"""Sums up years of decisions. Pure: :mod:`troop.chaos.forecast` makes the decisions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
 
 ELIGIBLE = frozenset({TERMINATE, "not-rolled", "day-cap", "in-flight"})
-"""Reasons of a day on which only the roll, or the deployment's limits, stood between a unit and its termination."""
+"""Reasons of a day on which only the roll, or a limit of the deployment, could prevent a termination."""
 
 _WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """One of a simulation: the local day and hour, and the group that lost an instance."""
+    """A simulated termination: its local day and hour, and the group that lost an instance."""
 
     day: date
     hour: int
@@ -33,12 +33,12 @@ class Termination:
 
 @dataclass(frozen=True)
 class UnitYears:
-    """A unit over all days.
+    """The result of a unit over all days.
 
     Attributes:
-        terminations: in order of time.
-        reasons: the last word of each day on which its calendar was open, by reason.
-        policy: on the first of those days; None when there was none.
+        terminations: in chronological order.
+        reasons: the number of open days by the reason of the last decision.
+        policy: the policy on the first open day; None without one.
     """
 
     unit: str
@@ -51,8 +51,12 @@ class UnitYears:
 
 @dataclass(frozen=True)
 class Days:
-    """What a calendar makes of the days: business days (frozen ones among them), those that are open, and the number of
-    business days in each week from Monday to Sunday that lies wholly within, by its Monday.
+    """The days of a calendar.
+
+    Attributes:
+        business: the number of business days, frozen ones included.
+        open: the number of open days.
+        weeks: business days of each whole week (Monday to Sunday), by its Monday.
     """
 
     business: int
@@ -61,7 +65,7 @@ class Days:
 
 
 def simulate(account: Account, settings: TriedSettings, salt: bytes, first: date, last: date) -> list[UnitYears]:
-    """Every unit from ``first`` to ``last``, both included, in the units' order."""
+    """Simulates every unit from ``first`` to ``last``, both included, in the units' order."""
     chosen = settings.chaos
     last_word: dict[str, dict[date, str]] = {}
     terminations: dict[str, list[Termination]] = {}
@@ -96,7 +100,7 @@ def _calendar(decision: Decision, settings: TriedSettings) -> str:
 
 
 def days_of(calendar: Calendar, first: date, last: date) -> Days:
-    """What a calendar makes of the days from ``first`` to ``last``, both included."""
+    """Counts the days of a calendar from ``first`` to ``last``, both included."""
     business = opened = 0
     weeks: Counter[date] = Counter()
     day = first
@@ -112,7 +116,7 @@ def days_of(calendar: Calendar, first: date, last: date) -> Days:
 
 
 def statistics(unit: UnitYears, days: Days, group: str | None = None) -> dict[str, Any]:
-    """A unit's, or one of its groups', terminations and what they come to, in JSON's types."""
+    """Returns the terminations of a unit, or of one of its groups, with statistics, in JSON's types."""
     terminations = [t for t in unit.terminations if group in (None, t.group)]
     probability = None if unit.policy is None or unit.policy.problems else unit.policy.probability.value
     hours = range(unit.calendar.open_minute // 60, -(-unit.calendar.close_minute // 60))
@@ -136,19 +140,19 @@ def statistics(unit: UnitYears, days: Days, group: str | None = None) -> dict[st
 
 
 def by_weekday(terminations: Iterable[Termination]) -> dict[str, int]:
-    """Terminations by the day of the week, from Monday on."""
+    """Counts terminations by day of the week, from Monday."""
     counts = Counter(t.day.weekday() for t in terminations)
     return {name: counts[number] for number, name in enumerate(WEEKDAYS)}
 
 
 def without(hit: Iterable[date], weeks: Iterable[date]) -> float | None:
-    """The share of weeks, given by their Mondays, with none of the days; None when there are no weeks."""
+    """Returns the share of weeks (given by their Mondays) with none of the days; None without weeks."""
     mondays = set(weeks)
     return 1 - len(mondays & {day - timedelta(days=day.weekday()) for day in hit}) / len(mondays) if mondays else None
 
 
 def _configured(probability: float | None, days: Days) -> float | None:
-    """The chance of a week without any if nothing but the roll decided."""
+    """Returns the chance of a week without a termination if only the roll decided."""
     if probability is None or not days.weeks:
         return None
     return sum((1 - probability) ** count for count in days.weeks.values()) / len(days.weeks)

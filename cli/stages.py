@@ -1,4 +1,4 @@
-"""`troop policy diff`: in what two stages differ, by the settings or as they are deployed."""
+"""Implements `troop policy diff`: compares the settings, and the deployed policies, of two stages."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ PREFIX = "troop:"
 SETTINGS = Path(__file__).parents[1] / "cdk.json"
 
 _DEEPEST = 32
-"""Levels of settings: several times what the deepest of them has."""
+"""Levels of settings: several times those of the deepest setting."""
 
 DIFFERENT = 1
-"""The exit code that --exit-code asks for when there is a difference, as `git diff` has it."""
+"""The exit code of --exit-code for a difference, as in `git diff`."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A key whose values differ; None where it is not set.
+    """A key whose values differ; None if not set.
 
     Attributes:
-        where: the unit the key is about; "" for a setting.
+        where: the unit of the key; "" for a setting.
     """
 
     where: str
@@ -44,17 +44,17 @@ class Difference:
 def diff(
     ctx: typer.Context,
     left: Annotated[str, typer.Argument(metavar="STAGE", help="A stage of the settings.")],
-    right: Annotated[str, typer.Argument(metavar="STAGE", help="Another.")],
+    right: Annotated[str, typer.Argument(metavar="STAGE", help="Another stage.")],
     file: Annotated[
-        Path | None, typer.Option("--settings", help="Another cdk.json; by default that of this checkout.")
+        Path | None, typer.Option("--settings", help="A cdk.json; by default that of this checkout.")
     ] = None,
     deployed: Annotated[
-        bool, typer.Option("--deployed", help="Also the policy that people have set, in both deployments.")
+        bool, typer.Option("--deployed", help="Also compare the policy that people have set in both deployments.")
     ] = False,
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit with 1 if there is a difference.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
 ) -> None:
-    """Show in what two stages differ. Needs no AWS, unless --deployed asks for what people have set."""
+    """Show how two stages differ. Needs AWS only with --deployed."""
     raw = load(file or SETTINGS)
     settled = [effective(raw, stage) for stage in (left, right)]
     differences = list(_differences("", *(flat(one) for one in settled)))
@@ -75,10 +75,10 @@ def diff(
 
 
 def load(file: Path) -> dict[str, Any]:
-    """The settings of a cdk.json, without prefix.
+    """Reads the settings of a cdk.json, without prefix.
 
     Raises:
-        CliError: USAGE, when it is no such file.
+        CliError: USAGE, if it is not such a file.
     """
     try:
         written = json_in(file.read_text(encoding="utf-8"))["context"]
@@ -92,19 +92,19 @@ def load(file: Path) -> dict[str, Any]:
 
 
 def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
-    """All settings of a stage, with its own over the defaults.
+    """Returns all settings of a stage; its own override the defaults.
 
     Raises:
-        CliError: USAGE, when there is no such stage, or some setting that chaos decides by cannot be used.
+        CliError: USAGE, if the stage does not exist, or a setting of chaos is invalid.
     """
     known = tuple(key for key in raw if key not in (stages.STAGE, stages.STAGES))
     if missing := [PREFIX + key for key in settings.KEYS if key not in raw]:
         verb = "is" if len(missing) == 1 else "are"
-        raise CliError(Exit.USAGE, f"settings: {', '.join(missing)} {verb} missing: give a whole cdk.json")
+        raise CliError(Exit.USAGE, f"settings: {', '.join(missing)} {verb} missing: use a complete cdk.json")
     try:
         by_stage = stages.stages_of(raw, known, PREFIX)
         if not stage:
-            allowed = f"one of {', '.join(by_stage)}" if by_stage else "the name of one, and the settings have none"
+            allowed = f"one of {', '.join(by_stage)}" if by_stage else "the name of a stage, and the settings have none"
             raise CliError(Exit.USAGE, f"settings: a stage is '': must be {allowed}")
         stages.chosen({stages.STAGE: stage}, by_stage, PREFIX)
         merged = stages.in_stage(raw, stage, by_stage[stage])
@@ -116,7 +116,7 @@ def effective(raw: Mapping[str, Any], stage: str) -> dict[str, Any]:
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Objects within objects as one, by the path to each value."""
+    """Flattens nested objects to one, with the path to each value as key."""
     by_path: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, Mapping):
@@ -127,7 +127,7 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _meant(value: Any) -> Any:
-    """A setting's value, however it is spelled: numbers, truth and objects may be text, as ``cdk -c`` gives them."""
+    """Parses a setting's value: numbers, booleans and objects may be text, as in ``cdk -c``."""
     try:
         return json_in(value) if isinstance(value, str) else value
     except ValueError:
@@ -141,7 +141,7 @@ def _differences(where: str, left: Mapping[str, Any], right: Mapping[str, Any]) 
 
 
 def _units(options: Options, deployments: list[str]) -> list[Difference]:
-    """In what the units' policies differ between two deployments."""
+    """Compares the policies of the units of two deployments."""
     left, right = (exported(context.connect(replace(options, deployment=name)).client) for name in deployments)
     return [
         difference

@@ -1,4 +1,4 @@
-"""`troop leash`, `unleash`, `halt`, `resume` and `reaper`: the switch of the whole deployment."""
+"""Implements `troop leash`, `unleash`, `halt`, `resume` and `reaper`: changes the switch of the deployment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from troop.state_keys import REAPER_OFF
 
 Reason = Annotated[
     str | None,
-    typer.Option(help="Why; it goes on record with who and when.", callback=lambda reason: _checked(reason)),
+    typer.Option(help="The reason, recorded with caller and time.", callback=lambda reason: _checked(reason)),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
 HALT_BY_HAND = (
@@ -24,13 +24,13 @@ HALT_BY_HAND = (
     """--update-expression 'SET halted = :yes, reason = :why REMOVE changed_at, changed_by, changed_request' """
     """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
 )
-"""Arguments of ``aws dynamodb update-item``. Who has changed the switch before has not halted it, so that goes."""
+"""Arguments of ``aws dynamodb update-item``. They remove the caller of the last change, who did not halt."""
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def leash(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """From now on decide and record, and terminate nothing."""
+    """Make chaos decide and record, but terminate nothing."""
     _change(connection(ctx), {"leashed": True}, reason, as_json)
 
 
@@ -44,36 +44,36 @@ def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json
 
 
 def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Stop everything at once: nothing is even rolled."""
+    """Stop all chaos at once, even decisions."""
     _change(connection(ctx), {"halted": True}, reason, as_json)
 
 
 def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Take a halt back. Asks first."""
+    """End a halt. Asks first."""
     conn = connection(ctx)
     if not yes:
         leashed = conn.client.switch()["leashed"]
         show.note(
             "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
         )
-    confirm(f"Let {conn.deployment} go on from its next tick", yes)
+    confirm(f"Resume {conn.deployment} from its next tick on", yes)
     _change(conn, {"halted": False}, reason, as_json)
 
 
-reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks: what removes what runs leave behind.")
+reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks, which removes what remains after runs.")
 
 
 @reaper.command("off")
 def reaper_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Keep the reaper from removing anything; runs that end still remove their own, and nodes expire."""
+    """Stop the reaper from removing anything. Runs that end still tear down, and nodes expire."""
     _change(connection(ctx), {REAPER_OFF: True}, reason, as_json)
 
 
 @reaper.command("on")
 def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Let the reaper remove what runs have left behind. Asks first."""
+    """Let the reaper remove what remains after runs. Asks first."""
     conn = connection(ctx)
-    confirm(f"Let the reaper of {conn.deployment} remove what runs have left behind", yes)
+    confirm(f"Let the reaper of {conn.deployment} remove what remains after runs", yes)
     _change(conn, {REAPER_OFF: False}, reason, as_json)
 
 
@@ -91,7 +91,7 @@ def _change(conn: Connection, change: dict[str, Any], reason: str | None, as_jso
         stops_chaos = change.get("halted") or change.get("leashed")
         if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not stops_chaos:
             raise
-        raise CliError(error.code, f"{error}\nThis halts it without the API:\n{_by_hand(conn.deployment)}") from error
+        raise CliError(error.code, f"{error}\nTo halt it without the API:\n{_by_hand(conn.deployment)}") from error
     if as_json:
         show.document(switch)
     else:
@@ -99,19 +99,19 @@ def _change(conn: Connection, change: dict[str, Any], reason: str | None, as_jso
 
 
 def _by_hand(deployment: Deployment) -> str:
-    """The runbook's command, which needs neither the API nor Lambda."""
+    """Returns the runbook's command, which needs neither the API nor Lambda."""
     table = deployment.outputs.get(STATE_TABLE, "STATE-TABLE")
     return f"aws --region {deployment.region} dynamodb update-item --table-name {table} {HALT_BY_HAND}"
 
 
 def describe(switch: dict[str, Any]) -> str:
-    """A sentence about the switch; one of an older API says nothing of the reaper."""
-    return _chaos(switch) + ("; the reaper is off: what runs leave behind stays" if switch.get(REAPER_OFF) else "")
+    """Returns a sentence about the switch. An older API does not return the state of the reaper."""
+    return _chaos(switch) + ("; the reaper is off: what remains after runs stays" if switch.get(REAPER_OFF) else "")
 
 
 def _chaos(switch: dict[str, Any]) -> str:
     if switch["halted"]:
-        return "halted: nothing is rolled, nothing is terminated" + (" (and leashed)" if switch["leashed"] else "")
+        return "halted: it decides nothing and terminates nothing" + (" (and leashed)" if switch["leashed"] else "")
     if switch["leashed"]:
         return "leashed: it decides and records, and terminates nothing"
     return "unleashed: it terminates instances"
@@ -121,8 +121,8 @@ def _tell_health(conn: Connection) -> None:
     try:
         health = conn.client.health()
     except CliError as error:
-        show.note(f"its health is not known: {error}", style="yellow")
+        show.note(f"its health is unknown: {error}", style="yellow")
         return
     bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
     if bad:
-        show.note(f"its health is {health['status']} ({', '.join(bad)}): `troop doctor` tells more", style="yellow")
+        show.note(f"its health is {health['status']} ({', '.join(bad)}): `troop doctor` shows details", style="yellow")

@@ -1,4 +1,4 @@
-"""`troop terminate`: one instance of a group, now."""
+"""Implements `troop terminate`: terminates one instance of a group now."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from troop.chaos.events import OPEN, Status
 
 _POLL_SECONDS = 2.0
 _GRACE_SECONDS = 180.0
-"""For steps that are tried again, and for the last look."""
+"""Time for retries of steps, and for the last recovery check."""
 
 _LONGEST_CLAIM, _LONGEST_RECOVERY = 600.0, 43_200.0
-"""Seconds; what holds when an API that is older than this command says nothing else."""
+"""Seconds; the bounds if an older API returns none."""
 
 _OPEN = frozenset(str(status) for status in OPEN)
 
@@ -34,21 +34,21 @@ class Method(StrEnum):
 
 def terminate(
     ctx: typer.Context,
-    group: Annotated[str, typer.Argument(help="An Auto Scaling group, by its name.")],
-    method: Annotated[Method | None, typer.Option(help="By default what the unit's policy says.")] = None,
+    group: Annotated[str, typer.Argument(help="The name of an Auto Scaling group.")],
+    method: Annotated[Method | None, typer.Option(help="By default the method of the unit's policy.")] = None,
     key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    wait: Annotated[bool, typer.Option(help="Until the group has recovered, or not in time.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait until the group has recovered, or its time is over.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
 ) -> None:
-    """Terminate an instance of a group now, whatever roll and calendar say. Asks first."""
+    """Terminate one instance of a group now, regardless of roll and calendar. Asks first."""
     conn = connection(ctx)
     confirm(f"Terminate an instance of {group} in {conn.deployment} now", yes)
     key = key or str(uuid4())
     request = {"group": group, "idempotency_key": key} | ({"method": str(method)} if method else {})
     tell: Callable[[str], None] = show.note if as_json else show.say
     event, repeated = conn.client.terminate(request)
-    before = "already on record" if repeated else "claimed"
+    before = "already requested" if repeated else "claimed"
     tell(f"{before}: {event['instance_id']} of {event['group']} (key {key})")
     if wait:
         event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
@@ -65,14 +65,14 @@ def _watch(
     sleep: Callable[[float], None],
     clock: Callable[[], float],
 ) -> dict[str, Any]:
-    """Follows an event to its end; says each status once.
+    """Follows an event to its end, and prints each status once.
 
     Args:
-        clock: seconds that only grow. How long a status can last is the difference of two moments of the API's: what
-            time it is on this machine does not matter.
+        clock: a monotonic clock, in seconds. How long a status can last is the difference of two moments of the API, so
+            the time of this machine does not matter.
 
     Raises:
-        CliError: the event stays in a status beyond the time that it can rightly have.
+        CliError: the event stays in a status longer than it can.
     """
     status, since = "CLAIMED", clock()
     while True:
@@ -89,15 +89,15 @@ def _watch(
 
 
 _STUCK = {
-    "CLAIMED": "{id} is still CLAIMED past its deadline, and is not carried out any more. A sweep, a quarter of an "
-    "hour away at most, finds out whether the instance lives: see `troop events`, and why in `troop doctor`",
-    "TERMINATED": "{id} is still TERMINATED: the instance is gone, and nobody seems to watch its group, whose time is "
-    "over. Look at the group, and at `troop doctor`",
+    "CLAIMED": "{id} is still CLAIMED after its deadline, and Troop no longer carries it out. Within 15 minutes, a "
+    "sweep checks whether the instance still runs. See `troop events` for the result, and `troop doctor` for the cause",
+    "TERMINATED": "{id} is still TERMINATED: the instance is gone, and the time for recovery is over, but no recovery "
+    "check has ended the event. Check the group, and run `troop doctor`",
 }
 
 
 def _longest(event: Mapping[str, Any]) -> float:
-    """Seconds for which an event in flight can be in its status, by what it says of itself."""
+    """Returns how many seconds an event in flight can be in its status."""
     if event["status"] == Status.CLAIMED:
         begin, end, longest = event["at"], event.get("deadline"), _LONGEST_CLAIM
     else:

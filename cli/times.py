@@ -1,4 +1,4 @@
-"""Moments as people type them: a point in time, or how long ago."""
+"""Parses moments as people type them: a point in time, or an age."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from datetime import UTC, datetime, timedelta
 _AGO = re.compile(r"([0-9]{1,6})\s*([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 EXPECTED = (
-    "a time such as 2026-11-20, 2026-11-20T14:00 (your clock), 2026-11-20T14:00Z, or 30m, 3h, 2d, 1w for so long ago"
+    "a time such as 2026-11-20, 2026-11-20T14:00 (your clock), 2026-11-20T14:00Z, or an age such as 30m, 3h, 2d, 1w"
 )
 
 
 def now() -> datetime:
-    """The moment, in UTC."""
+    """Returns the current moment in UTC."""
     return datetime.now(UTC)
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
-    """An aware moment in UTC; text without an offset is on this machine's clock.
+    """Parses a moment into UTC; text without an offset is local time.
 
     Raises:
-        ValueError: the text is none of the forms.
+        ValueError: the text has none of the forms.
     """
     if match := _AGO.fullmatch(text.strip()):
         try:

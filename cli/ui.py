@@ -1,4 +1,4 @@
-"""`troop ui`: the deployment as a page in a browser, on this machine alone."""
+"""Implements `troop ui`: serves the page of a deployment to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from cli.proxy_command import stop_on_signals
 
 _FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0
-"""For so long what was read of the account is good enough to look ahead with: a large one takes many calls."""
+"""How long a forecast uses what was read of the account: a large account takes many calls."""
 
 
 def ui(
     ctx: typer.Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 0,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the link, open no browser.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the link; open no browser.")] = False,
 ) -> None:
-    """Show units, events, the calendar and benchmarks in your browser, for you alone, until Ctrl-C."""
+    """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
     options: context.Options = ctx.obj
     conn = connection(ctx)
     session = aws.make_session(options.profile, options.region)
@@ -46,16 +46,16 @@ def ui(
         fetch = fetched if aws.is_local() else None
         server = PageServer(conn.client, about(conn.deployment), ahead, port, _quiet, fetch)
     except OSError as error:
-        raise CliError(Exit.FAILED, f"127.0.0.1:{port} cannot be listened on: {error.strerror}") from None
+        raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
     stop_on_signals()
     try:
         with server, Doorway() as doorway:
             server.used, door = doorway.used, None if no_open else doorway
-            show.say(f"{conn.deployment}, for you alone, until Ctrl-C. The link is good for one browser, once:")
+            show.say(f"{conn.deployment}, only for you, until Ctrl-C. The link works once, in one browser:")
             _show(server, door)
             if sys.stdin.isatty():
-                signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # else a shell would stop it where it reads in vain
-                show.say("Enter makes another.")
+                signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # it stops background jobs that read
+                show.say("Press Enter for another link.")
                 threading.Thread(target=_links, args=(server, door), daemon=True).start()
             server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
@@ -69,24 +69,24 @@ def _show(server: PageServer, door: Doorway | None) -> None:
     try:
         address = door.address(server.link())
     except OSError as error:
-        show.note(f"no browser is opened: {error}")
+        show.note(f"cannot open a browser: {error}")
         return
-    # Beside: what opens a browser may wait for it, and the browser for this server.
+    # In a thread: the call may wait for the browser, and the browser for this server.
     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _links(server: PageServer, door: Doorway | None) -> None:
-    with suppress(OSError):  # a command in the background has no terminal to read
+    with suppress(OSError):  # a background job cannot read the terminal
         for _ in sys.stdin:
             _show(server, door)
 
 
 def _quiet(_line: str) -> None:
-    """A page that looks for news every few seconds would bury the link."""
+    """Drops log lines: the page sends requests every few seconds, which would bury the link."""
 
 
 def about(deployment: Deployment) -> dict[str, Any]:
-    """What the page says of a deployment."""
+    """Returns what the page shows about a deployment."""
     return {
         "deployment": deployment.name,
         "account": deployment.account,
@@ -96,7 +96,7 @@ def about(deployment: Deployment) -> dict[str, Any]:
 
 
 def fetched(url: str) -> bytes:
-    """What AWS on this machine has at an address.
+    """Downloads from an address of local AWS.
 
     Raises:
         CliError: UNREACHABLE.
@@ -106,14 +106,14 @@ def fetched(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=_FETCH_SECONDS, context=trusted) as answer:
             return bytes(answer.read())
     except OSError as error:
-        raise CliError(Exit.UNREACHABLE, f"the report cannot be had: {error}") from None
+        raise CliError(Exit.UNREACHABLE, f"cannot download the report: {error}") from None
 
 
 def read(session: boto3.Session, deployment: Deployment) -> Basis:
-    """What is looked ahead with, read with the caller's own credentials.
+    """Reads the input of a forecast with the caller's credentials.
 
     Raises:
-        CliError: why it cannot be; but for the salt, without which days can be told.
+        CliError: something cannot be read. Without permission for the salt, the forecast has days only.
     """
     settings = live_account.deployed_settings(session, deployment)
     account = live_account.account(session, deployment, settings.chaos.leashed)
@@ -127,7 +127,7 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
 
 @dataclass
 class CachedForecast:
-    """Looks ahead with what was read up to a minute ago; one request at a time."""
+    """A forecast from data that is at most a minute old; serves one request at a time."""
 
     read: Callable[[], Basis]
     now: Callable[[], datetime] = times.now
@@ -152,5 +152,5 @@ class CachedForecast:
         return basis
 
     def forget(self) -> None:
-        """Something has been changed: what was read before holds no more, nor what is being read just now."""
+        """Drops what was read before a change, and what is being read now."""
         self._changes += 1

@@ -1,4 +1,4 @@
-"""Looking at something that goes on without us, again and again until it is over."""
+"""Polls something in progress until it is over."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cli.errors import CliError, Exit
 
 POLL_SECONDS = 2.0
 FAILURES = 30
-"""Looks in a row that may fail."""
+"""Consecutive requests that may fail."""
 
 INTERRUPTED = 130
-"""What shells make of Ctrl-C."""
+"""The exit code of shells for Ctrl-C."""
 
 
 def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
-    """What each look has shown, the last one that after which it is over; one in a while may fail.
+    """Yields each view, the last one when it is over; tolerates single failures.
 
     Raises:
-        CliError: too many in a row have failed, or one in a way that will not pass.
+        CliError: too many requests in a row failed, or one failed permanently.
     """
     failures = 0
     while True:

@@ -1,4 +1,4 @@
-"""What `troop plan` and `troop simulate` have in common: options, and what is said about the assumptions."""
+"""Defines what `troop plan` and `troop simulate` share: options, and the assumptions that they print."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from troop import values
 from troop.chaos.forecast import ASSUMPTIONS
 
 FIXED_SALT = "troop what-if"
-"""Keys the rolls where no salt is given: anything will do, as long as it is always the same."""
+"""The default salt: any text works, as long as it stays the same."""
 
 SettingsFile = Annotated[
     Path | None,
-    typer.Option("--settings", help="A cdk.json, or YAML or JSON of its keys; what it lacks is this checkout's."),
+    typer.Option("--settings", help="A cdk.json, or its keys as YAML or JSON; missing keys come from this checkout."),
 ]
-Salt = Annotated[str | None, typer.Option("--salt", help="Keys the rolls, as the deployment's secret does.")]
+Salt = Annotated[str | None, typer.Option("--salt", help="The key of the rolls, in place of the deployment's salt.")]
 
 OF_A_FILE = (
     "nothing was terminated before, and nothing is halted or leashed",
     "stop alarms are OK, and no instance refresh is under way",
 )
-"""What is taken for granted of groups of a file, besides."""
+"""Further assumptions for groups of a file."""
 
 FIRST, LAST = date(1970, 1, 1), date(2199, 12, 31)
 
@@ -36,7 +36,7 @@ def now() -> datetime:
 
 
 def day(text: str, option: str) -> date:
-    """A day that a person typed.
+    """Parses a day that a person typed.
 
     Raises:
         CliError: USAGE.
@@ -51,13 +51,13 @@ def day(text: str, option: str) -> date:
 
 
 def salt_of(salt: str | None) -> bytes:
-    """The salt for groups of a file.
+    """Returns the salt for groups of a file.
 
     Raises:
-        CliError: USAGE: it is empty, or no UTF-8.
+        CliError: USAGE: it is empty, or not UTF-8.
     """
     if salt == "":
-        raise CliError(Exit.USAGE, "--salt is '': must not be empty; leave it out for a fixed one")
+        raise CliError(Exit.USAGE, "--salt is '': must not be empty; omit it for a fixed salt")
     try:
         return (salt or FIXED_SALT).encode()
     except UnicodeEncodeError:
@@ -65,18 +65,18 @@ def salt_of(salt: str | None) -> bytes:
 
 
 def salt_note(salt: str | None) -> str:
-    """What is to be said of the salt of a file's groups."""
+    """Returns a sentence about the salt for groups of a file."""
     if salt is not None:
-        return "the salt is the one given"
+        return "the salt is that of --salt"
     return (
-        f"the salt is {FIXED_SALT!r}: the same days every time, but not a deployment's, whose salt gives others; "
+        f"the salt is {FIXED_SALT!r}: the days are the same every time, but a deployment's salt gives other days; "
         "the statistics are the same"
     )
 
 
 def tell(assumptions: list[str]) -> None:
-    """The assumptions, on stderr."""
-    show.note("Taken for granted: " + "; ".join(assumptions) + ".", style="dim")
+    """Prints the assumptions on stderr."""
+    show.note("Assumptions: " + "; ".join(assumptions) + ".", style="dim")
 
 
 def assumptions(*more: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`troop why`: why a unit was left alone on a day, or what became of it."""
+"""Implements `troop why`: explains why a unit was skipped on a day, or the outcome of its termination."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from cli.errors import CliError, Exit
 from troop import moments, values
 
 _MOST = 1500
-"""Decisions of a unit on a day: more than there are minutes in it."""
+"""Decisions of a unit on a day: more than the day has minutes."""
 
 _AROUND = (timedelta(hours=14), timedelta(hours=36))
-"""A day of any time zone lies between these before and after its midnight in UTC."""
+"""Bounds of a day in any time zone, before and after its midnight in UTC."""
 
 
 def why(
     ctx: typer.Context,
-    unit: Annotated[str, typer.Argument(help="A unit, or a group by its name.")],
+    unit: Annotated[str, typer.Argument(help="The name of a unit or group.")],
     day: Annotated[
-        str | None, typer.Option(help="YYYY-MM-DD, on the unit's calendar; by default its last one.")
+        str | None, typer.Option(help="YYYY-MM-DD, on the unit's calendar; by default its last day.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", "-v", help="And what each tick of the day decided.")] = False,
+    every: Annotated[bool, typer.Option("--all", "-v", help="Also show the decision of each tick of the day.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
 ) -> None:
-    """Why a unit was left alone, or what became of it, in one sentence."""
+    """Explain in one sentence why a unit was skipped, or the outcome of its termination."""
     requested_day = _day(day)
     client, now = connection(ctx).client, times.now()
     explanation = explain(client, unit, requested_day, now)
@@ -46,18 +46,18 @@ def why(
     today, effective_day = now.astimezone(explanation.zone).date(), explanation.day
     if requested_day is None and effective_day and effective_day < today:
         show.note(
-            f"no tick has decided about {explanation.unit} today, {today:%A} {today.isoformat()}: this is the last day"
+            f"no decision about {explanation.unit} yet today, {today:%A} {today.isoformat()}: this is its last day"
         )
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What became of a unit on a day.
+    """The decisions and events of a unit on a day.
 
     Attributes:
-        day: None when nothing is on record of any.
-        sentence: in short.
-        decisions, events: all of that day, newest first, as the API tells them.
+        day: None if nothing is recorded of any day.
+        sentence: the summary.
+        decisions, events: all of that day, newest first, as the API returns them.
     """
 
     unit: str
@@ -71,7 +71,7 @@ class Explanation:
         return zone_of(self.decisions)
 
     def document(self) -> dict[str, Any]:
-        """In JSON's types."""
+        """Returns the explanation in JSON's types."""
         return {
             "unit": self.unit,
             "day": self.day.isoformat() if self.day else None,
@@ -82,7 +82,7 @@ class Explanation:
         }
 
     def rows(self) -> list[tuple[str, int, str, str]]:
-        """Ticks in a row with one reason: from when to when on the calendar's clock, how many, the reason, a detail."""
+        """Lists consecutive ticks with one reason: local times from-to, number, reason, detail."""
         zone = self.zone
         return [
             (f"{s.first.astimezone(zone):%H:%M}-{s.last.astimezone(zone):%H:%M}", s.ticks, words(s.reason), s.detail)
@@ -91,13 +91,13 @@ class Explanation:
 
 
 def explain(client: TroopClient, unit: str, day: date | None, now: datetime) -> Explanation:
-    """What became of a unit, or of the unit of a group of that name.
+    """Explains a day of a unit, or of the unit of a group of that name.
 
     Args:
-        day: None for the last of which something is on record.
+        day: None for the last day with a record.
 
     Raises:
-        CliError: NO_SUCH_UNIT, or why the API does not tell.
+        CliError: NO_SUCH_UNIT, or an error of the API.
     """
     record = client.known_unit(unit)
     name = record["unit"]
@@ -115,7 +115,7 @@ def _day(text: str | None) -> date | None:
 
 
 def _last_day(client: TroopClient, unit: Mapping[str, Any]) -> date | None:
-    """The last day of which something is on record: a decision or, on demand, an event without one."""
+    """Returns the last day with a decision or, for a termination on demand, an event."""
     days = [day_of(decision) for decision in client.decisions({"unit": unit["unit"]}, 1)]
     days += [date.fromisoformat(event["day"]) for event in unit["events"][:1]]
     return max(days, default=None)

@@ -1,4 +1,4 @@
-"""Files that people write: YAML or, since that is YAML as well, JSON; read strictly."""
+"""Reads files that people write, strictly: YAML or JSON, which is also YAML."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from troop.values import is_deeper, json_in, shown
 
 
 class NoYamlError(CliError):
-    """What was to be YAML is none.
+    """Text that is not YAML.
 
     Attributes:
-        line: where, the first is 1; None where that is not known.
+        line: the line of the mistake, from 1; None if unknown.
     """
 
     def __init__(self, message: str, line: int | None) -> None:
@@ -29,7 +29,7 @@ class NoYamlError(CliError):
 
 
 class _TooMuchError(Exception):
-    """YAML that stands for more than any file of Troop's needs."""
+    """YAML that expands to more than any of Troop's files needs."""
 
     def __init__(self, event: yaml.Event, problem: str) -> None:
         self.line = event.start_mark.line + 1 if event.start_mark else 1
@@ -37,17 +37,17 @@ class _TooMuchError(Exception):
 
 
 MOST_NODES = 1_000_000
-"""Keys and values that a file may write out in YAML. JSON is read much faster, and has no such bound."""
+"""The most keys and values that a YAML file may contain. JSON, which is read much faster, has no such bound."""
 MOST_REPEATED = 100_000
-"""Keys, values and characters of text for which a file's aliases may stand, all aliases and merges together."""
+"""The most keys, values and characters that all aliases and merges of a file may expand to."""
 DEEPEST = 64
-"""Levels of a document."""
+"""The most levels of a document."""
 
 _LARGEST = 20_000_000
 
 
 def read(file: Path) -> str:
-    """The text of a file; of stdin for ``-``.
+    """Reads the text of a file; of stdin for ``-``.
 
     Raises:
         CliError: USAGE.
@@ -62,13 +62,13 @@ def read(file: Path) -> str:
 
 
 class Document:
-    """A document's values, and the lines that they stand in.
+    """The values of a document, and their lines.
 
     Args:
-        name: what messages call it.
+        name: the document's name in messages.
 
     Attributes:
-        values: JSON-like values. No key is there twice, and aliases stand for at most :data:`MOST_REPEATED` values.
+        values: JSON-like values. No key occurs twice, and aliases expand to at most :data:`MOST_REPEATED` values.
 
     Raises:
         CliError: USAGE.
@@ -80,15 +80,15 @@ class Document:
         self._text, self._places = text, dict[int, dict[str, _Pair]]()
         self._root: yaml.Node | None = None
         self.values = self._parsed(name)
-        # Only an escape can have brought one in, or stdin: files are read as UTF-8.
+        # Only an escape or stdin can contain one: files are read as UTF-8.
         if _SUSPECT.search(text) and (half := next(_halves(self.values), None)) is not None:
-            raise CliError(Exit.USAGE, f"{name}: {half[:80]!r} has half of a surrogate pair, which is no character")
+            raise CliError(Exit.USAGE, f"{name}: {half[:80]!r} has half of a surrogate pair, which is not a character")
 
     def _parsed(self, name: str) -> Any:
         try:
             if self._text.lstrip()[:1] in ("[", "{"):
                 try:
-                    values = json_in(self._text, _once)  # much faster, where it will do
+                    values = json_in(self._text, _once)  # much faster, if it is JSON
                 except json.JSONDecodeError:
                     pass
                 else:
@@ -103,10 +103,10 @@ class Document:
         except (yaml.YAMLError, RecursionError, ValueError) as error:
             message = " ".join(str(error).split()).replace(' in "<unicode string>",', " in")
             mark = getattr(error, "problem_mark", None)
-            raise NoYamlError(f"{name} is no YAML: {message}", mark.line + 1 if mark else None) from None
+            raise NoYamlError(f"{name} is not YAML: {message}", mark.line + 1 if mark else None) from None
 
     def line_of(self, place: Sequence[str | int]) -> int | None:
-        """Answers the line (the first is 1) of a value, or of what is nearest around it; None when it has none.
+        """Returns the line (from 1) of a value, or of the nearest value around it; None without one.
 
         Args:
             place: keys of mappings and positions in lists, from the top.
@@ -125,7 +125,7 @@ class Document:
         return line if line is not None or node is None else int(node.start_mark.line) + 1
 
     def _inner(self, node: Any, step: str | int) -> _Pair | None:
-        """Answers the nodes of a key and its value, or twice that of a list's entry."""
+        """Returns the nodes of a key and its value, or twice the node of a list's entry."""
         if isinstance(node, yaml.MappingNode):
             if id(node) not in self._places:
                 pairs = (pair for pair in node.value if isinstance(pair[0], yaml.ScalarNode))
@@ -140,7 +140,7 @@ _Pair = tuple[yaml.Node, yaml.Node]
 
 
 def parse(text: str, name: str) -> Any:
-    """Answers the values of a document; as :class:`Document`."""
+    """Returns the values of a document, as :class:`Document` does."""
     return Document(text, name).values
 
 
@@ -149,7 +149,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _halves(document: Any) -> Iterator[str]:
-    """Texts, keys among them, that no encoding can hold."""
+    """Yields texts, including keys, that no encoding can represent."""
     rest, seen = [document], set[int]()
     while rest:
         value = rest.pop()
@@ -164,25 +164,25 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for key, value in pairs:
         if key in mapping:
-            raise ValueError(f"{shown(key)} is given twice")
+            raise ValueError(f"{shown(key)} occurs twice")
         mapping[key] = value
     return mapping
 
 
 class _Strict(yaml.SafeLoader):
-    """Scalars are those of JSON: in YAML 1.1, 15:00 is the number 900, NO (Norway) is false, and 2026-13-01 an error.
+    """A loader with the scalars of JSON: in YAML 1.1, 15:00 is the number 900, NO is false, and 2026-13-01 an error.
 
-    Refuses a key that is given twice: YAML would let the later one win without a word. Of the tags that can be written
-    out only those of such values are known: nothing reads dates, bytes or sets.
+    Refuses a key that occurs twice: YAML would silently use the later one. Knows only the explicit tags of these
+    scalars: no file needs dates, bytes or sets.
 
-    Counts, while it composes, how much aliases stand for: a few lines of aliases of aliases can stand for more than any
-    memory holds, and to merge them takes as long.
+    Counts, while it composes, how much aliases expand to: a few lines of aliases of aliases can expand to more than
+    any memory holds, and merging them takes as long.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._weights: dict[str, int] = {}
-        """By anchor: of how many keys, values and characters it is."""
+        """Keys, values and characters by anchor."""
         self._weight = self._nodes = self._repeated = self._depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
@@ -209,11 +209,11 @@ class _Strict(yaml.SafeLoader):
 
     def _repeat(self, alias: yaml.AliasEvent) -> None:
         if alias.anchor not in self._weights:
-            raise _TooMuchError(alias, f"the alias *{alias.anchor} stands for what it is part of")
+            raise _TooMuchError(alias, f"the alias *{alias.anchor} refers to a value that contains it")
         weight = self._weights[alias.anchor]
         self._repeated, self._weight = self._repeated + weight, self._weight + weight
         if self._repeated > MOST_REPEATED:
-            raise _TooMuchError(alias, f"its aliases stand for more than {MOST_REPEATED:,} keys, values and characters")
+            raise _TooMuchError(alias, f"its aliases expand to more than {MOST_REPEATED:,} keys, values and characters")
 
 
 def _refuse_twice(node: yaml.MappingNode) -> None:
@@ -222,7 +222,7 @@ def _refuse_twice(node: yaml.MappingNode) -> None:
         if isinstance(key_node, yaml.ScalarNode):
             if key_node.value in seen:
                 raise yaml.composer.ComposerError(
-                    None, None, f"{shown(key_node.value)} is given twice", key_node.start_mark
+                    None, None, f"{shown(key_node.value)} occurs twice", key_node.start_mark
                 )
             seen.add(key_node.value)
 
@@ -230,24 +230,24 @@ def _refuse_twice(node: yaml.MappingNode) -> None:
 def _unknown(_: _Strict, node: yaml.Node) -> Any:
     tag = str(node.tag).replace("tag:yaml.org,2002:", "!!")
     raise yaml.constructor.ConstructorError(
-        None, None, f"the tag {tag} is not known here: write the value without it", node.start_mark
+        None, None, f"the tag {tag} is not supported: write the value without it", node.start_mark
     )
 
 
 def _value(loader: _Strict, node: yaml.Node) -> Any:
-    """A scalar whose tag may be written out: then nobody has looked yet whether it is one."""
+    """Constructs a scalar; checks its value, which an explicit tag bypasses."""
     kind = str(node.tag).rpartition(":")[2]
     text = loader.construct_scalar(node) if isinstance(node, yaml.ScalarNode) else None
     if text is None or not any(_VALUES[one][0].match(text) for one in {kind, "int" if kind == "float" else kind}):
-        subject = "what is here" if text is None else shown(text)
-        raise yaml.constructor.ConstructorError(None, None, f"{subject} is no {kind}", node.start_mark)
+        subject = "the value" if text is None else shown(text)
+        raise yaml.constructor.ConstructorError(None, None, f"{subject} is not of type {kind}", node.start_mark)
     if kind != "bool" and (len(text) > _LONGEST_NUMBER or not math.isfinite(float(text))):
         raise yaml.constructor.ConstructorError(None, None, f"{shown(text)} is too large for a number", node.start_mark)
     return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
 
 
 _LONGEST_NUMBER = 310
-"""Characters: whole numbers of more digits are beyond every float."""
+"""Characters: whole numbers with more digits exceed every float."""
 
 
 _Strict.yaml_implicit_resolvers = {
@@ -262,7 +262,7 @@ _VALUES = {
         "-+.0123456789",
     ),
 }
-"""How values are written, and with which characters they begin, by the name of their tag."""
+"""The pattern of values and their first characters, by the name of their tag."""
 
 _Strict.yaml_constructors = {
     f"tag:yaml.org,2002:{name}": yaml.SafeLoader.yaml_constructors[f"tag:yaml.org,2002:{name}"]
@@ -275,6 +275,6 @@ for _name, (_pattern, _first) in _VALUES.items():
 
 
 def is_taken_for_a_value(text: str) -> bool:
-    """Whether text without quotes would be read as something else, such as a number; YAML 1.1 knows fewer numbers."""
+    """Checks whether text without quotes would be read as another type; YAML 1.1 knows fewer numbers."""
     resolvers = _Strict.yaml_implicit_resolvers.get(text[:1], [])
     return any(pattern.match(text) for _, pattern in resolvers)

@@ -1,4 +1,4 @@
-"""The infrastructure: one construct per capability, put together in :mod:`infra.stack`."""
+"""Defines the infrastructure: one construct per capability, assembled in :mod:`infra.stack`."""
 
 import sys
 from pathlib import Path
@@ -9,5 +9,5 @@ ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = ROOT / "functions"
 """The source of the functions' asset. Synth checks settings with the code that reads them in Lambda."""
 
-if str(FUNCTIONS) not in sys.path:  # as in Lambda, where the asset's root is on the path
+if str(FUNCTIONS) not in sys.path:  # as in Lambda
     sys.path.insert(0, str(FUNCTIONS))

@@ -1,4 +1,4 @@
-"""cdk-nag's AwsSolutions checks, and every finding that is meant to be, with its reason."""
+"""Runs cdk-nag's AwsSolutions checks, and acknowledges every intended finding with its reason."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _DESCRIBES = (
 _HEALTH = "Listing schedules, reading metrics and writing X-Ray traces support no resource-level permissions."
 _WIDGETS = "Describing Auto Scaling groups and writing X-Ray traces support no resource-level permissions."
 _STREAMS = "Listing DynamoDB streams and writing X-Ray traces support no resource-level permissions."
-_TICKS = f"A tick's list has a key made of its execution and time; the role is held to the prefix {TICKS_PREFIX}."
+_TICKS = f"A tick's list has a key made of its execution and time; the role is limited to the prefix {TICKS_PREFIX}."
 
 
 @dataclass(frozen=True)
 class Acknowledgement:
-    """A finding that is meant to be.
+    """An intended finding.
 
     Attributes:
-        construct: where; holds for what is inside it, too.
-        finding: the rule, with what it found in brackets if the rule can find several things.
-        reason: why it is right as it is.
+        construct: where; applies to its children, too.
+        finding: the rule, followed by the finding in brackets if the rule can have several.
+        reason: why it is intended.
     """
 
     construct: IConstruct
@@ -41,32 +41,32 @@ class Acknowledgement:
 
 
 def check(stack: TroopStack) -> None:
-    """Lets synth of the stack's app fail on any AwsSolutions finding that is not acknowledged here."""
+    """Makes synth of the stack's app fail on any AwsSolutions finding that is not acknowledged here."""
     root = stack.node.root
     cdk.Validations.of(root).add_plugins(AwsSolutionsChecks(root))
     acknowledge(stack)
 
 
 def acknowledge(stack: TroopStack) -> None:
-    """Records the findings that are meant to be."""
+    """Records the intended findings."""
     for entry in acknowledgements(stack):
         rule = cdk.Acknowledgment(id=f"AwsSolutions-{entry.finding}", reason=entry.reason)
         cdk.Validations.of(entry.construct).acknowledge(rule)
 
 
 def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
-    """All of them, part by part."""
+    """Yields all acknowledgements, part by part."""
     yield from _roles(stack)
     yield from _data(stack)
     yield from _api(stack)
     for queue, what in ((stack.schedules.undelivered, "ticks"), (stack.notifications.undelivered, "notifications")):
         reason = (
-            f"The queue is itself where undelivered {what} go. What is settled is removed; what cannot be settled "
-            "stays in it, and an alarm lasts as long as it does."
+            f"The queue itself holds undelivered {what}. Settled messages are removed; the others stay, and keep an "
+            "alarm on."
         )
         yield Acknowledgement(queue, "SQS3", reason)
     if stack.benchmarks:
-        reason = "The queue is itself where calls go that have failed at every try. Nobody reads it but people."
+        reason = "The queue itself holds calls that failed at every try. Only people read it."
         yield Acknowledgement(stack.functions.failed_reports, "SQS3", reason)
         for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
             yield Acknowledgement(*entry)
@@ -83,25 +83,26 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield Acknowledgement(
         functions.roles["terminate"],
         f"IAM5[Resource::arn:<AWS::Partition>:ec2:{ours}:instance/*]",
-        "Which instance is terminated is decided at run time: only instances of Auto Scaling groups, by the condition "
-        "on the tag Auto Scaling gives them, and none that is tagged as untouchable.",
+        "The terminated instance is decided at run time: only an instance of an Auto Scaling group, by the "
+        "condition on the tag that Auto Scaling sets, and never one with a tag that protects it.",
     )
     yield Acknowledgement(
         functions.roles["terminate"],
         f"IAM5[Resource::arn:<AWS::Partition>:autoscaling:{ours}:autoScalingGroup:*:autoScalingGroupName/*]",
-        "Which group loses an instance is decided at run time; a Deny holds for groups that are tagged as untouchable.",
+        "The group that loses an instance is decided at run time; a Deny applies to groups with a tag that "
+        "protects them.",
     )
     for name in ("api", "decide", "check_recovery", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
-            "Which groups are looked at is decided at run time, and so which of VPC Lattice's target groups are read.",
+            "The groups to check, and so the target groups of VPC Lattice to read, are decided at run time.",
         )
     yield Acknowledgement(
         functions.roles["api"],
         f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{ours}:table/<AWS::StackName>-*]",
-        "CloudFormation makes up the ends of table names. The role may describe what earlier stacks of this name left, "
-        "and read nothing in it.",
+        "CloudFormation generates the ends of table names. The role may describe tables that earlier stacks of "
+        "this name left, but read nothing in them.",
     )
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
@@ -119,7 +120,7 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         yield Acknowledgement(
             workflow.ready,
             f"IAM5[Resource::arn:<AWS::Partition>:states:{ours}:execution:{machine}{children}]",
-            "Executions of a Distributed Map get their names at run time; the role is held to those of its machine.",
+            "Executions of a Distributed Map get their names at run time; the role is limited to those of its machine.",
         )
 
 
@@ -127,13 +128,15 @@ def _data(stack: TroopStack) -> Iterator[Acknowledgement]:
     yield Acknowledgement(
         stack.data.work,
         "S1",
-        "The bucket holds nothing but lists that a workflow passes to itself, for a week. What was decided and done is "
-        "in the tables; access logs would need a bucket of their own that outlives what it tells about.",
+        "The bucket holds only lists that a workflow passes to itself, for a week. Decisions and terminations are "
+        "in the tables. Access logs would need a bucket of their own, which would outlive the objects it reports "
+        "on.",
     )
     yield Acknowledgement(
         stack.data.salt,
         "SMG4",
-        "A new salt would roll again for units that have been rolled today, and past rolls could no longer be checked.",
+        "A new salt would roll a second time for units that were already rolled today, and past rolls could no "
+        "longer be verified.",
     )
 
 
@@ -143,27 +146,28 @@ def _api(stack: TroopStack) -> Iterator[Acknowledgement]:
         yield Acknowledgement(
             api,
             "IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AmazonAPIGatewayPushToCloudWatchLogs]",
-            "The policy AWS keeps for this one purpose: API Gateway refuses a role without all of its permissions.",
+            "AWS maintains this policy for this one purpose: API Gateway refuses a role without all of its "
+            "permissions.",
         )
     else:
         yield Acknowledgement(
             api,
             "APIG1",
-            "Access logs need a setting of the whole account and region that other APIs share, so they are made only "
-            "on request (troop:api_access_logs); the function logs each request, and its caller, either way.",
+            "Access logs need a setting of the whole account and region that other APIs share, so they are opt-in "
+            "(troop:api_access_logs). The function always logs each request and its caller.",
         )
     yield Acknowledgement(
         api,
         "APIG3",
-        "Every request is signed with IAM credentials and throttled by the stage; a web ACL would add cost to an API "
-        "that only the account's own people and programs call.",
+        "Every request is signed with IAM credentials and throttled by the stage. A web ACL would add cost to an "
+        "API that only the account's own users and programs call.",
     )
     yield Acknowledgement(
         api,
         "APIG6",
-        "The function logs each request; execution logs would repeat that in a log group that API Gateway makes itself "
-        "and keeps for ever, and need a setting that all APIs of the account and region share.",
+        "The function logs each request. Execution logs would repeat that in a log group that API Gateway creates "
+        "and keeps forever, and need a setting that all APIs of the account and region share.",
     )
     yield Acknowledgement(
-        api, "COG4", "Callers are authorised by IAM (AWS_IAM), method by method; there is no user pool to ask."
+        api, "COG4", "Callers are authorised by IAM (AWS_IAM), method by method; there is no user pool."
     )

@@ -1,5 +1,6 @@
-"""Defines the alarms of two classes, each with its own topic. "Act now": somebody has to act. "Warning"
-(:mod:`infra.alarms_warning`): something is wrong, but gets no worse over night. Each names its entry in the runbook.
+"""Defines the alarms of two classes, each with its own topic. "Act now": a person must act. "Warning"
+(:mod:`infra.alarms_warning`): something is wrong, but gets no worse overnight. Each alarm links its entry in the
+runbook.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from infra.settings import DeploymentSettings
 from troop.metrics import CHILDREN, Metric
 
 SILENT_PERIODS = 3
-"""So many quarters of an hour without a word of the watchdog are an alarm."""
+"""Quarters of an hour without a metric of the watchdog after which an alarm goes off."""
 
 IGNORED, BREACHING = cloudwatch.TreatMissingData.IGNORE, cloudwatch.TreatMissingData.BREACHING
 NOT_BREACHING = cloudwatch.TreatMissingData.NOT_BREACHING
@@ -34,13 +35,13 @@ class AlarmSpec:
     """An alarm.
 
     Attributes:
-        name: of a few words in one, such as ``TicksMissing``; the deployment's is put before it.
-        what: a sentence that says what has happened.
-        anchor: of its paragraph in the runbook.
+        name: a few words in one, such as ``TicksMissing``, to follow the deployment's name.
+        what: a sentence that states what happened.
+        anchor: of its entry in the runbook.
         metric: with its statistic and period.
-        missing: what it means when there is no value.
-        threshold: from which value on it is an alarm.
-        silence: whether it is an alarm that there are too few values, and not that one of them is too high.
+        missing: how to treat missing values.
+        threshold: the lowest value that is an alarm.
+        silence: the alarm goes off if there are too few values, instead of too high a value.
     """
 
     name: str
@@ -53,8 +54,8 @@ class AlarmSpec:
 
 
 class Alarms(Construct):
-    """The alarms, and the topics that they go to, when they begin and when they are over. Nobody is subscribed until
-    somebody subscribes.
+    """The alarms, and the topics that receive each alarm and each recovery from it. The topics have no subscribers
+    initially.
 
     Attributes:
         act_now_topic, warning_topic: the topics.
@@ -62,7 +63,7 @@ class Alarms(Construct):
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
-        """The topics alone, for those to see who are watched themselves."""
+        """Creates only the topics, for constructs that need them but are watched by alarms themselves."""
         super().__init__(scope, construct_id)
         self._runbook = settings.runbook_url
         self.act_now_topic, self.warning_topic = self._topic("ActNow"), self._topic("Warning")
@@ -78,14 +79,14 @@ class Alarms(Construct):
         teardown: sfn.IStateMachine | None,
         warning_specs: Iterable[AlarmSpec],
     ) -> None:
-        """Makes the alarms."""
+        """Creates the alarms."""
         act_now_specs = (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
         self.act_now_alarms = [self._alarm(spec, self.act_now_topic) for spec in act_now_specs]
         self.warning_alarms = [self._alarm(spec, self.warning_topic) for spec in warning_specs]
 
     def _topic(self, name: str) -> sns.Topic:
         topic = sns.Topic(self, name, enforce_ssl=True)
-        # A topic with a policy has that policy alone: without this, alarms could not publish.
+        # A topic's own policy replaces the default one: without this statement, alarms could not publish.
         topic.add_to_resource_policy(
             iam.PolicyStatement(
                 principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
@@ -100,8 +101,8 @@ class Alarms(Construct):
         alarm = cloudwatch.Alarm(
             self,
             spec.name,
-            # What a mail's subject and the dashboard show. No name of an alarm has a hyphen, so these are unique where
-            # the stacks' are. Another name makes another alarm: the old one's history goes with it.
+            # The name appears in the subject of mails and on the dashboard. No alarm's name contains a hyphen, so
+            # these names are unique if the stacks' are. A renamed alarm loses its history.
             alarm_name=f"{cdk.Aws.STACK_NAME}-{spec.name}",
             alarm_description=f"{spec.what} What to do: {self._runbook}#{spec.anchor}",
             metric=spec.metric,
@@ -121,38 +122,38 @@ class Alarms(Construct):
 
 
 def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[AlarmSpec]:
-    # The watchdog speaks every quarter of an hour: in between, what it said last holds.
+    # The watchdog writes every quarter of an hour: until then, its last value applies.
     until_it_speaks = IGNORED
     yield AlarmSpec(
         "UnitUnrecovered",
-        "A unit was not whole again in time after a termination, and has left chaos.",
+        "A unit did not recover in time after a termination, and is excluded from chaos.",
         "unit-unrecovered",
         ours(Metric.UNITS_UNRECOVERED),
         until_it_speaks,
     )
     yield AlarmSpec(
         "TicksMissing",
-        "Chaos is due by its calendars, and the workflow is not started.",
+        "Ticks are due by the calendars, but the workflow does not start.",
         "ticks-missing",
         ours(Metric.MISSING_TICKS),
         until_it_speaks,
     )
-    # What the workflow tolerates is not its own failure: children have an ARN, and so metrics, of their own.
+    # The workflow tolerates failures of its children, which have an ARN, and so metrics, of their own.
     yield AlarmSpec(
         "TerminationsFailed",
-        "A termination, or the watch over a group's recovery, has failed at every try.",
+        "A termination or its recovery checks failed at every try.",
         "terminations-failed",
         of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
         NOT_BREACHING,
     )
     yield AlarmSpec(
         "OnDemandFailed",
-        "A termination on demand, or the watch over its group's recovery, has failed at every try.",
+        "A termination on demand or its recovery checks failed at every try.",
         "terminations-failed",
         of_executions("Failed", on_demand.state_machine_arn),
         NOT_BREACHING,
     )
-    for kind, how in {"Failed": "has failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
+    for kind, how in {"Failed": "failed", "TimedOut": "took too long", "Aborted": "was stopped"}.items():
         yield AlarmSpec(
             f"Ticks{kind}",
             f"An execution of the chaos workflow {how}.",
@@ -162,21 +163,21 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         )
     yield AlarmSpec(
         "DeadLetters",
-        "A schedule, or the rule about failed runs, could not deliver what it is for.",
+        "A schedule, or the rule for failed runs, could not deliver a call.",
         "dead-letters",
         waiting_in(watched.undelivered),
         NOT_BREACHING,
     )
     yield AlarmSpec(
         "NotificationsLost",
-        "Others were not told of something that is on record.",
+        "A notification of a recorded event or change could not be delivered.",
         "notifications-lost",
         waiting_in(untold),
         NOT_BREACHING,
     )
     yield AlarmSpec(
         "WatchdogSilent",
-        "The watchdog has been silent, or blind, for a while: whatever happens now, no other alarm may tell.",
+        "The watchdog has written no metrics for a while: other alarms may not go off.",
         "watchdog-silent",
         ours(Metric.FAILING_CHECKS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         BREACHING,
@@ -185,20 +186,22 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
 
 
 def _of_benchmarks(teardown: sfn.IStateMachine) -> Iterator[AlarmSpec]:
-    """That a run fails is for whoever has started it to know. What may be left of it costs money by the hour."""
+    """Yields the alarms of benchmarks. A failed run is only its owner's concern, but its leftovers cost money by the
+    hour.
+    """
     yield AlarmSpec(
         "ReaperSilent",
-        "The reaper has been silent for a while: what benchmarks leave behind now, nobody removes.",
+        "The reaper has written no metrics for a while: leftovers of benchmarks are not removed.",
         "reaper-silent",
         ours(Metric.REAPER_FINDS, cloudwatch.Stats.SAMPLE_COUNT, cdk.Duration.minutes(MINUTES)),
         BREACHING,
         silence=True,
     )
-    # That one is stopped is no alarm: it is with its run, when somebody stops that. The reaper starts it again.
-    for kind, how in {"Failed": "has failed", "TimedOut": "took too long"}.items():
+    # A stopped teardown is not an alarm: stopping its run stops it, and the reaper starts it again.
+    for kind, how in {"Failed": "failed", "TimedOut": "took too long"}.items():
         yield AlarmSpec(
             f"Teardown{kind}",
-            f"Removing what a benchmark has created {how}: some of it may still be there.",
+            f"The teardown of a benchmark {how}: some of its resources may still exist.",
             "teardown-failed",
             of_executions(kind, teardown.state_machine_arn),
             NOT_BREACHING,

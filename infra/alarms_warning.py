@@ -1,8 +1,7 @@
-"""Alarms of the class "warning": nothing of it gets worse over night.
+"""Defines the alarms of the class "warning": the problem gets no worse overnight.
 
-None of them has a threshold that somebody felt was right for all: slow is what is slow by the unit's own history, what
-benchmarks may cost is a setting, and the rest counts what should not happen at all, with room for what a repetition
-mends by itself.
+No threshold is a guess for all deployments. Slow means slow by the unit's own history, and the cost of benchmarks is a
+setting. The other alarms count what should not happen at all, with a margin for failures that a retry repairs.
 """
 
 from __future__ import annotations
@@ -26,52 +25,54 @@ _SUM = cloudwatch.Stats.SUM
 _QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)
 
 _TWO_ROUNDS = cdk.Duration.minutes(30)
-"""Of the reaper: what it writes only when there is something to say is written in each of these, or is over."""
+"""Two rounds of the reaper: a metric that it writes only when there is something to report is written in each of them.
+"""
 
 SOME, MANY = 3, 4
-"""So many failures are no accident: within a quarter of an hour, and of steps, which are repeated, within an hour. A
-schedule calls its function four times an hour: one that fails every time is told of, if nothing else fails.
+"""Failures that are no coincidence: within a quarter of an hour and, for steps, which are retried, within an hour. A
+schedule calls its function four times an hour, so a function that always fails raises the alarm alone.
 """
 
 MANY_THROTTLED = 100
-"""Requests within an hour. A few are put off whenever there is much to do at once, and are made again."""
+"""Requests within an hour. Throttling of a few is normal under load, and they are retried."""
 
 Written = tuple[dynamodb.ITable, Sequence[str]]
-"""A table, and the names of those of its indices into which as many write."""
+"""A table, and the names of its indices with the same write load."""
 
 
 def warning_specs(
     api: apigateway.RestApi, busy: Mapping[str, lambda_.IFunction], written: Mapping[str, Written]
 ) -> Iterator[AlarmSpec]:
-    """Those of every deployment.
+    """Yields the warnings of every deployment.
 
     Args:
-        busy: functions of which many run at once, by name. All share the account's concurrency, so few will do.
-        written: tables into which many write at once, by name. That an index cannot keep up holds its table up, too.
+        busy: functions with many concurrent calls, by name. All functions share the account's concurrency, so few
+            suffice.
+        written: tables with many concurrent writes, by name. An index that cannot keep up also throttles its table.
     """
     yield AlarmSpec(
         "SlowRecoveries",
-        "A unit took more than twice as long to recover as it usually does.",
+        "A unit took more than twice as long to recover as usual.",
         "slow-recoveries",
         ours(Metric.SLOW_RECOVERIES, _SUM, _HOUR),
     )
     yield AlarmSpec(
         "ApiErrors",
-        f"The API has failed to answer {SOME} requests or more within a quarter of an hour.",
+        f"The API failed to answer {SOME} or more requests within a quarter of an hour.",
         "api-errors",
         api.deployment_stage.metric_server_error(period=_QUARTER, statistic=_SUM),
         threshold=SOME,
     )
     yield AlarmSpec(
         "StepsFailing",
-        f"Functions have failed {MANY} times or more within an hour; what is repeated may have succeeded since.",
+        f"Functions failed {MANY} or more times within an hour; a retry may have succeeded.",
         "steps-failing",
         ours(Metric.STEPS_FAILED, _SUM, _HOUR),
         threshold=MANY,
     )
     yield AlarmSpec(
         "NotificationsFailing",
-        f"{SOME} tries or more to tell others something have failed within a quarter of an hour; they are repeated.",
+        f"{SOME} or more attempts at notifications failed within a quarter of an hour; they are retried.",
         "notifications-failing",
         ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER),
         threshold=SOME,
@@ -79,7 +80,7 @@ def warning_specs(
     for name, function in busy.items():
         yield AlarmSpec(
             f"Throttled{name}",
-            f"AWS has put off {MANY_THROTTLED} calls or more of the function {name} within an hour.",
+            f"AWS throttled {MANY_THROTTLED} or more calls of the function {name} within an hour.",
             "throttled",
             function.metric_throttles(period=_HOUR, statistic=_SUM),
             threshold=MANY_THROTTLED,
@@ -87,7 +88,7 @@ def warning_specs(
     for name, (table, indices) in written.items():
         yield AlarmSpec(
             f"Throttled{name}",
-            f"DynamoDB has put off {MANY_THROTTLED} writes or more to the table {name}"
+            f"DynamoDB throttled {MANY_THROTTLED} or more writes to the table {name}"
             f"{''.join(f' or its index {index}' for index in indices)} within an hour.",
             "throttled",
             throttled_anywhere(table, indices, "Write", _HOUR),
@@ -96,35 +97,36 @@ def warning_specs(
 
 
 def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports: sqs.IQueue) -> Iterator[AlarmSpec]:
-    """Those of the half that runs benchmarks.
+    """Yields the warnings of the part that runs benchmarks.
 
     Args:
-        scope: of the stack, on whose partition the currency of the prices depends.
-        daily_cost: from which on a day's benchmarks are an alarm.
-        failed_reports: where Lambda puts calls for a report that have failed.
+        scope: of the stack, whose partition determines the currency.
+        daily_cost: the lowest cost of a day's benchmarks that is an alarm.
+        failed_reports: the queue for failed calls for a report.
     """
     yield AlarmSpec(
         "ReaperFound",
-        "A benchmark had left something behind, or had not ended in its time, and the reaper had to see to it.",
+        "A benchmark left resources behind, or did not end in time, and the reaper intervened.",
         "reaper-found",
         ours(Metric.REAPER_FINDS),
-        IGNORED,  # it speaks every quarter of an hour, as the watchdog does
+        IGNORED,  # the reaper writes every quarter of an hour, as the watchdog does
     )
     yield AlarmSpec(
         "ReaperOff",
-        "Somebody has switched the reaper off: what benchmarks leave behind stays until it is on again.",
+        "The reaper is switched off: leftovers of benchmarks stay until it is on again.",
         "reaper-off",
         ours(Metric.REAPER_OFF, period=_TWO_ROUNDS),
     )
     yield AlarmSpec(
         "LeftBehind",
-        "Something with the tags of a benchmark's run stays: it is protected, or nothing but the tags says it is ours.",
+        "Troop does not remove a resource with the tags of a benchmark's run: it is protected, or only its tags "
+        "connect it with the run.",
         "left-behind",
         ours(Metric.LEFT_BEHIND, period=_TWO_ROUNDS),
     )
-    # Whoever waits for a report hears of nothing: the teardown passes over its failure, and the API does not wait. In
-    # the end both leave it to Lambda; what that gives up was throttled, or failed, at every try. The metric for this,
-    # AsyncEventsDropped, China has not.
+    # The requester of a report gets no error: the teardown ignores its failure, and the API does not wait. Both leave
+    # retries to Lambda, which drops calls that were throttled or failed at every try. China lacks the metric for that,
+    # AsyncEventsDropped.
     yield AlarmSpec(
         "ReportFailed",
         "The report of a benchmark's run could not be made.",
@@ -134,7 +136,7 @@ def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports:
     currency = cdk.Fn.condition_if(in_china(scope), "CNY", "USD").to_string()
     yield AlarmSpec(
         "BenchmarkCost",
-        f"Benchmarks and fleets have cost {daily_cost:g} or more within a day.",
+        f"Benchmarks and fleets cost {daily_cost:g} or more within a day.",
         "benchmark-cost",
         ours(Metric.RUN_COST, _SUM, _DAY, **{CURRENCY: currency}),
         threshold=daily_cost,

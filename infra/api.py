@@ -1,4 +1,4 @@
-"""The REST API: what happened, and how people have their say, for whoever IAM lets."""
+"""Defines the REST API: history, policies, the switch, and benchmarks, for callers that IAM allows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _BURST = 100
 _BRAKE = "/switch/PATCH"
 _BRAKE_REQUESTS_PER_SECOND = 10
 _BRAKE_BURST = 20
-"""Of the switch alone: readers who use up the stage's requests do not hold up a halt."""
+"""Limits of the switch alone: callers that exhaust the stage's requests do not delay a halt."""
 
 _NOT_STARTED = {"message": "Lambda did not start the API's function: it is throttled, or cannot be invoked. Try again."}
 
@@ -56,8 +56,8 @@ _NOT_STARTED = {"message": "Lambda did not start the API's function: it is throt
 class Api(Construct):
     """Every route of the API, signed by callers (AWS_IAM), answered by one function.
 
-    Resources are spelled out, without a greedy proxy, so that IAM policies of callers can tell them apart.
-    There is no CORS: callers sign with AWS credentials, which have no place in a web page.
+    Resources are listed without a greedy proxy, so that callers' IAM policies can distinguish them. There is no CORS:
+    callers sign with AWS credentials, which do not belong in a web page.
 
     Attributes:
         rest_api: the API; its ``url`` includes the stage.
@@ -72,16 +72,17 @@ class Api(Construct):
         self.rest_api = apigateway.RestApi(
             self,
             "Rest",
-            rest_api_name=cdk.Aws.STACK_NAME,  # for people: API Gateway itself takes any number of the same name
-            description="Troop: terminations and their recovery, policy of groups, the switch; runs of benchmarks",
+            rest_api_name=cdk.Aws.STACK_NAME,  # for people: API Gateway allows several APIs of the same name
+            description="Troop: terminations and their recovery, policies of units, the switch; runs of benchmarks",
             endpoint_configuration=apigateway.EndpointConfiguration(types=[apigateway.EndpointType.REGIONAL]),
-            # API Gateway writes access logs only where the settings of the account and region name a role for it. Other
-            # APIs share that setting, so it is made only on request, and then stays when the deployment goes.
+            # API Gateway writes access logs only if the settings of the account and region name a role for it. Other
+            # APIs share that setting, so it is set only on request, and stays when the deployment is removed.
             cloud_watch_role=settings.api_access_logs,
             deploy_options=apigateway.StageOptions(
                 stage_name=STAGE,
                 **(self._access_logs(settings) if settings.api_access_logs else {}),
-                # Those of the stage are there anyway; these would be five of each route, each at a custom one's price.
+                # The stage's metrics exist anyway; these would be five per route, each at the price of a custom
+                # metric.
                 metrics_enabled=False,
                 tracing_enabled=True,
                 throttling_rate_limit=_REQUESTS_PER_SECOND,
@@ -96,8 +97,8 @@ class Api(Construct):
             ),
             default_method_options=apigateway.MethodOptions(authorization_type=apigateway.AuthorizationType.IAM),
         )
-        self.rest_api.node.try_remove_child("Endpoint")  # an output the stack has under a name of its own
-        # Lambda's throttling is 500 "Internal server error" otherwise, like a defect of the function's.
+        self.rest_api.node.try_remove_child("Endpoint")  # the stack has this output under a name of its own
+        # Otherwise Lambda's throttling is 500 "Internal server error", like a defect of the function.
         self.rest_api.add_gateway_response(
             "NotStarted",
             type=apigateway.ResponseType.INTEGRATION_FAILURE,
@@ -132,7 +133,7 @@ class Api(Construct):
             "status": context.context_status(),
             "responseLength": context.context_response_length(),
             "latency": context.context_response_latency(),
-            # A kind, such as ACCESS_DENIED: messages have line ends and quotes in them.
+            # A kind such as ACCESS_DENIED, because messages contain line ends and quotes.
             "error": context.context_error_response_type(),
             "integrationStatus": context.context_integration_status(),
             "traceId": context.context_xray_trace_id(),
@@ -144,5 +145,5 @@ class Api(Construct):
 
 
 def _json_of(fields: dict[str, str]) -> str:
-    """One line of JSON with API Gateway's variables in it: it puts the values in, and escapes nothing."""
+    """Returns one line of JSON with API Gateway's variables. API Gateway inserts the values without escaping."""
     return "{" + ",".join(f'"{name}":"{value}"' for name, value in fields.items()) + "}"

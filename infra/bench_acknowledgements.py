@@ -1,4 +1,4 @@
-"""What cdk-nag finds in the half that runs benchmarks, and why it is meant to be."""
+"""Acknowledges cdk-nag's findings in the part that runs benchmarks, with reasons."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from troop.bench.names import GROUPS
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
 _TELEMETRY = "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions."
 _CREATED = (
-    "What is created gets its id at run time; the condition lets it be created with this deployment's tag only, and "
-    "changed or used only where it carries that tag and a run's."
+    "Resources get their ids at run time. The condition allows their creation only with this deployment's tag, and "
+    "their change or use only with that tag and a run's."
 )
 _REMOVED = (
-    "What a run has created is known at run time; the condition holds the role to what carries this deployment's tag "
-    "and a run's."
+    "A run's resources are known only at run time. The condition limits the role to resources with this "
+    "deployment's tag and a run's."
 )
-_OBJECTS = "Keys are made of the run, its cells and its nodes at run time; the role is held to the prefix."
-_EXECUTIONS = "Executions get their names at run time; the role is held to those of one machine."
+_OBJECTS = "Keys contain the run, its cells and its nodes, known only at run time; the role is limited to the prefix."
+_EXECUTIONS = "Executions get their names at run time; the role is limited to those of one machine."
 
 
 def bench_acknowledgements(
     benchmarks: Benchmarks, functions: Functions, buckets: Sequence[str]
 ) -> Iterator[tuple[IConstruct, str, str]]:
-    """(construct, finding, reason) of each."""
+    """Yields (construct, finding, reason) for each."""
     for role, findings, reason in _of_roles(benchmarks, functions):
         for finding in findings:
             yield role, f"IAM5[Resource::{finding}]", reason
@@ -45,20 +45,20 @@ def bench_acknowledgements(
         yield (
             benchmarks.nodes.role,
             f"IAM5[Resource::arn:<AWS::Partition>:s3:::{bucket}/*]",
-            "Benchmarks read what they want of the buckets that the settings allow, and write into none of them.",
+            "Benchmarks may read any object of the buckets that the settings allow, and write to none of them.",
         )
     yield (
         benchmarks.data.results,
         "S1",
-        "Who has run what is on record in the table of runs, and the functions log every request; access logs would "
+        "The table of runs records who started each run, and the functions log every request. Access logs would "
         "need a bucket of their own, and cost as much as the many small objects that nodes write.",
     )
     if benchmarks.network.vpc:
         yield (
             benchmarks.network.vpc,
             "VPC7",
-            "The network has no way out but to named buckets of S3, and nothing is in it but nodes of benchmarks, for "
-            "minutes at a time. Flow logs would cost by the packet just when a benchmark sends the most.",
+            "The network's only way out is to named buckets of S3, and it contains only nodes of benchmarks, for "
+            "minutes at a time. Flow logs cost by the packet, exactly when a benchmark sends the most.",
         )
 
 
@@ -79,17 +79,18 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield (
         launch,
         _ec2("security-group-rule"),
-        "Rules get their ids at run time, and carry no tags; each belongs to a group, for which the conditions hold.",
+        "Rules get their ids at run time and carry no tags. Each belongs to a security group, to which the "
+        "conditions apply.",
     )
     yield (
         launch,
         _ec2("spot-instances-request"),
-        "A request for spot has no id before it is made; the conditions hold for whatever is launched by it.",
+        "A spot request has no id before its creation; the conditions apply to everything that it launches.",
     )
     yield (
         launch,
         ["arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", f"arn:<AWS::Partition>:ssm:<AWS::Region>::{IMAGES}"],
-        "Which image is Amazon Linux's latest for an architecture AWS tells at run time; images belong to no account.",
+        "AWS publishes the latest image of Amazon Linux for an architecture at run time; images belong to no account.",
     )
     yield cell, [*_ec2("instance"), groups], _REMOVED
     yield cell, [runs], _OBJECTS

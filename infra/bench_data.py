@@ -1,4 +1,4 @@
-"""What a deployment remembers of benchmarks: the record of every run, and the bucket for what runs read and leave."""
+"""Defines the data of benchmarks: the record of every run, and the bucket for the objects of runs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class BenchData(Construct):
     """Table and bucket.
 
     Attributes:
-        runs: runs, their cells, and what they create, as :mod:`troop.tables` describes it.
-        results: the bucket. Under ``runs/`` what nodes and workflow tell one another, and results; under ``artifacts/``
-            what nodes install, named by what is in it.
+        runs: runs, their cells and resources, as :mod:`troop.tables` describes it.
+        results: the bucket. ``runs/`` has the messages between nodes and workflow, and results; ``artifacts/`` has
+            what nodes install, named by its content.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:

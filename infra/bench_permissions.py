@@ -1,8 +1,9 @@
-"""What the roles of the half that runs benchmarks may do; as in :mod:`infra.permissions`, each list is complete.
+"""Lists the permissions of roles in the part that runs benchmarks; as in :mod:`infra.permissions`, each list is
+complete.
 
-What is created must be tagged as this deployment's. What is changed or removed must carry that tag, and a run's. Tags
-alone prove nothing, for others can set them: what is removed must also have a name, an instance profile or a network of
-ours, as far as IAM knows a condition key for it. The functions check the rest (:mod:`troop.bench.ownership`).
+New resources must be tagged as this deployment's. Changes and removals require that tag, and a run's. Tags alone prove
+nothing, because others can set them. So removals also require a name, an instance profile or a network of Troop's, if
+IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.ownership`).
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
 WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
-"""A node writes nothing else: not what other nodes are told, and no results."""
+"""The only objects that a node writes: no instructions to other nodes, and no results."""
 
 REPORTS = tuple(f"{RUN_OBJECTS}/{name}" for name in (REPORT_HTML, REPORT_JSON))
 WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")
 LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
-"""Whether there is a report; and whether something is kept of the run."""
+"""Objects that show whether a report exists, and whether anything is stored of the run."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
-"""Where AWS tells which image is Amazon Linux's latest."""
+"""The parameters with which AWS publishes the latest image of Amazon Linux."""
 
 
 AWAIT_RULE = "StepFunctionsGetEventsForStepFunctionsExecutionRule"
-"""Step Functions' own rule, by which it hears that an execution another one waits for is over."""
+"""Step Functions' own rule, which reports the end of an execution that another one waits for."""
 
 _CREATED = {"StringEquals": {f"aws:RequestTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME}}
 _OURS = {
@@ -76,13 +77,14 @@ def launch(
     role: iam.IRole,
     instance_types: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Creates security groups, launch templates and Auto Scaling groups, all tagged, into the network's subnets only.
+    """Allows creating security groups, launch templates and Auto Scaling groups, all tagged, only in the network's
+    subnets.
 
-    Auto Scaling checks that whoever creates a group with a launch template could launch its instances themselves. They
-    have to come from Amazon's images, and to carry the deployment's tag, they, their volumes and their interfaces.
+    Auto Scaling checks that the creator of a group with a launch template could launch its instances directly.
+    Instances must use Amazon's images; instances, their volumes and interfaces must carry the deployment's tag.
 
     Args:
-        instance_types: patterns of the types that instances may have.
+        instance_types: patterns of the allowed types.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -105,7 +107,7 @@ def launch(
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "vpc", vpc)),
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "security-group"), conditions=_CREATED),
         allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
-        # EC2 may also look at the rule, which has no tags and no power of its own: the group decides.
+        # EC2 may also check the rule, which has no tags and no power of its own: the group decides.
         allow(_RULES, _ec2(stack, "security-group-rule")),
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
@@ -126,7 +128,7 @@ def launch(
         ),
         allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
         allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
-        # For spot, EC2 may also look at the request, which carries no tags of ours: what it launches has to.
+        # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
         allow(
             ["ec2:RunInstances"],
@@ -139,7 +141,7 @@ def launch(
                 _ec2(stack, kind)
                 for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
             ),
-            # As part of being created only: what is there already is never made to look like this deployment's.
+            # Only at creation: existing resources can never be tagged as this deployment's.
             conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": list(_CREATES)}},
         ),
         allow(
@@ -152,7 +154,7 @@ def launch(
 
 
 def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
-    """Sees whether a service has its own role in the account, and has IAM create that role, and no other."""
+    """Allows checking for a service's own role in the account, and creating only that role."""
     role = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/aws-service-role/{service}/{name}"
     return [
         allow(["iam:GetRole"], role),
@@ -161,15 +163,15 @@ def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
 
 
 def _of_types(instance_types: Sequence[str]) -> dict[str, Any]:
-    """The condition on instances that are created: tagged as this deployment's, and of a type that it allows."""
+    """Returns the condition on new instances: tagged as this deployment's, and of an allowed type."""
     if "*" in instance_types:
         return _CREATED
     return {**_CREATED, "StringLike": {"ec2:InstanceType": list(instance_types)}}
 
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
-    """Leads a cell through its phases: reads what nodes have written, writes barriers and results, keeps Auto Scaling
-    from replacing nodes, asks what a node that never came has printed, and puts further attempts on record.
+    """Allows leading a cell through its phases: reading what nodes wrote, writing barriers, results and further
+    attempts, keeping Auto Scaling from replacing nodes, and reading the console of a node that did not register.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -188,7 +190,7 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
 
 
 def _seeing() -> iam.PolicyStatement:
-    """All that a run creates; of none of these calls can the resource be said."""
+    """Allows describing everything that a run creates; none of these calls supports resource-level permissions."""
     return allow(
         [
             "autoscaling:DescribeAutoScalingGroups",
@@ -202,14 +204,14 @@ def _seeing() -> iam.PolicyStatement:
 
 
 def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[iam.PolicyStatement]:
-    """Finds and removes what runs have created, and writes down that it is gone.
+    """Allows finding and removing a run's resources, and recording their removal.
 
-    Each condition is one that the service authorization reference has for the action and its resource. Of launch
-    templates there is none but tags.
+    Each condition is one that the service authorization reference lists for the action and its resource. For launch
+    templates it lists only tags.
 
     Args:
         vpc: id of the nodes' network.
-        profile: ARN of the nodes' instance profile. Whoever gives it to an instance needs ``iam:PassRole`` for it.
+        profile: ARN of the nodes' instance profile. Passing it to an instance requires ``iam:PassRole`` for it.
     """
     return [
         _record(data, "GetItem", "Query", "UpdateItem"),
@@ -237,8 +239,8 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
 
 
 def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
-    """Keeps standing fleets: reads what their nodes have registered, sees what there is of them, gives their groups
-    another size, and writes all of that down. What the groups launch was permitted to whoever made them.
+    """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, and
+    recording all of that. The creator of the groups holds the permissions for what they launch.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -249,8 +251,8 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
 
 
 def report(data: BenchData, failed_reports: sqs.IQueue) -> list[iam.PolicyStatement]:
-    """Reads a run's record, reads and lists what is kept of it, and writes its report and a copy of its record. Calls
-    that fail at every try Lambda puts, in its name, into the queue ``failed_reports``.
+    """Allows reading a run's record and stored results, and writing its report and a copy of its record. Lambda uses
+    this role to put calls that fail at every try into the queue ``failed_reports``.
     """
     return [
         _record(data, "GetItem", "Query"),
@@ -269,11 +271,11 @@ def reaper(
     workflows: Sequence[sfn.StateMachine],
     teardown_machine: sfn.StateMachine,
 ) -> list[iam.PolicyStatement]:
-    """As teardown; it also looks which runs are open and how their executions do, stops these, and starts teardowns.
-    In the table ``State`` it reads whether it is switched off.
+    """Allows what teardown does, finding open runs and the state of their executions, stopping these, and starting
+    teardowns. The table ``State`` shows whether the reaper is switched off.
 
     Args:
-        removes: what :func:`teardown` may do.
+        removes: the permissions of :func:`teardown`.
     """
     return [
         *removes,
@@ -292,17 +294,18 @@ def api(
     teardown_machine: sfn.StateMachine,
     called: Sequence[lambda_.IFunction],
 ) -> list[iam.PolicyStatement]:
-    """Admits runs: records them, stores what people have written, takes artifacts, starts and stops the workflow. Looks
-    at standing fleets, and has them looked after. Finds reports, gives leave to read them, and has them made again.
+    """Allows admitting runs: recording them, storing their files and artifacts, starting and stopping workflows. Also
+    reading standing fleets and calling their function; finding reports, signing their addresses, and having them made
+    again.
 
     Args:
-        called: functions that it calls without waiting for them.
+        called: functions that it calls asynchronously.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
-        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one is there
+        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         allow(
             [
                 "ec2:DescribeInstanceTypeOfferings",
@@ -329,7 +332,7 @@ def api(
 
 
 def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
-    """A node reads what it is to do, writes what has come of it, and reads the allowed buckets."""
+    """Allows a node to read its instructions, write its measurements, and read the allowed buckets."""
     return [
         allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES)),
@@ -338,8 +341,8 @@ def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatemen
 
 
 def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
-    """What can be reached in S3 from the own network, whatever credentials there are: the deployment's bucket, the
-    allowed ones, and Amazon Linux's packages.
+    """Allows what the own network can reach in S3 with any credentials: the deployment's bucket, the allowed buckets,
+    and Amazon Linux's packages.
     """
     packages = f"al2023-repos-{cdk.Aws.REGION}-de612dc2"
     return [
@@ -352,7 +355,7 @@ def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStat
 def benchmark_machine(
     stack: cdk.Stack, data: BenchData, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
 ) -> list[iam.PolicyStatement]:
-    """The workflow of a run also reads the list of its cells, and starts teardowns and waits for them."""
+    """Allows a run's workflow also to read the list of its cells."""
     return [
         *fleet_machine(stack, functions, teardown_machine),
         allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
@@ -362,7 +365,7 @@ def benchmark_machine(
 def fleet_machine(
     stack: cdk.Stack, functions: Sequence[lambda_.IFunction], teardown_machine: sfn.StateMachine
 ) -> list[iam.PolicyStatement]:
-    """The workflow of a standing fleet also starts its teardown, and waits for it."""
+    """Allows a standing fleet's workflow also to start its teardown and wait for it."""
     rule = stack.format_arn(service="events", resource="rule", resource_name=AWAIT_RULE)
     return [
         *permissions.machine(functions),
@@ -373,28 +376,28 @@ def fleet_machine(
 
 
 def widgets(data: BenchData) -> list[iam.PolicyStatement]:
-    """Lists runs, and what is on record of one; no results, and no reports."""
+    """Allows listing runs and reading a run's record, but no results and no reports."""
     return [allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, RUNS_BY_TIME))]
 
 
 def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:
-    """On the record of runs. Nobody deletes from it."""
+    """Allows actions on the record of runs. No role deletes from it."""
     return allow([f"dynamodb:{action}" for action in actions], data.runs.table_arn)
 
 
 def _objects(data: BenchData) -> list[iam.PolicyStatement]:
-    """Reads, writes and lists what runs read and leave."""
+    """Allows reading, writing and listing the objects of runs."""
     return [allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)), _list_objects(data)]
 
 
 def _list_objects(data: BenchData, *prefixes: str) -> iam.PolicyStatement:
-    """Without prefixes, all of runs."""
+    """Allows listing keys with the prefixes; without prefixes, all objects of runs."""
     allowed = {"StringLike": {"s3:prefix": [*prefixes] or [RUN_OBJECTS]}}
     return allow(["s3:ListBucket"], data.results.bucket_arn, conditions=allowed)
 
 
 def _registrations(data: BenchData) -> list[iam.PolicyStatement]:
-    """Lists and reads what nodes say of themselves."""
+    """Allows listing and reading the registrations of nodes."""
     return [
         allow(["s3:GetObject"], data.results.arn_for_objects(REGISTRATIONS)),
         allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [REGISTRATIONS]}}),
@@ -419,7 +422,7 @@ def _ec2(stack: cdk.Stack, kind: str, name: str = "*") -> str:
 
 
 def _groups(stack: cdk.Stack) -> str:
-    """Auto Scaling groups with names that runs give."""
+    """Returns the ARN of Auto Scaling groups with runs' names."""
     return stack.format_arn(
         service="autoscaling",
         resource="autoScalingGroup",

@@ -1,4 +1,4 @@
-"""The JSON Schemas of benchmarks' and standing fleets' files, generated from their models: ``python -m
+"""Generates the JSON Schemas of benchmarks' and standing fleets' files from their models: ``python -m
 infra.bench_schema`` writes them.
 """
 
@@ -16,12 +16,12 @@ FLEET_PATH = ROOT / "fleets" / "fleet.schema.json"
 
 
 def text() -> str:
-    """The schema of benchmarks as it is committed."""
+    """Returns the schema of benchmarks' files, as committed."""
     return _text(schema.document())
 
 
 def fleet_text() -> str:
-    """That of standing fleets."""
+    """Returns the schema of standing fleets' files, as committed."""
     return _text(schema.document(FleetFileIn, schema.FLEET_TITLE))
 
 

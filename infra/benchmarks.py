@@ -1,4 +1,6 @@
-"""The half that runs benchmarks: the workflow of a run, the one that tears down, and the reaper that trusts neither."""
+"""Defines the part that runs benchmarks: the workflows of runs, fleets and teardowns, and the reaper, which does not
+rely on them.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +26,23 @@ BENCHMARK = ROOT / "statemachines" / "benchmark.asl.json"
 TEARDOWN = ROOT / "statemachines" / "teardown.asl.json"
 FLEET = ROOT / "statemachines" / "fleet.asl.json"
 
-_LATEST_HOURS = 1  # the schedule has come round by then
+_LATEST_HOURS = 1  # by then, the scheduled reaper has run
 _ATTEMPTS = 8
 
 
 class Benchmarks(Construct):
-    """Everything about benchmarks but the API's routes; without it the stack has nothing of EC2.
+    """Everything about benchmarks except the API's routes; without it the stack has no resources of EC2.
 
     Attributes:
         data: table and bucket.
         network: where fleets run.
-        nodes: what they run as.
+        nodes: the nodes' role and instance profile.
         benchmark: the workflow of a run.
         fleet: the workflow of a standing fleet.
-        teardown: the workflow that removes what a run, or one cell of it, has created.
-        roles: of the workflows, ``benchmark_role`` among them.
-        map_children: what the workflow of a run may do with itself.
-        ended: the rule that hears of runs whose workflow has failed, took too long or was stopped.
+        teardown: the workflow that removes the resources of a run or of one cell.
+        roles: of the workflows, including ``benchmark_role``.
+        map_children: the permissions of a run's workflow on itself.
+        ended: the rule for runs whose workflow failed, timed out or was stopped.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class Benchmarks(Construct):
         self.ended = self._hear_of_ends(functions, schedules)
 
     def environment_of_api(self) -> dict[Variable, str]:
-        """The variables that name it to the API's function."""
+        """Returns the variables with these resources' names for the API's function."""
         return {
             Variable.RUNS_TABLE: self.data.runs.table_name,
             Variable.RESULTS_BUCKET: self.data.results.bucket_name,
@@ -79,7 +81,7 @@ class Benchmarks(Construct):
         }
 
     def permissions_of_api(self) -> list[iam.PolicyStatement]:
-        """What the API's function may do with it."""
+        """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self._functions.fleet, self._functions.report]
         return bench_permissions.api(stack, self.data, workflows, self.teardown, called)
@@ -90,7 +92,7 @@ class Benchmarks(Construct):
             scope,
             "Role",
             service="states.amazonaws.com",
-            description="Removes what Troop's benchmarks have created",
+            description="Removes the resources of Troop's benchmarks",
             statements=permissions.machine([functions.teardown, functions.report]),
         )
         substitutions = {
@@ -122,7 +124,7 @@ class Benchmarks(Construct):
             "StartExecutionSync": f"arn:{cdk.Aws.PARTITION}:states:::states:startExecution.sync:2",
         }
         machine = make_machine(scope, BENCHMARK.read_text(encoding="utf-8"), substitutions, role, settings)
-        # The machine needs its role first, so what the role may do with the machine itself is attached afterwards.
+        # The machine needs its role first, so permissions on the machine itself are attached afterwards.
         statements = permissions.map_children(stack, machine)
         return machine, role, iam.Policy(scope, "MapChildren", roles=[role], statements=statements)
 
@@ -146,8 +148,8 @@ class Benchmarks(Construct):
         return make_machine(scope, FLEET.read_text(encoding="utf-8"), substitutions, role, settings), role
 
     def _hear_of_ends(self, functions: Functions, schedules: Schedules) -> events.Rule:
-        """Calls the reaper at once for a run that did not end as its workflow has it. Children have ARNs of their own
-        and are none of these: a failed cell is torn down by its run.
+        """Calls the reaper at once for a run that did not end through its workflow. Children have ARNs of their own
+        and do not match: their run tears down a failed cell.
         """
         reaper = targets.LambdaFunction(
             functions.reaper,
@@ -158,7 +160,7 @@ class Benchmarks(Construct):
         return events.Rule(
             self,
             "Ended",
-            description="Runs whose workflow, or teardown, has failed",
+            description="Runs whose workflow or teardown failed",
             event_pattern=events.EventPattern(
                 source=["aws.states"],
                 detail_type=["Step Functions Execution Status Change"],

@@ -1,7 +1,7 @@
-"""The functions' asset and their layers, bundled without Docker.
+"""Bundles the functions' asset and their layers without Docker.
 
-A layer is installed once by pip for each platform, and kept in ``.build/layers`` under a hash of its requirements and
-platform; afterwards synth needs no network. ``python -m infra.bundling`` fills that store for both platforms.
+pip installs a layer once for each platform, into ``.build/layers`` under a hash of its requirements and platform.
+Afterwards synth needs no network. ``python -m infra.bundling`` fills that store for both platforms.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ CHARTS = {
     "troop/report/echarts.LICENSE": "echarts/LICENSE",
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
-"""What goes beside the code from npm: the charts of reports are drawn in the reader's browser."""
+"""Files from npm to add to the code: the reader's browser draws the charts of reports."""
 SIZE_LIMIT = 30_000_000
-"""Bytes of code and all layers, unzipped, with byte code: a bound on cold starts, far below Lambda's own of 250 MB."""
+"""The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
 _SCHEME = "2"
-"""Raise it when installing, pruning, compiling or file modes change: it is in every name and in every asset. The CDK
-names what it has uploaded by content alone, so an asset that differs in its modes would never replace a bad one."""
+"""Increase it when installing, pruning, compiling or file modes change: it is in every name and every asset. The CDK
+names uploads by content alone, so an asset that differs only in its modes would never replace a bad one.
+"""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
     *("--python-version", PYTHON_VERSION, "--only-binary", ":all:"),
@@ -48,32 +49,32 @@ _LAMBDA_WHEELS = (
 
 @dataclass(frozen=True)
 class Bundle:
-    """Folders to be zipped: the functions' code, and each layer by its name."""
+    """Folders to zip: the functions' code, and each layer by its name."""
 
     code: Path
     layers: dict[str, Path]
 
 
 def bundle(target: str, deployment_json: str) -> Bundle:
-    """Makes code and layers for ``target`` (``lambda`` or ``machine``), within :data:`SIZE_LIMIT`.
+    """Creates code and layers for ``target`` (``lambda`` or ``machine``), within :data:`SIZE_LIMIT`.
 
     Args:
-        target: whose wheels the layers hold, and whose byte code.
-        deployment_json: the settings document that goes beside the handlers.
+        target: the platform of the layers' wheels and of the byte code.
+        deployment_json: the settings document, placed beside the handlers.
 
     Raises:
-        BundlingError: pip, npm or the compiler failed, or the whole is too large.
+        BundlingError: pip, npm or the compiler failed, or the result is too large.
     """
     bundled = Bundle(stage_code(deployment_json, target), {name: layer(name, target) for name in LAYERS})
     total = size(bundled.code) + sum(size(path) for path in bundled.layers.values())
     if total > SIZE_LIMIT:
-        raise BundlingError(f"code and layers are {total:,} bytes unzipped; at most {SIZE_LIMIT:,} are allowed")
+        raise BundlingError(f"code and layers are {total:,} bytes unzipped; must be at most {SIZE_LIMIT:,}")
     return bundled
 
 
 def stage_code(deployment_json: str, target: str) -> Path:
-    """Makes the folder of the functions' asset, named by a hash of its content: the compiled package,
-    ``deployment.json`` and the agent that fleets' nodes run (``agent.pyz``).
+    """Creates the folder of the functions' asset, named by a hash of its content: the compiled package,
+    ``deployment.json`` and the agent of fleets' nodes (``agent.pyz``).
     """
     package, agent = _package(target), _agent()
     digest = _digest(package.name, deployment_json, agent)
@@ -88,7 +89,7 @@ def stage_code(deployment_json: str, target: str) -> Path:
 
 
 def _package(target: str) -> Path:
-    """The handlers, their package and :data:`CHARTS`, compiled. Apart from the settings, of which tests have many."""
+    """Creates the compiled handlers, their package and :data:`CHARTS`, without the settings, which vary."""
     charts = {name: npm.packages() / path for name, path in CHARTS.items()}
     patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
     own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
@@ -111,7 +112,7 @@ def _agent() -> bytes:
 
 
 def layer(name: str, target: str) -> Path:
-    """Returns the folder of a layer (holding ``python/``); installs it if it is not in the store."""
+    """Returns the folder of a layer (with ``python/`` in it); installs it if it is not in the store."""
     requirements = LAYERS[name]
     digest = _digest(*_compiler(target), requirements.read_bytes())
     folder = BUILD / "layers" / f"{name}-{target}-{digest}"
@@ -128,7 +129,7 @@ def _finish(folder: Path, target: str, place: str) -> None:
 
 
 def _compiler(target: str) -> tuple[str, ...]:
-    """What the byte code for ``target``, and which wheels it takes, depend on."""
+    """Returns what determines the byte code and the wheels for ``target``."""
     if target == "lambda":
         return PYTHON_VERSION, "manylinux2014_aarch64", npm.packages().name
     return (_this_machine(),)
@@ -151,11 +152,11 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def _mark_used(folder: Path) -> None:
     os.utime(folder)
-    remove_stale(folder.parent.iterdir())  # each edit makes a new one
+    remove_stale(folder.parent.iterdir())  # each edit creates a new folder
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files in ``folder``."""
+    """Returns the bytes of all files in ``folder``."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
@@ -171,7 +172,7 @@ def _install(requirements: Path, into: Path, platform_options: tuple[str, ...]) 
 
 
 def _superfluous(site: Path) -> Iterator[Path]:
-    """What no function needs, and what would make two installations of the same wheels differ."""
+    """Yields files that no function needs, and files that differ between installations of the same wheels."""
     records = (f"*.dist-info/{record}" for record in ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json"))
     swagger = "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*"  # a page that the API does not serve
     for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *records):  # scripts in bin name the interpreter
@@ -183,7 +184,7 @@ def _this_machine() -> str:
 
 
 def main() -> None:
-    """Installs what is missing of all layers for all platforms, and says how large they are."""
+    """Installs all missing layers for all platforms, and prints their sizes."""
     for target in ("lambda", "machine"):
         for name in LAYERS:
             folder = layer(name, target)

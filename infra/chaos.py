@@ -1,4 +1,4 @@
-"""The chaos workflow: one state machine, run by every tick."""
+"""Defines the chaos workflow: one state machine, run by every tick."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DEFINITION = ROOT / "statemachines" / "chaos.asl.json"
 class ChaosWorkflow(Construct):
     """The state machine, its role and its log.
 
-    It invokes functions by their plain ARN, without versions or aliases: a claim is finished by whichever code is
-    deployed when its next step runs, so a mended function also mends executions that are waiting.
+    It invokes functions by their plain ARN, without versions or aliases. The code deployed at its next step finishes a
+    claim, so a corrected function also corrects waiting executions.
 
     Attributes:
-        machine: the state machine, of type STANDARD: its executions wait for recovery for up to hours, each starts once
-            and their history stays readable for 90 days.
-        role: what the machine runs as.
+        machine: the state machine, of type STANDARD: executions wait up to hours for recovery, each starts once, and
+            their history stays readable for 90 days.
+        role: the role of the machine.
         ready: depend on this to start executions: machine and role are complete.
     """
 
@@ -49,7 +49,7 @@ class ChaosWorkflow(Construct):
         substitutions = {
             **{name: function.function_arn for name, function in tasks.items()},
             "WorkBucket": data.work.bucket_name,
-            # Service integrations of whichever partition. Whole ARNs: cfn-lint accepts no substitution within one.
+            # Service integrations of any partition. Whole ARNs, because cfn-lint accepts no substitution within one.
             "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",
             "S3GetObject": f"arn:{cdk.Aws.PARTITION}:states:::s3:getObject",
         }
@@ -61,7 +61,7 @@ class ChaosWorkflow(Construct):
             statements=permissions.chaos_machine(data, list(tasks.values())),
         )
         self.machine = make_machine(self, definition, substitutions, self.role, settings)
-        # The machine needs its role first, so what the role may do with the machine itself is attached afterwards.
+        # The machine needs its role first, so permissions on the machine itself are attached afterwards.
         self.ready = iam.Policy(
             self,
             "MapChildren",

@@ -1,4 +1,4 @@
-"""Cron expressions of EventBridge Scheduler for the ticks of a calendar."""
+"""Builds cron expressions of EventBridge Scheduler for the ticks of a calendar."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from troop.calendars import WEEKDAYS, Calendar
 
 
 def cron_expression(calendar: Calendar, tick_minutes: int) -> str:
-    """``cron(...)`` for a tick every ``tick_minutes`` of each hour the window touches, on the calendar's weekdays.
+    """Returns ``cron(...)`` for a tick every ``tick_minutes`` of each hour that the window touches, on the calendar's
+    weekdays.
 
-    The expression is meant for the calendar's own time zone. Its hours are whole: ticks before a window that opens at
-    half past find the calendar closed. The hour in which the window ends, or which begins at its end, is always among
-    them, for the ticks after the window sweep up what the last one within it may have left behind; after a
-    window to 24:00 only the sweep's own schedule does.
+    The expression applies in the calendar's time zone. Its hours are whole: ticks before a window that opens at half
+    past find the calendar closed. It always includes the hour in which the window ends, or which begins at its end,
+    because those ticks sweep up after the last tick within the window. After a window to 24:00, only the sweep's own
+    schedule does.
 
     Args:
         calendar: its ``weekdays``, ``open_minute`` and ``close_minute`` (exclusive) are used.

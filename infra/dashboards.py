@@ -1,8 +1,8 @@
-"""Two dashboards of CloudWatch: what Troop does for the business, and how it is itself.
+"""Defines two dashboards of CloudWatch: what Troop does for the business, and Troop's own health.
 
-Nothing in them names a region's console or a partition. What has values that nobody knows beforehand (reasons, states,
-kinds) is found by a search; everything else is named. Each names at most :data:`MOST_NAMED` metrics: three dashboards
-of no more than that are free in every account.
+Nothing in them depends on a region's console or a partition. Metrics whose dimensions have unknown values (reasons,
+states, kinds) are found by a search; all others are named. Each dashboard names at most :data:`MOST_NAMED` metrics:
+three dashboards of that size are free in every account.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from infra.metric_helpers import of_executions, ours, ours_by, throttled, thrott
 from troop.metrics import Metric
 
 WIDTH = 24
-"""Of a dashboard, in CloudWatch's units."""
+"""The width of a dashboard, in CloudWatch's units."""
 
 MOST_NAMED = 50
 
 WAITED_FOR = ("decide", "terminate", "check_recovery", "sweep", "api", "cell")
-"""Functions that a workflow or a person waits for, or that have much to do in one call."""
+"""Functions that a workflow or a person waits for, or with much work in one call."""
 
 TIMED = ("ticks", "teardowns")
-"""Workflows that are not to take their whole time."""
+"""Workflows that should end well before their timeout."""
 
 _SUM, _MAXIMUM = cloudwatch.Stats.SUM, cloudwatch.Stats.MAXIMUM
 _QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)
@@ -41,10 +41,10 @@ CUSTOM = {
     "units": "Units and their policy",
     "runs": "Benchmark runs",
 }
-"""What the widgets' function draws, with the title of each."""
+"""The custom widgets, with their titles."""
 
 OF_BENCHMARKS = frozenset({"runs"})
-"""Of these, what there is only where benchmarks are run."""
+"""The custom widgets that exist only in deployments that run benchmarks."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class Shown:
 
     Attributes:
         functions: by their short names.
-        machines: ARNs of the workflows, and of children of a map, by what to call them.
-        busy: of the functions, those of which many run at once.
-        written: the tables into which many write at once.
-        queues: of dead letters, by what to call them.
-        api: whose stage is measured.
+        machines: ARNs of the workflows, and of a map's children, by label.
+        busy: the functions with many concurrent calls.
+        written: the tables with many concurrent writes.
+        queues: of dead letters, by label.
+        api: the API, whose stage is measured.
         act_now_alarms, warning_alarms: alarms of each class.
-        benchmarks: whether there is that half.
-        widgets: draws custom widgets; None for none.
+        benchmarks: whether the deployment runs benchmarks.
+        widgets: the function that renders custom widgets; None for no custom widgets.
     """
 
     functions: Mapping[str, lambda_.IFunction]
@@ -77,10 +77,10 @@ class Shown:
 
 
 class Dashboards(Construct):
-    """The two. They are global in an account, so the region is part of their names.
+    """The two dashboards. Their names include the region, because they are global in an account.
 
     Attributes:
-        business: terminations, recoveries, who takes part, benchmarks and their cost.
+        business: terminations, recoveries, units that take part, benchmarks and their cost.
         operations: ticks, failures, latencies, dead letters, alarms.
     """
 
@@ -107,11 +107,11 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         [
             _text(
                 f"## {cdk.Aws.STACK_NAME}: what chaos and benchmarks do\n"
-                "**Something is wrong? `troop halt --reason WHY` stops every termination at once, and nothing is lost "
-                "by it; `troop resume` goes on.** Then: `troop doctor`, and "
+                "**Is something wrong? `troop halt --reason WHY` stops all terminations at once, and loses nothing; "
+                "`troop resume` continues.** Then run `troop doctor`, and read "
                 f"{_runbook(shown)}.\n\n"
-                "Why was a unit hit, or left alone: `troop why UNIT`. Out of chaos: `troop opt-out UNIT`. "
-                "What will happen: `troop plan`. Every figure is told in docs/metrics.md."
+                "Why a unit was terminated or skipped: `troop why UNIT`. Exclude a unit: `troop opt-out UNIT`. "
+                "Preview decisions: `troop plan`. docs/metrics.md describes every metric."
             )
         ],
         [
@@ -119,11 +119,11 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _number("Recovered", [ours(Metric.RECOVERIES, _SUM, _DAY)], whole=True),
             _number("Not recovered", [ours(Metric.UNRECOVERED, _SUM, _DAY)], whole=True),
             _number("Units out of chaos", [ours(Metric.UNITS_UNRECOVERED, _MAXIMUM, _QUARTER)]),
-            _number("Take part, day's most", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
-            _number("Opted out, day's most", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
+            _number("Taking part (day max)", [ours_by(Metric.UNITS_TAKING_PART, _MAXIMUM, _DAY, filled=False)]),
+            _number("Opted out (day max)", [ours_by(Metric.UNITS_OPTED_OUT, _MAXIMUM, _DAY, filled=False)]),
         ],
         [
-            _graph("Terminations and what became of them", [ours_by(Metric.OUTCOMES, _SUM, _HOUR)]),
+            _graph("Outcomes of terminations", [ours_by(Metric.OUTCOMES, _SUM, _HOUR)]),
             _graph(
                 "Seconds to recovery",
                 [
@@ -135,7 +135,7 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             ),
             _graph("Decisions by reason", [ours_by(Metric.DECISIONS, _SUM, _HOUR)], stacked=True),
         ],
-        *_custom(shown, ("events",)),  # rows need the width: half of it is enough only for the two beside one another
+        *_custom(shown, ("events",)),  # only the two narrow widgets share a row
         *_custom(shown, ("decisions", "runs")),
         *_custom(shown, ("units",)),
     ]
@@ -143,9 +143,9 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         rows.append(
             [
                 _graph("Benchmarks and fleets that ended, by status", [ours_by(Metric.RUNS_ENDED, _SUM, _DAY)]),
-                _graph("Their cost", [ours_by(Metric.RUN_COST, _SUM, _DAY)]),
+                _graph("Cost of benchmarks and fleets", [ours_by(Metric.RUN_COST, _SUM, _DAY)]),
                 _graph(
-                    "What runs now",
+                    "Running now",
                     [ours_by(Metric.NODES_ALIVE, _MAXIMUM, _QUARTER)],
                     right=[ours_by(Metric.RUNS_OPEN, _MAXIMUM, _QUARTER)],
                     names=("nodes", "runs and fleets"),
@@ -166,11 +166,11 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
     return [
         [
             _text(
-                f"## {cdk.Aws.STACK_NAME}: how Troop itself is\n"
-                f"**An alarm is on? Its description leads to its paragraph of {_runbook(shown)}. "
-                "If in doubt, `troop halt --reason WHY` first: nothing is lost by it.** "
-                "`troop doctor` says what is wrong and what to do. What is mended by itself is under Repairs.\n\n"
-                "Logs: the saved queries of CloudWatch Logs Insights, in the folder with the deployment's name."
+                f"## {cdk.Aws.STACK_NAME}: Troop's own health\n"
+                f"**Is an alarm on? Its description links its entry in {_runbook(shown)}. "
+                "If in doubt, run `troop halt --reason WHY` first: it loses nothing.** "
+                "`troop doctor` lists problems and what to do. Repairs counts what Troop repaired by itself.\n\n"
+                "Logs: see the saved queries of CloudWatch Logs Insights, in the folder with the deployment's name."
             )
         ],
         [
@@ -188,10 +188,10 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 right=[ours(Metric.MISSING_TICKS, _MAXIMUM, _QUARTER, "missing")],
             ),
             _graph(
-                "Workflows that failed, or took too long",
+                "Failed or timed-out workflows",
                 [of_executions("Failed", machine, _QUARTER, name) for name, machine in shown.machines.items()]
                 + [
-                    of_executions("TimedOut", shown.machines[name], _QUARTER, f"{name}: too long")
+                    of_executions("TimedOut", shown.machines[name], _QUARTER, f"{name}: timed out")
                     for name in TIMED
                     if name in shown.machines
                 ],
@@ -200,24 +200,24 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                 "Health",
                 [
                     ours(Metric.FAILING_CHECKS, _MAXIMUM, _QUARTER, "failing checks"),
-                    ours(Metric.STEPS_FAILED, _SUM, _QUARTER, "steps that failed"),
+                    ours(Metric.STEPS_FAILED, _SUM, _QUARTER, "failed steps"),
                 ],
             ),
         ],
         [
             _graph(
-                "Errors of functions",
+                "Function errors",
                 [
                     one.metric_errors(period=_QUARTER, statistic=_SUM, label=name)
                     for name, one in shown.functions.items()
                 ],
             ),
             _graph(
-                "Milliseconds of functions, p99",
+                "Function duration in milliseconds, p99",
                 [one.metric_duration(period=_QUARTER, statistic="p99", label=name) for name, one in waited_for],
             ),
             _graph(
-                "What AWS has put off",
+                "Throttled by AWS",
                 [
                     one.metric_throttles(period=_QUARTER, statistic=_SUM, label=f"calls of {name}")
                     for name, one in shown.functions.items()
@@ -229,14 +229,14 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         ],
         [
             _graph(
-                "Milliseconds of the API",
+                "API latency in milliseconds",
                 [
                     stage.metric_latency(period=_QUARTER, statistic="p50", label="p50"),
                     stage.metric_latency(period=_QUARTER, statistic="p99", label="p99"),
                 ],
             ),
             _graph(
-                "Requests of the API",
+                "API requests",
                 [
                     stage.metric_count(period=_QUARTER, statistic=_SUM, label="all"),
                     stage.metric_client_error(period=_QUARTER, statistic=_SUM, label="4xx"),
@@ -246,14 +246,14 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
             _graph(
                 "Notifications",
                 [ours(Metric.NOTIFICATIONS, _SUM, _QUARTER, "sent")],
-                right=[ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "tries that failed")],
+                right=[ours(Metric.NOTIFICATIONS_FAILED, _SUM, _QUARTER, "failed attempts")],
             ),
         ],
         [
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
             _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
             *(
-                [_graph("Reaper finds", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "finds")])]
+                [_graph("Reaper findings", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")])]
                 if shown.benchmarks
                 else []
             ),
@@ -262,7 +262,7 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
 
 
 def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]]:
-    """A row of widgets that a function draws; no row without the function."""
+    """Returns a row of widgets that a function renders; no row without the function."""
     if shown.widgets is None:
         return []
     there = [name for name in names if shown.benchmarks or name not in OF_BENCHMARKS]
@@ -282,7 +282,7 @@ def _custom(shown: Shown, names: Sequence[str]) -> list[list[cloudwatch.IWidget]
 
 
 def _runbook(shown: Shown) -> str:
-    """A link where there is an address that a browser can open; else where it is to be found."""
+    """Returns a link if the runbook's address opens in a browser; otherwise its path."""
     url = shown.runbook_url
     return f"[the runbook]({url})" if url.startswith("https://") else f"the runbook, {url}"
 
@@ -292,7 +292,7 @@ def _text(markdown: str) -> cloudwatch.TextWidget:
 
 
 def _number(title: str, metrics: Sequence[cloudwatch.IMetric], *, whole: bool = False) -> cloudwatch.SingleValueWidget:
-    """The latest value; or with ``whole`` the sum of the time that the dashboard shows."""
+    """Returns a widget with the latest value or, with ``whole``, the sum over the dashboard's time range."""
     return cloudwatch.SingleValueWidget(
         title=title, metrics=list(metrics), width=WIDTH // 6, height=4, set_period_to_time_range=whole
     )
@@ -306,7 +306,7 @@ def _graph(
     stacked: bool = False,
     names: tuple[str, str] | None = None,
 ) -> cloudwatch.GraphWidget:
-    """Curves over time, from zero.
+    """Returns a widget with curves over time, from zero.
 
     Args:
         names: of the two axes.

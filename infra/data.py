@@ -1,4 +1,4 @@
-"""What a deployment remembers: tables, the bucket workflows pass lists through, and the salt of the rolls."""
+"""Defines a deployment's data: tables, the bucket through which workflows pass lists, and the salt of the rolls."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ class Data(Construct):
         self.salt = secretsmanager.Secret(
             self,
             "Salt",
-            description="Keys the rolls: who holds it can recompute them, nobody else can predict them.",
+            description="Keys the rolls: anyone who has it can recompute them, and no one else can predict them.",
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
             removal_policy=removal(retain),
         )
 
     @property
     def tables(self) -> tuple[dynamodb.Table, ...]:
-        """All of them."""
+        """All tables."""
         return self.group_tags, self.events, self.state, self.decisions, self.changes
 
 
 def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dynamodb.Table:
-    """A table with its indices, encrypted and restorable, which a later deployment finds by its tag.
+    """Creates a table with its indices, encrypted and restorable. A later deployment finds it by its tag.
 
     Args:
         retain: it outlives the stack, and is protected from deletion.
@@ -65,8 +65,8 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
         ),
         stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if described.streamed else None,
         deletion_protection=retain,
-        # Also when a first creation is rolled back, unlike the rest: what is protected cannot be deleted, and the
-        # rollback would fail for it. What it leaves is empty, and known by that: see lifecycle/retained.py.
+        # Retained also when a first creation is rolled back, unlike the rest: a protected table cannot be deleted,
+        # which would fail the rollback. The table left over is empty, which identifies it: see lifecycle/retained.py.
         removal_policy=cdk.RemovalPolicy.RETAIN if retain else cdk.RemovalPolicy.DESTROY,
     )
     for index in described.indices:
@@ -79,18 +79,18 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
             non_key_attributes=None if index.projected is None else list(index.projected),
         )
     cdk.Tags.of(table).add(DATA_TAG, described.name)
-    # Its own, though the stack has it, too: a stack that has taken the table over takes its tags off again when the
+    # Set on the table, although the stack has it, too: a stack that adopted the table removes its tags again when the
     # deployment that follows is rolled back.
     cdk.Tags.of(table).add(DEPLOYMENT_TAG, cdk.Aws.STACK_NAME)
     return table
 
 
 def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapping[str, int]) -> s3.Bucket:
-    """A private, encrypted bucket that takes TLS only.
+    """Creates a private, encrypted bucket that accepts only TLS.
 
     Args:
         retain: it outlives the stack.
-        days: after which objects go, by the prefix of their keys.
+        days: after which objects expire, by the prefix of their keys.
     """
     bucket = s3.Bucket(
         scope,
@@ -110,13 +110,13 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
         removal_policy=removal(retain),
     )
     if bucket.policy:
-        bucket.policy.apply_removal_policy(removal(retain))  # what outlives the stack still takes TLS only
+        bucket.policy.apply_removal_policy(removal(retain))  # a retained bucket still accepts only TLS
     return bucket
 
 
 def removal(retain: bool) -> cdk.RemovalPolicy:
-    """What becomes of data when the stack goes. Retained is what has been in use: not what the very operation has made
-    that is rolled back, which would be left behind by every try.
+    """Returns the removal policy of data. RETAIN_ON_UPDATE_OR_DELETE retains data that has been in use, but not what a
+    rolled back operation itself created, which every attempt would leave behind.
     """
     return cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if retain else cdk.RemovalPolicy.DESTROY
 

@@ -1,4 +1,4 @@
-"""How a function of Troop is made: of one asset, with a role and a log group of its own."""
+"""Creates a Lambda function of Troop: from one asset, with a role and a log group of its own."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ARCHITECTURE = lambda_.Architecture.ARM_64
 
 
 class FunctionFactory:
-    """Makes functions into a construct.
+    """Creates functions in a construct.
 
     Attributes:
-        runtime_layer: what every function needs.
+        runtime_layer: required by every function.
         api_layer: pydantic.
-        report_layer: what HTML is made with.
-        by_name: all functions it has made.
+        report_layer: renders HTML.
+        by_name: all functions that it has created.
         roles, log_groups: by the function's name.
     """
 
@@ -47,9 +47,9 @@ class FunctionFactory:
         self.runtime_layer, self.api_layer, self.report_layer = (
             self._layer(name, path=str(bundled.layers[name]), description=description)
             for name, description in {
-                "runtime": "What every function needs",
-                "api": "What the API needs",
-                "report": "What HTML is made with",
+                "runtime": "Required by every function",
+                "api": "Required by the API",
+                "report": "Renders HTML",
             }.items()
         )
 
@@ -63,10 +63,10 @@ class FunctionFactory:
         seconds: int,
         megabytes: int,
     ) -> lambda_.Function:
-        """The function whose handler is ``handlers.NAME.handler``.
+        """Creates the function whose handler is ``handlers.NAME.handler``.
 
-        No concurrency is reserved: a fresh account has so little that reserving any of it can fail the deployment, and
-        the workflow bounds its own concurrency.
+        Reserves no concurrency: a new account has so little that any reservation can fail the deployment, and the
+        workflow limits its own concurrency.
         """
         title = name.title().replace("_", "")
         log_group = make_log_group(self._scope, f"{title}Logs", self._settings)
@@ -116,12 +116,12 @@ class FunctionFactory:
 
 
 def _where_there_is(function: lambda_.Function) -> None:
-    """Lambda's own lines as JSON, and active tracing. The one GovCloud has not, and China says nothing of it; the
-    other China has not. What the functions log themselves is JSON everywhere.
+    """Enables Lambda's own logs as JSON, and active tracing, where they exist. GovCloud lacks JSON logs, and China
+    does not document them; China lacks tracing. The functions' own logs are JSON everywhere.
     """
     resource = function.node.default_child
     if not isinstance(resource, lambda_.CfnFunction):
-        raise TypeError(f"{function.node.path} is no single resource")
+        raise TypeError(f"{function.node.path} is not a single resource")
     outside_china = cdk.Fn.condition_if(in_govcloud(function), "Text", "JSON")
     log_format = cdk.Fn.condition_if(in_china(function), "Text", outside_china)
     resource.add_property_override("LoggingConfig.LogFormat", log_format)

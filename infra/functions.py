@@ -1,4 +1,4 @@
-"""The Lambda functions: what each of them may do, is told and is given."""
+"""Defines the Lambda functions: permissions, environment and resources of each."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Functions(Construct):
     Attributes:
         decide, terminate, check_recovery, sweep: tasks of the chaos workflow.
         api: behind API Gateway; it and ``report`` have pydantic's layer.
-        watchdog: looks after the deployment's health.
-        notify: tells others what was recorded.
+        watchdog: checks the deployment's health.
+        notify: publishes recorded events and changes.
         launch, cell: tasks of the workflow of benchmarks.
         fleet: the task of the workflow of standing fleets.
-        teardown: the task of the workflow that removes what a run has created.
-        report: makes the report of a run that has ended; the only one with the layer of HTML.
-        failed_reports: the queue for calls of it that nobody waited for and that failed at every try.
-        reaper: removes what that has left, and starts it where it was not.
-        widgets: what dashboards show; with the layer of HTML.
-        by_name: all of them.
+        teardown: the task of the workflow that removes a run's resources.
+        report: makes the report of an ended run; it and ``widgets`` have the layer of HTML.
+        failed_reports: the queue for asynchronous calls of ``report`` that failed at every try.
+        reaper: removes leftovers of teardowns, and starts missing teardowns.
+        widgets: renders custom widgets of dashboards.
+        by_name: all functions.
         roles, log_groups: by the function's name.
     """
 
@@ -113,11 +113,11 @@ class Functions(Construct):
         )
 
     def add_benchmarks(self, bench: BenchData, network: Network, nodes: Nodes) -> None:
-        """Makes the functions that run benchmarks and remove what these have created."""
+        """Creates the functions that run benchmarks and remove their resources."""
         stack = cdk.Stack.of(self)
         record = {Variable.RUNS_TABLE: bench.runs.table_name, Variable.RESULTS_BUCKET: bench.results.bucket_name}
         profile = nodes.profile.instance_profile_arn
-        # By these the functions tell what runs have created from what only carries their tags.
+        # With these, the functions distinguish a run's resources from others that only carry its tags.
         site = {Variable.NETWORK_VPC: network.vpc_id, Variable.NODE_PROFILE: profile}
         self.launch = self._factory.make(
             "launch",
@@ -134,7 +134,7 @@ class Functions(Construct):
             bench_permissions.cell(stack, bench),
             [self._factory.runtime_layer],
             record,
-            seconds=300,  # what all nodes have left is merged in one call
+            seconds=300,  # one call merges the samples of all nodes
             megabytes=1769,  # a whole processor
         )
         self.teardown = self._factory.make(
@@ -155,8 +155,8 @@ class Functions(Construct):
             megabytes=256,
         )
 
-        # Lambda says in no metric of every partition what it gives up. What is here has been told by an alarm, and that
-        # is over when it expires.
+        # No metric of Lambda in every partition counts calls that it drops. An alarm has reported each message here,
+        # and is over when the message expires.
         self.failed_reports = sqs.Queue(
             self,
             "ReportsGivenUp",
@@ -169,10 +169,11 @@ class Functions(Construct):
             bench_permissions.report(bench, self.failed_reports),
             [self._factory.runtime_layer, self._factory.api_layer, self._factory.report_layer],
             record,
-            seconds=300,  # what all cells have measured is read and drawn in one call
+            seconds=300,  # one call reads and draws the measurements of all cells
             megabytes=1769,  # a whole processor
         )
-        # The API calls it without waiting. Whoever has asked asks again, sooner than Lambda would try for hours.
+        # The API calls it asynchronously. The caller asks again sooner than Lambda, which would otherwise try for
+        # hours.
         self.report.configure_async_invoke(
             max_event_age=cdk.Duration.minutes(15),
             retry_attempts=1,
@@ -187,7 +188,7 @@ class Functions(Construct):
         workflows: Sequence[sfn.StateMachine],
         teardown: sfn.StateMachine,
     ) -> None:
-        """Makes the function that looks after runs whose workflow is over, or should be.
+        """Creates the function that ends runs whose workflow has ended, or should have.
 
         Args:
             workflows: of benchmarks, and of standing fleets.
@@ -215,13 +216,13 @@ class Functions(Construct):
     def add_observers(
         self, watched: Watched, on_demand: sfn.IStateMachine, benchmarks: Benchmarks | None, act_now: sns.ITopic
     ) -> None:
-        """Makes the functions that also look at what is made of the others: the API's, and the watchdog.
+        """Creates the functions that also observe what is built from the others: the API's, and the watchdog.
 
         Args:
-            on_demand: the workflow that the API's starts.
-            benchmarks: what the API's admits runs to; None where there is none.
-            act_now: the topic of alarms to act on, whose subscribers the API's counts. The watchdog's, which alarms
-                are made of, looks at no alarm.
+            on_demand: the workflow that the API's function starts.
+            benchmarks: the part to which the API's function admits runs; None without it.
+            act_now: the topic of "act now" alarms, whose subscribers the API's function counts. The watchdog, on whose
+                metrics alarms depend, reads no alarms.
         """
         data = self._data
         of_runs = benchmarks.permissions_of_api() if benchmarks else []
@@ -265,8 +266,8 @@ class Functions(Construct):
         )
 
     def tell_observers(self, other_schedules: int) -> None:
-        """Tells those that look at health how many schedules there are besides the calendars', which are made after
-        them as one calls the watchdog.
+        """Passes the number of schedules besides the calendars' to the functions that check health. Those schedules
+        are created later, because one of them calls the watchdog.
         """
         for function in (self.api, self.watchdog):
             function.add_environment(Variable.OTHER_SCHEDULES, str(other_schedules))
@@ -274,7 +275,7 @@ class Functions(Construct):
     def add_notifier(
         self, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
     ) -> None:
-        """Makes the function that tells others what is written into the tables ``streamed``."""
+        """Creates the function that publishes what is written to the tables ``streamed``."""
         data = self._data
         self.notify = self._factory.make(
             "notify",
@@ -288,12 +289,12 @@ class Functions(Construct):
                 Variable.NEWS_TOPIC: topic.topic_arn,
                 Variable.UNTOLD_QUEUE: undelivered.queue_url,
             },
-            seconds=300,  # ten records, each with calls that are tried for a while when a service does not answer
+            seconds=300,  # ten records, each with calls that are retried for a while if a service does not answer
             megabytes=256,
         )
 
     def add_widgets(self, bench: BenchData | None) -> None:
-        """Makes the function that dashboards call; None: the deployment runs no benchmarks."""
+        """Creates the function that dashboards call. Without ``bench``, the deployment does not run benchmarks."""
         data = self._data
         self.widgets = self._factory.make(
             "widgets",
@@ -304,7 +305,7 @@ class Functions(Construct):
                 Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
                 Variable.DECISIONS_TABLE: data.decisions.table_name,
                 Variable.CHANGES_TABLE: data.changes.table_name,
-                # The bucket's name is part of links: what is in it the function may not read.
+                # The bucket's name is part of links. The function may not read its objects.
                 **({Variable.RUNS_TABLE: bench.runs.table_name} if bench else {}),
                 **({Variable.RESULTS_BUCKET: bench.results.bucket_name} if bench else {}),
             },

@@ -1,4 +1,4 @@
-"""What health is read from, besides the tables."""
+"""Defines the parts that health checks read, besides the tables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from troop.environment import Variable
 
 @dataclass(frozen=True)
 class Watched:
-    """The parts of a deployment that GET /health and the watchdog look at.
+    """The parts of a deployment that GET /health and the watchdog check.
 
     Attributes:
         machine: the chaos workflow.
         schedule_group: name of the group of all schedules.
-        undelivered: the queue of what no schedule could deliver.
+        undelivered: the queue of calls that schedules could not deliver.
     """
 
     machine: sfn.IStateMachine
@@ -25,7 +25,7 @@ class Watched:
     undelivered: sqs.IQueue
 
     def environment(self, tick_minutes: int) -> dict[Variable, str]:
-        """The variables that name them to a function."""
+        """Returns the variables with these parts' names for a function."""
         return {
             Variable.CHAOS_MACHINE: self.machine.state_machine_arn,
             Variable.SCHEDULE_GROUP: self.schedule_group,

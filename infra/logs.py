@@ -1,4 +1,4 @@
-"""Log groups: every one with the deployment's retention."""
+"""Creates log groups with the deployment's retention."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from constructs import Construct
 from infra.data import removal
 from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings
 
-_RETENTION = dict(zip(LOG_RETENTION_DAYS, logs.RetentionDays, strict=False))  # the library's last is INFINITE
+_RETENTION = dict(zip(LOG_RETENTION_DAYS, logs.RetentionDays, strict=False))  # the library's last value is INFINITE
 
 
 _VENDED = "/aws/vendedlogs/states/"
-"""Without it, each group that Step Functions writes to is added to one resource policy of the account and region, which
-holds 5,120 characters; when it is full, no further workflow with a log can be made.
+"""With another prefix, each group of Step Functions is added to one resource policy of the account and region, which
+holds 5,120 characters. When it is full, no further workflow with a log can be created.
 """
 
 
 def make_log_group(
     scope: Construct, construct_id: str, settings: DeploymentSettings, of_machine: iam.IRole | None = None
 ) -> logs.LogGroup:
-    """A log group that keeps entries for ``log_retention_days``, and outlives the stack if its data does.
+    """Creates a log group that keeps entries for ``log_retention_days``, and outlives the stack if its data does.
 
     Args:
-        of_machine: the role of the workflow that logs; None: something else does, and CloudFormation makes up a name.
+        of_machine: the role of the workflow that logs; None for other groups, whose names CloudFormation generates.
     """
     return logs.LogGroup(
         scope,
         construct_id,
-        # A role's name is of the deployment and the workflow, and ends with what CloudFormation makes up whenever it
-        # creates the role: what an earlier workflow has left behind, in whatever stack, is called otherwise.
+        # A role's name contains the deployment and the workflow, and ends with a part that CloudFormation generates at
+        # each creation. So it differs from the name of any earlier workflow, in any stack.
         log_group_name=f"{_VENDED}{of_machine.role_name}" if of_machine else None,
         retention=_RETENTION[settings.log_retention_days],
         removal_policy=removal(settings.retain_data),

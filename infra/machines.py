@@ -1,4 +1,4 @@
-"""State machines: made alike, whatever they run."""
+"""Creates state machines in the same way for all workflows."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from infra.settings import DeploymentSettings
 def make_machine(
     scope: Construct, definition: str, substitutions: Mapping[str, str], role: iam.Role, settings: DeploymentSettings
 ) -> sfn.StateMachine:
-    """A state machine of type STANDARD, traced, with a log of its own.
+    """Creates a state machine of type STANDARD, with tracing and a log of its own.
 
     Args:
-        definition: as JSON; only those of the substitutions whose ``${NAME}`` stands in it are made.
+        definition: as JSON; only substitutions whose ``${NAME}`` it contains are made.
 
     Raises:
-        ValueError: the definition is no JSON, or has a name for which there is no substitution.
+        ValueError: the definition is not JSON, or contains a name without a substitution.
     """
     machine = sfn.StateMachine(
         scope,
         "Machine",
-        # As text: checks at synth do not look into a definition that is uploaded as a file.
+        # As text, because checks at synth do not read a definition that is uploaded as a file.
         definition_body=sfn.DefinitionBody.from_string(definition),
         definition_substitutions=used(definition, substitutions),
         state_machine_type=sfn.StateMachineType.STANDARD,
         role=as_listed(role),
-        # Every transition, so that a run can be followed when its history is gone, but no payloads: what was
-        # decided and done is in the tables, and instance and owner names need not be copied into logs.
+        # Log every transition, so that a run can be followed after its history has expired, but no payloads: decisions
+        # and terminations are in the tables, and names of instances and owners need not be copied into logs.
         logs=sfn.LogOptions(
             destination=make_log_group(scope, "Logs", settings, of_machine=role),
             level=sfn.LogLevel.ALL,
@@ -48,13 +48,13 @@ def make_machine(
 
 
 def used(definition: str, substitutions: Mapping[str, str]) -> dict[str, str]:
-    """Those of ``substitutions`` whose ``${NAME}`` stands in the definition.
+    """Returns the ``substitutions`` whose ``${NAME}`` is in the definition.
 
     Raises:
-        ValueError: the definition is no JSON, or has a name for which there is no substitution.
+        ValueError: the definition is not JSON, or contains a name without a substitution.
     """
     json.loads(definition)
     names = sorted(set(re.findall(r"\$\{(\w+)\}", definition)))
     if unknown := [name for name in names if name not in substitutions]:
-        raise ValueError(f"{', '.join(unknown)}: no such substitution; there are {', '.join(substitutions)}")
+        raise ValueError(f"{', '.join(unknown)}: unknown substitution; must be one of {', '.join(substitutions)}")
     return {name: substitutions[name] for name in names}

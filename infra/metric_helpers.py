@@ -1,4 +1,4 @@
-"""Metrics as alarms and dashboards name them: the deployment's own, and those that AWS counts of its parts."""
+"""Builds metrics for alarms and dashboards: the deployment's own, and those of AWS for its parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ours(
     label: str | None = None,
     **dimensions: str,
 ) -> cloudwatch.Metric:
-    """A metric of the deployment's own.
+    """Returns a metric of the deployment.
 
     Args:
         dimensions: the second one, for metrics that have one.
@@ -37,14 +37,15 @@ def ours(
 
 
 def ours_by(metric: Metric, statistic: str, period: cdk.Duration, *, filled: bool = True) -> cloudwatch.MathExpression:
-    """The same metric once for each value that its second dimension has had within two weeks; by a search, so that
-    nobody has to say which values there are.
+    """Returns the metric for each value that its second dimension has had within two weeks. A search finds these
+    values.
 
     Args:
-        filled: where there is no value it is zero.
+        filled: missing values are zero.
     """
     dimension = SECOND[metric]
-    # In double quotes: without, the search would also find deployments whose names have the words of this one's.
+    # In double quotes, because without them the search would also find deployments whose names contain the words of
+    # this one's.
     criteria = f'{{{NAMESPACE},{DIMENSION},{dimension}}} MetricName="{metric.value}" {DIMENSION}="{cdk.Aws.STACK_NAME}"'
     search = f"SEARCH('{criteria}', '{statistic}')"
     expression = f"FILL({search}, 0)" if filled else search
@@ -52,7 +53,7 @@ def ours_by(metric: Metric, statistic: str, period: cdk.Duration, *, filled: boo
 
 
 def of_executions(kind: str, machine: str, period: cdk.Duration = SOON, label: str | None = None) -> cloudwatch.Metric:
-    """How many executions of a state machine ended so.
+    """Returns the number of a state machine's executions that ended this way.
 
     Args:
         kind: Failed, TimedOut or Aborted.
@@ -69,7 +70,7 @@ def of_executions(kind: str, machine: str, period: cdk.Duration = SOON, label: s
 
 
 def waiting_in(queue: sqs.IQueue, label: str | None = None) -> cloudwatch.Metric:
-    """How many messages a queue has that nobody is reading just now."""
+    """Returns the number of visible messages in a queue."""
     return cloudwatch.Metric(
         namespace="AWS/SQS",
         metric_name="ApproximateNumberOfMessagesVisible",
@@ -81,8 +82,8 @@ def waiting_in(queue: sqs.IQueue, label: str | None = None) -> cloudwatch.Metric
 
 
 def throttled_indices(table: dynamodb.ITable, kind: str, period: cdk.Duration) -> cloudwatch.MathExpression:
-    """The same of each index of a table, which does not count as the table's; by a search, so it is no metric that a
-    dashboard names. An alarm cannot have it: see :func:`throttled_anywhere`.
+    """Returns the throttled requests of each index of a table, which the table's metric excludes. Uses a search, so it
+    is not a named metric of a dashboard. An alarm cannot use it: see :func:`throttled_anywhere`.
     """
     criteria = f'{{AWS/DynamoDB,TableName,GlobalSecondaryIndexName}} MetricName="{kind}ThrottleEvents"'
     search = f"SEARCH('{criteria} TableName=\"{table.table_name}\"', 'Sum')"
@@ -92,13 +93,13 @@ def throttled_indices(table: dynamodb.ITable, kind: str, period: cdk.Duration) -
 def throttled_anywhere(
     table: dynamodb.ITable, indices: Sequence[str], kind: str, period: cdk.Duration
 ) -> cloudwatch.MathExpression:
-    """The sum over a table and its indices, zero where DynamoDB has put off nothing.
+    """Returns the throttled requests of a table and its indices together, zero without throttling.
 
-    Zero, and not nothing: DynamoDB writes these metrics only when there is something to count, and alarms on a metric
-    of its namespace ignore missing data whatever they are told, so that one which is on would never end.
+    Missing values must be zero: DynamoDB writes these metrics only if they count something. Alarms on its namespace
+    always ignore missing data, whatever their setting, so an alarm would never end.
 
     Args:
-        indices: their names. At most nine: an alarm's expression has at most ten metrics, and each is paid for.
+        indices: their names. At most nine: an alarm's expression has at most ten metrics, and each costs money.
     """
     using: dict[str, cloudwatch.IMetric] = {"table": throttled(table, kind, period)}
     using |= {f"index{n}": throttled(table, kind, period, index=name) for n, name in enumerate(indices)}
@@ -108,7 +109,7 @@ def throttled_anywhere(
 def throttled(
     table: dynamodb.ITable, kind: str, period: cdk.Duration, label: str | None = None, index: str | None = None
 ) -> cloudwatch.Metric:
-    """Requests that DynamoDB has put off.
+    """Returns the requests that DynamoDB throttled.
 
     Args:
         kind: Read or Write.

@@ -1,4 +1,4 @@
-"""Where fleets run: a network of the deployment's own with no way out but to S3, or one that is there already."""
+"""Defines the network of fleets: the deployment's own, whose only way out is S3, or an existing one."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from infra.settings import DeploymentSettings
 from troop.environment import Variable
 
 ADDRESSES = "10.0.0.0/16"
-"""The network is connected to no other, so that these can be in use elsewhere."""
+"""These can be in use elsewhere, because the network is not connected to any other."""
 
 SUBNET_MASK = 19
-"""8,187 nodes in a zone. Fixed, so that the subnets that are there keep their addresses when there are to be more."""
+"""8,187 nodes in a zone. Fixed, so that existing subnets keep their addresses when their number grows."""
 
 
 class Network(Construct):
-    """Subnets that fleets are launched into.
+    """Subnets for the launch of fleets.
 
-    A network of the deployment's own has neither a gateway to the internet nor NAT, and costs nothing. Of a given one
-    nothing is made or changed.
+    The deployment's own network has neither an internet gateway nor NAT, and costs nothing. In an existing network
+    nothing is created or changed.
 
     Attributes:
         vpc_id: of the network.
-        subnet_ids: of its subnets; of an own one, one in each zone.
-        vpc: the own network; None for a given one.
+        subnet_ids: of its subnets; the own network has one in each zone.
+        vpc: the own network; None for an existing one.
     """
 
     def __init__(
@@ -50,8 +50,8 @@ class Network(Construct):
                     name="Nodes", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=SUBNET_MASK
                 )
             ],
-            # It takes a function and a role that may change security groups. No role of Troop's may launch into the
-            # default group, which carries no tag of a run.
+            # This would take a function and a role that may change security groups. No role of Troop's may launch into
+            # the default group, which carries no tag of a run.
             restrict_default_security_group=False,
         )
         endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
@@ -62,15 +62,15 @@ class Network(Construct):
         self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
 
     def environment(self) -> dict[Variable, str]:
-        """The variables that name it to a function."""
+        """Returns the variables with the network's ids for a function."""
         return {Variable.NETWORK_VPC: self.vpc_id, Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids)}
 
 
 def _zones(zones: int | tuple[str, ...]) -> list[str]:
-    """A zone for each subnet, in their order.
+    """Returns a zone for each subnet, in their order.
 
-    `make deploy` gives names. Without them CloudFormation takes the first ones of whichever account and region it is
-    deployed into, for synth looks nothing up. It does so anew at every update: where its answer has changed in between,
-    a subnet would have to move to another zone with its addresses, and every update is refused.
+    `make deploy` passes names. Without them CloudFormation takes the first zones of the account and region, because
+    synth looks nothing up. It does so again at every update: if its answer has changed, a subnet would have to move to
+    another zone with its addresses, and every update is refused.
     """
     return [cdk.Fn.select(zone, cdk.Fn.get_azs()) for zone in range(zones)] if isinstance(zones, int) else list(zones)

@@ -1,4 +1,4 @@
-"""What the nodes of fleets run as."""
+"""Defines the role of fleets' nodes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from infra.roles import make_role
 from infra.settings import DeploymentSettings
 
 SERVICE = f"ec2.{cdk.Aws.URL_SUFFIX}"
-"""EC2's own name is another one in China, where other services go by the same names as elsewhere."""
+"""EC2's service name differs in China; other services have the same name everywhere."""
 
 
 class Nodes(Construct):
-    """The role of nodes, and the instance profile by which EC2 gives it to them.
+    """The role of nodes, and the instance profile through which EC2 passes it to them.
 
     Attributes:
-        role: what every node of every run may do.
-        profile: names it in launch templates.
+        role: the permissions of every node of every run.
+        profile: names the role in launch templates.
     """
 
     def __init__(

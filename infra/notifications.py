@@ -1,7 +1,6 @@
-"""News: what chaos does and what people change, on the event bus and on a topic.
+"""Defines news: terminations and changes, on the event bus and on a topic.
 
-A function reads the tables' streams. So nothing that is recorded goes untold, and neither chaos nor the API waits for
-anybody to be told.
+A function reads the tables' streams. So every record is published, and neither chaos nor the API waits for it.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from infra.functions import Functions
 from troop.chaos.notifications import NEWS
 
 BATCH = 10
-"""Records a call; one that fails is called for again, and those before it are not."""
+"""Records per call; a failed one is retried, and those before it are not."""
 
 RETRIES = 20
-"""While it is tried again, those who were reached hear the same again; and what comes after it has to wait."""
+"""During retries, recipients that were reached get the news again, and later news waits."""
 
 MAX_AGE_HOURS = 6
-"""After which others are not told any more: the record itself stays in its table."""
+"""Older news is dropped; the record itself stays in its table."""
 
 
 class Notifications(Construct):
-    """The topic, and what leads from the tables to it and to the bus.
+    """The topic, and the connection from the tables to it and to the bus.
 
     Attributes:
-        news: the topic. Nobody is subscribed until somebody subscribes.
-        undelivered: which records of which stream nobody was told of.
+        news: the topic. It has no subscribers initially.
+        undelivered: references to records of the streams that could not be published.
     """
 
     def __init__(
@@ -47,8 +46,8 @@ class Notifications(Construct):
         self.news = sns.Topic(self, "News", enforce_ssl=True)
         topic = self.news.node.default_child
         if not isinstance(topic, sns.CfnTopic):
-            raise TypeError("a topic is no topic")
-        # AWS's own key, which costs nothing: only the function publishes, and it may use that key through SNS.
+            raise TypeError("the topic is not a CfnTopic")
+        # AWS's own key is free: only the function publishes, and it may use that key through SNS.
         topic.kms_master_key_id = "alias/aws/sns"
         self.undelivered = sqs.Queue(
             self,
@@ -70,7 +69,7 @@ class Notifications(Construct):
                 name,
                 function_name=functions.notify.function_name,
                 event_source_arn=table.table_stream_arn,
-                # LATEST could miss what is written while the mapping is being made.
+                # LATEST could miss writes during the creation of the mapping.
                 starting_position="TRIM_HORIZON",
                 batch_size=BATCH,
                 bisect_batch_on_function_error=True,
@@ -85,7 +84,7 @@ class Notifications(Construct):
 
 
 def _steps() -> Iterable[dict[str, Any]]:
-    """Of an event's many writes, those that are news: a filter spares the calls for all others."""
+    """Yields filters for the writes of an event that are news, which saves the calls for all others."""
     for before, after in NEWS.items():
         images = {"OldImage": [before.value], "NewImage": [status.value for status in after]}
         yield {"dynamodb": {image: {"status": {"S": statuses}} for image, statuses in images.items()}}

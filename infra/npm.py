@@ -1,7 +1,8 @@
-"""What synth needs of npm: the charts of reports, and a Python of the functions' version that compiles byte code.
+"""Installs what synth needs from npm: the charts of reports, and a Python of the functions' version that compiles byte
+code.
 
-``package.json`` names the packages, ``package-lock.json`` pins them with digests that npm checks. They are fetched once
-into ``.build/npm`` with the Node of the virtual environment; afterwards synth needs no network.
+``package.json`` names the packages, ``package-lock.json`` pins them with digests that npm checks. The Node of the
+virtual environment downloads them once into ``.build/npm``; afterwards synth needs no network.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from infra import ROOT
 from infra.store import BUILD, BundlingError, complete_or_absent
 
 _FILES = ("package.json", "package-lock.json")
-_SCHEME = "1"  # part of the folder's name: raise it when the choice of what stays changes
+_SCHEME = "1"  # part of the folder's name: increase it when the choice of files changes
 _OPTIONS = ("--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
 _ECHARTS = ("dist/echarts.common.min.js", "LICENSE", "NOTICE")
-"""All that is needed of ECharts, which unpacks to 60 MB."""
+"""The required files of ECharts, which unpacks to 60 MB."""
 
 
 def packages() -> Path:
-    """Returns a folder with ``echarts/`` and ``pyodide/``; installs them if it is not in the store.
+    """Returns a folder with ``echarts/`` and ``pyodide/``; installs them if they are not in the store.
 
     Raises:
         BundlingError: npm failed.
@@ -55,7 +56,7 @@ def run_node(purpose: str, arguments: Sequence[str]) -> None:
     """Runs the virtual environment's Node.
 
     Args:
-        purpose: what it does, for the message of an error.
+        purpose: for the message of an error.
 
     Raises:
         BundlingError: it failed.
@@ -64,7 +65,7 @@ def run_node(purpose: str, arguments: Sequence[str]) -> None:
 
 
 def _run(purpose: str, program: Any, arguments: list[str], cwd: Path | None = None) -> None:
-    # Options for the Node of the caller's tools, such as a debugger, are not for this one.
+    # NODE_OPTIONS of the caller's tools, such as a debugger, do not apply here.
     environment = {name: text for name, text in os.environ.items() if name != "NODE_OPTIONS"}
     done = program(
         arguments, return_completed_process=True, cwd=cwd, env=environment, capture_output=True, text=True, check=False

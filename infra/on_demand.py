@@ -1,4 +1,4 @@
-"""The workflow of terminations on demand: one execution for each, started by the API."""
+"""Defines the workflow of terminations on demand: the API starts one execution for each."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ DEFINITION = ROOT / "statemachines" / "on_demand.asl.json"
 
 
 class OnDemandWorkflow(Construct):
-    """The state machine, its role and its log; like the workflow of ticks, without a Distributed Map.
+    """The state machine, its role and its log; as the workflow of ticks, without a Distributed Map.
 
     Attributes:
-        machine: the state machine, of type STANDARD: the name of an execution, made of the event's id, starts once.
-        role: what the machine runs as.
+        machine: the state machine, of type STANDARD. An execution's name is made of the event's id, so it starts only
+            once.
+        role: the role of the machine.
     """
 
     def __init__(

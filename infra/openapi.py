@@ -1,4 +1,4 @@
-"""The API's description, generated from its code without a call to anything: ``python -m infra.openapi`` writes it."""
+"""Generates the API's description from its code, offline: ``python -m infra.openapi`` writes it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PATH = ROOT / "docs" / "openapi.json"
 
 _VERSION = "1"
 _ABOUT = (
-    "What Troop does to Auto Scaling groups, and how to have a say in it; runs of benchmarks; and standing fleets. "
-    "Every request is signed with AWS credentials (SigV4, service execute-api); IAM decides who may call what, path by "
-    "path. Moments are ISO 8601 in UTC."
+    "Troop's terminations in Auto Scaling groups and the policies that control them; runs of benchmarks; and "
+    "standing fleets. Every request is signed with AWS credentials (SigV4, service execute-api). IAM decides which "
+    "caller may use which path. Moments are ISO 8601 in UTC."
 )
 _SIGNED = {
     "type": "apiKey",
@@ -25,15 +25,15 @@ _SIGNED = {
     "x-amazon-apigateway-authtype": "awsSigv4",
 }
 _UNUSED_SCHEMAS = ("HTTPValidationError", "ValidationError", "ResponseValidationError")
-"""Powertools' own refusals: the API answers with others."""
+"""Schemas of Powertools' own errors, which the API replaces."""
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI document."""
+    """Returns the OpenAPI document."""
     spec: dict[str, Any] = json.loads(
         app.get_openapi_json_schema(title="Troop", version=_VERSION, description=_ABOUT, openapi_version="3.1.0")
     )
-    del spec["servers"]  # an address is the deployment's: the stack's output ApiUrl
+    del spec["servers"]  # the address depends on the deployment: see the stack's output ApiUrl
     described = {name: function for module in ROUTES for name, function in vars(module).items()}
     for operations in spec["paths"].values():
         for operation in operations.values():
@@ -52,12 +52,12 @@ def document() -> dict[str, Any]:
 
 
 def text() -> str:
-    """The document as it is committed."""
+    """Returns the document, as committed."""
     return json.dumps(document(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is given or left out: there is no null in a URL."""
+    """Removes null from a parameter's schema: a URL's parameter is present or omitted."""
     match schema.get("anyOf"):
         case [one, {"type": "null"}]:
             return {**one, **{key: value for key, value in schema.items() if key != "anyOf"}}

@@ -1,7 +1,7 @@
-"""What is not the same in all partitions of AWS, told apart by conditions: one template is for all of them.
+"""Defines conditions for the differences between partitions of AWS, because one template serves all of them.
 
-Each names a partition that lacks something, and none ``aws``, where everything comes first: so one that cannot be
-evaluated, as on local AWS, does not hold.
+Each condition names a partition that lacks something, and never ``aws``, which has every feature first. So a condition
+that cannot be evaluated, as on local AWS, is false.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from constructs import Construct
 
 
 def in_china(scope: Construct) -> str:
-    """The id of the condition on the stack that holds in the partition ``aws-cn``."""
+    """Returns the id of the stack's condition for the partition ``aws-cn``."""
     return _in_partition(scope, "InChina", "aws-cn")
 
 
 def in_govcloud(scope: Construct) -> str:
-    """The id of the condition on the stack that holds in the partition ``aws-us-gov``."""
+    """Returns the id of the stack's condition for the partition ``aws-us-gov``."""
     return _in_partition(scope, "InGovCloud", "aws-us-gov")
 
 

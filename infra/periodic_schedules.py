@@ -1,4 +1,6 @@
-"""Schedules that call a function day and night, whatever the calendars say: most of them every quarter of an hour."""
+"""Defines schedules that call a function day and night, independent of calendars: most of them every quarter of an
+hour.
+"""
 
 from __future__ import annotations
 
@@ -15,37 +17,39 @@ from infra.schedules import ENABLED, Schedules
 
 MINUTES = 15
 WATCHDOG = f"rate({MINUTES} minutes)"
-"""What a day leaves behind is noticed in the evening, too."""
+"""Problems of the day are noticed in the evening, too."""
 
 SWEEP = f"cron(8/{MINUTES} * * * ? *)"
-"""What is left behind at night does not wait for the next business day. Not on the quarters of an hour, which are the
-ticks': two sweeps at a time do no harm, and no good either.
+"""Work left open at night does not wait for the next business day. Not on the quarters of an hour, when ticks run: two
+concurrent sweeps are harmless, but useless.
 """
 
 REAPER = f"cron(4/{MINUTES} * * * ? *)"
-"""What a benchmark may leave behind lives no longer than this beyond its time."""
+"""Leftovers of a benchmark exist at most this long beyond its time."""
 
 REDRIVE = "cron(12 * * * ? *)"
-"""What nobody could be told of, in all the hours that Lambda tries, may well wait for another one."""
+"""A notification that failed for all hours in which Lambda retries can wait for another hour."""
 
 SWEPT: Mapping[str, str] = {
     "execution": "<aws.scheduler.execution-id>",
     "started": "<aws.scheduler.scheduled-time>",
 }
-"""What a sweep by schedule is given, as a tick's is by its execution: a clock to hold the function's own against."""
+"""The payload of a scheduled sweep, like that of a tick from its execution: a clock to compare the function's own
+with.
+"""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function that is called by the clock.
+    """A function that is called on schedule.
 
     Attributes:
-        schedule: the construct's id, of which the schedule's name is made.
-        what: the function does, for descriptions.
+        schedule: the construct's id, part of the schedule's name.
+        what: the function's purpose, for descriptions.
         expression: EventBridge Scheduler's.
-        payload: what the function is called with.
-        tries_again: how often Lambda calls the function again when it has failed, whoever has called it without
-            waiting. None: the next round comes soon, and finds for itself what there is to do.
+        payload: the event of the call.
+        tries_again: how often Lambda retries a failed asynchronous call, from any caller. Zero: the next round comes
+            soon, and finds the open work by itself.
     """
 
     schedule: str

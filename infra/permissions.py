@@ -1,6 +1,6 @@
-"""What every role may do, in one place. Each list is complete: nothing is added to it elsewhere.
+"""Lists the permissions of every role in one place. Each list is complete: no other code adds to it.
 
-An asterisk as the resource stands only where the action supports no other, or no other that would do.
+The resource is an asterisk only if the action supports no other, or no other that suffices.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENT
 from troop.tags import UNTOUCHABLE_TAGS
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
-"""Auto Scaling puts this tag on the instances of its groups; the prefix aws: is closed to everybody else."""
+"""Auto Scaling sets this tag on the instances of its groups; no one else can set tags with the prefix aws:."""
 
 _WATCH = (
     "autoscaling:DescribeAutoScalingGroups",
@@ -35,7 +35,7 @@ _WATCH = (
 _READ_UNIT_ACTIONS = (
     *_WATCH,
     "autoscaling:DescribeInstanceRefreshes",
-    "cloudwatch:DescribeAlarms",  # composite alarms are only told to who may describe all
+    "cloudwatch:DescribeAlarms",  # composite alarms are returned only to callers that may describe all
     "ec2:DescribeInstanceAttribute",
     "ec2:DescribeInstances",
 )
@@ -43,7 +43,7 @@ _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 
 
 def decide(data: Data) -> list[iam.PolicyStatement]:
-    """Reads groups and policy; writes decisions, LEASHED events and the list of what is to be terminated."""
+    """Allows reading groups and policies, and writing decisions, LEASHED events and the list of terminations."""
     return [
         *_read_unit(data),
         allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
@@ -56,8 +56,8 @@ def decide(data: Data) -> list[iam.PolicyStatement]:
 
 
 def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
-    """Looks again, claims, and terminates instances of Auto Scaling groups: no other, and never an untouchable one.
-    What speaks against it is written in the place of the tick's decision.
+    """Allows checking again, claiming, and terminating instances of Auto Scaling groups: no other instances, and never
+    a protected one. A reason against the termination replaces the tick's decision.
     """
     instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
     groups = stack.format_arn(
@@ -84,7 +84,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
 
 
 def check_recovery(data: Data) -> list[iam.PolicyStatement]:
-    """Watches a group until it has recovered, and records the outcome."""
+    """Allows checking a group until it has recovered, and recording the outcome."""
     return [
         allow(_WATCH, "*"),
         _lattice(data),
@@ -94,7 +94,7 @@ def check_recovery(data: Data) -> list[iam.PolicyStatement]:
 
 
 def sweep(data: Data) -> list[iam.PolicyStatement]:
-    """Finds what is in flight, and watches or brings to an end what nobody else does."""
+    """Allows finding terminations in flight, and checking or ending those that no execution handles."""
     return [
         *check_recovery(data),
         allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
@@ -105,29 +105,29 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
 def notify(
     data: Data, streamed: Sequence[dynamodb.ITable], bus: events.IEventBus, topic: sns.ITopic, undelivered: sqs.IQueue
 ) -> list[iam.PolicyStatement]:
-    """Reads what was recorded and how a unit has recovered before, and tells others; touches nothing."""
+    """Allows reading the records and a unit's earlier recoveries, and publishing them; nothing else."""
     streams = [table.table_stream_arn for table in streamed if table.table_stream_arn]
     return [
         allow(["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"], *streams),
-        allow(["dynamodb:ListStreams"], "*"),  # knows no resources, and Lambda asks for it
+        allow(["dynamodb:ListStreams"], "*"),  # supports no resources, and Lambda requires it
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_UNIT)),
-        allow(["dynamodb:GetItem"], data.changes.table_arn),  # an edit that is not on record was made by hand
+        allow(["dynamodb:GetItem"], data.changes.table_arn),  # an edit without a record was made by hand
         allow(["events:PutEvents"], bus.event_bus_arn),
         allow(["sns:Publish"], topic.topic_arn),
-        # What cannot be told goes there, and is told from there when it can.
+        # Failed notifications go there, and are sent from there later.
         allow(["sqs:SendMessage"], undelivered.queue_arn),
         drops_letters(undelivered),
     ]
 
 
 def drops_letters(queue: sqs.IQueue) -> iam.PolicyStatement:
-    """Reads dead letters, and removes those that are settled."""
+    """Allows reading dead letters, and removing settled ones."""
     return allow(["sqs:DeleteMessage", "sqs:ReceiveMessage"], queue.queue_arn)
 
 
 def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
-    """Reads groups, policy and history; changes a unit's policy and the switch, each with its record; claims what is to
-    be terminated on demand, and starts the workflow that does it.
+    """Allows reading groups, policies and history; changing a unit's policy and the switch, each with its record;
+    claiming terminations on demand, and starting their workflow.
     """
     return [
         *_read_unit(data),
@@ -143,13 +143,15 @@ def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
             ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
             *(data.group_tags.table_arn, data.state.table_arn),
         ),
-        allow(["dynamodb:Scan"], data.group_tags.table_arn),  # a page at a time
+        allow(["dynamodb:Scan"], data.group_tags.table_arn),  # one page at a time
         allow(["dynamodb:PutItem"], data.changes.table_arn),
     ]
 
 
 def widgets(data: Data) -> list[iam.PolicyStatement]:
-    """Reads what dashboards show, and nothing else: whoever sees a dashboard sees it, and nobody knows who that is."""
+    """Allows reading only what dashboards show: every viewer of a dashboard sees it, and the function does not know
+    the viewer.
+    """
     return [
         allow(["autoscaling:DescribeAutoScalingGroups"], "*"),
         allow(
@@ -162,7 +164,7 @@ def widgets(data: Data) -> list[iam.PolicyStatement]:
 
 
 def health(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]) -> list[iam.PolicyStatement]:
-    """Sees whether the deployment works: its schedules, its workflow, its dead letters, its tables."""
+    """Allows checking whether the deployment works: its schedules, workflow, dead letters and tables."""
     return [
         allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
         allow(["states:ListExecutions"], watched.machine.state_machine_arn),
@@ -173,15 +175,17 @@ def health(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.I
 
 
 def alarms(act_now: sns.ITopic) -> list[iam.PolicyStatement]:
-    """Sees which alarms are on, and how many are told of those to act on."""
+    """Allows reading which alarms are on, and how many subscribers the "act now" alarms have."""
     return [
-        allow(["cloudwatch:DescribeAlarms"], "*"),  # a list by the beginning of names is a list of all
+        allow(["cloudwatch:DescribeAlarms"], "*"),  # listing by a prefix of names requires all alarms
         allow(["sns:GetTopicAttributes"], act_now.topic_arn),
     ]
 
 
 def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:
-    """Sees what surrounds the deployment: how much Lambda runs at a time, and tables that earlier deployments left."""
+    """Allows reading the deployment's surroundings: Lambda's concurrency limit, and tables that earlier deployments
+    left.
+    """
     left = stack.format_arn(service="dynamodb", resource="table", resource_name=f"{cdk.Aws.STACK_NAME}-*")
     return [
         allow(["lambda:GetAccountSettings", "tag:GetResources"], "*"),  # know no resources
@@ -190,7 +194,7 @@ def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:
 
 
 def function_scheduler(function: lambda_.IFunction, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
-    """A schedule calls its function; a call that could not be delivered goes to the queue."""
+    """Allows a schedule to call its function, and to send undeliverable calls to the queue."""
     return [
         allow(["lambda:InvokeFunction"], function.function_arn),
         allow(["sqs:SendMessage"], undelivered.queue_arn),
@@ -198,22 +202,22 @@ def function_scheduler(function: lambda_.IFunction, undelivered: sqs.IQueue) -> 
 
 
 def function_telemetry(group: logs.ILogGroup) -> list[iam.PolicyStatement]:
-    """A function writes into its own log group, which the deployment has made for it, and traces itself."""
+    """Allows a function to write to its own log group, which the deployment creates, and to trace itself."""
     return [allow(["logs:CreateLogStream", "logs:PutLogEvents"], group.log_group_arn), allow(_TRACE, "*")]
 
 
 def chaos_machine(data: Data, functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
-    """The workflow of ticks also reads the items of its Distributed Map."""
+    """Allows the workflow of ticks also to read the items of its Distributed Map."""
     reads = allow(["s3:GetObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*"))
     return [*machine(functions), reads]
 
 
 def machine(functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]:
-    """A workflow calls its functions, logs and traces."""
+    """Allows a workflow to call its functions, log and trace."""
     return [
         allow(["lambda:InvokeFunction"], *(function.function_arn for function in functions)),
         allow(
-            [  # what Step Functions needs to set up the delivery of its logs
+            [  # Step Functions needs these to set up the delivery of its logs
                 "logs:CreateLogDelivery",
                 "logs:DeleteLogDelivery",
                 "logs:DescribeLogGroups",
@@ -230,7 +234,9 @@ def machine(functions: Sequence[lambda_.IFunction]) -> list[iam.PolicyStatement]
 
 
 def map_children(stack: cdk.Stack, machine: sfn.StateMachine) -> list[iam.PolicyStatement]:
-    """A Distributed Map runs its items as executions of its own machine: ``MACHINE:ID`` or ``MACHINE/LABEL:ID``."""
+    """Allows a Distributed Map to run its items as executions of its own machine: ``MACHINE:ID`` or
+    ``MACHINE/LABEL:ID``.
+    """
     executions = [
         stack.format_arn(
             service="states",
@@ -247,7 +253,7 @@ def map_children(stack: cdk.Stack, machine: sfn.StateMachine) -> list[iam.Policy
 
 
 def scheduler(machine: sfn.IStateMachine, undelivered: sqs.IQueue) -> list[iam.PolicyStatement]:
-    """A schedule starts the workflow; a start that could not be delivered goes to the queue."""
+    """Allows a schedule to start the workflow, and to send undeliverable starts to the queue."""
     return [
         allow(["states:StartExecution"], machine.state_machine_arn),
         allow(["sqs:SendMessage"], undelivered.queue_arn),
@@ -255,16 +261,17 @@ def scheduler(machine: sfn.IStateMachine, undelivered: sqs.IQueue) -> list[iam.P
 
 
 def allow(actions: Sequence[str], *resources: str, conditions: Mapping[str, Any] | None = None) -> iam.PolicyStatement:
-    """A statement that allows all of the actions on all of the resources."""
+    """Returns a statement that allows all of the actions on all of the resources."""
     return iam.PolicyStatement(
         actions=list(actions), resources=list(resources), conditions=dict(conditions) if conditions else None
     )
 
 
 def _never_touch() -> list[iam.PolicyStatement]:
-    """A statement for each tag: conditions within one must all hold, and one tag is enough to refuse.
+    """Denies terminations for each protecting tag. Each has a statement of its own, because all conditions within one
+    must hold, and one tag is enough to refuse.
 
-    The key is known to both actions: of the instance for EC2's, of the group for Auto Scaling's.
+    Both actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
     """
     return [
         iam.PolicyStatement(
@@ -278,7 +285,7 @@ def _never_touch() -> list[iam.PolicyStatement]:
 
 
 def _read_unit(data: Data, *more: str) -> list[iam.PolicyStatement]:
-    """A close look at a unit before it is claimed."""
+    """Allows the detailed checks of a unit before its claim."""
     return [allow([*_READ_UNIT_ACTIONS, *more], "*"), _lattice(data)]
 
 
@@ -293,5 +300,5 @@ def _read_salt(data: Data) -> iam.PolicyStatement:
 
 
 def index(table: dynamodb.ITable, described: Index) -> str:
-    """The ARN of a table's index."""
+    """Returns the ARN of a table's index."""
     return f"{table.table_arn}/index/{described.name}"

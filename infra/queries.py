@@ -1,4 +1,4 @@
-"""Saved queries over the functions' logs, for CloudWatch Logs Insights."""
+"""Defines saved queries over the functions' logs for CloudWatch Logs Insights."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ OF_BENCHMARKS = ("launch", "cell", "fleet", "teardown", "report", "reaper")
 
 @dataclass(frozen=True)
 class Query:
-    """A question.
+    """A saved query.
 
     Attributes:
-        title: what it is called behind the deployment's name.
-        functions: whose logs tell, as far as the deployment has them.
-        lines: the query, line by line; the console asks for the time that it is about.
+        title: its name after the deployment's.
+        functions: the functions whose logs to query, as far as the deployment has them.
+        lines: the query, line by line; the console asks for the time range.
     """
 
     title: str
@@ -31,16 +31,16 @@ class Query:
 
     @property
     def text(self) -> str:
-        """The query as Logs Insights takes it."""
+        """The query as text for Logs Insights."""
         return "\n".join(self.lines)
 
 
 QUERIES = (
     Query(
-        "Why was a unit left alone today",
+        "Why was a unit skipped today",
         ("decide",),
         (
-            "# Put the unit's name in place of UNIT.",
+            "# Replace UNIT with the unit's name.",
             "fields @timestamp, day, reason, detail, rolled, probability, correlation_id",
             '| filter message = "decision" and unit = "UNIT"',
             "| sort @timestamp desc",
@@ -61,7 +61,7 @@ QUERIES = (
         "Terminations and recoveries",
         ("terminate", "check_recovery", "sweep"),
         (
-            "# Without the looks at groups that have not recovered yet.",
+            "# Without checks of groups that have not recovered yet.",
             "fields @timestamp, event_id, status, reason, instance_id, recovery_seconds, detail, error",
             '| filter message = "termination" or (message in ["recovery_check", "swept"] and status != "TERMINATED")',
             "| sort @timestamp desc",
@@ -72,8 +72,9 @@ QUERIES = (
         "Errors",
         (*FUNCTIONS, *OF_BENCHMARKS),
         (
-            "# By tick (its execution), event or request. What Lambda itself reports (a crash, memory, time) has none;",
-            "# it does so as JSON or, in GovCloud and China, as text.",
+            "# By tick (its execution), event or request. Lambda's own reports (crash, memory, timeout) have none "
+            "of these;",
+            "# they are JSON or, in GovCloud and China, text.",
             "fields coalesce(exception_name, errorType) as exception, "
             "coalesce(message, errorMessage, @message) as said",
             '| filter level = "ERROR" or ispresent(errorType) '
@@ -88,7 +89,7 @@ QUERIES = (
         "All of a tick or an event",
         ("decide", "terminate", "check_recovery", "sweep", "notify"),
         (
-            "# Put the execution of a tick, or an event's id, in place of ID: the API tells both of every event.",
+            "# Replace ID with the execution of a tick, or an event's id: the API returns both for every event.",
             "fields @timestamp, service, message, event_id, unit, status, reason, detail, error, execution",
             '| filter correlation_id = "ID" or execution = "ID" or event_id = "ID"',
             "| sort @timestamp asc",
@@ -99,7 +100,7 @@ QUERIES = (
         "All of a run",
         OF_BENCHMARKS,
         (
-            "# Put the id of a run or of a standing fleet in place of RUN.",
+            "# Replace RUN with the id of a run or of a standing fleet.",
             "fields @timestamp, service, message, correlation_id, function_request_id, exception_name, exception",
             '| filter correlation_id = "RUN"',
             "| sort @timestamp asc",
@@ -120,13 +121,13 @@ QUERIES = (
 
 
 class Queries(Construct):
-    """The saved queries; in the console they stand in a folder with the deployment's name."""
+    """The saved queries, in a folder with the deployment's name in the console."""
 
     def __init__(self, scope: Construct, construct_id: str, *, functions: Functions) -> None:
         super().__init__(scope, construct_id)
         for query in QUERIES:
             groups = [functions.log_groups[name] for name in query.functions if name in functions.log_groups]
-            if groups:  # CloudWatch Logs takes a query over no log group, which can find nothing
+            if groups:  # CloudWatch Logs would accept a query without a log group, which finds nothing
                 logs.CfnQueryDefinition(
                     self,
                     query.title.title().replace(" ", ""),

@@ -1,4 +1,4 @@
-"""The JSON Schemas of reports and comparisons, generated from their models: ``python -m infra.report_schema`` writes
+"""Generates the JSON Schemas of reports and comparisons from their models: ``python -m infra.report_schema`` writes
 them.
 """
 
@@ -18,13 +18,13 @@ PATHS: dict[str, tuple[type[BaseModel], str]] = {
     "report.schema.json": (Report, "A report of a benchmark's run"),
     "comparison.schema.json": (Comparison, "A comparison of two runs of benchmarks"),
 }
-"""Below ``docs/``: of what, and what it is called."""
+"""Below ``docs/``: the model and title of each schema."""
 
 DOCS = ROOT / "docs"
 
 
 def text(name: str) -> str:
-    """A schema (2020-12) as it is committed."""
+    """Returns a schema (2020-12), as committed."""
     model, title = PATHS[name]
     schema = model.model_json_schema(mode="serialization")
     described: dict[str, Any] = _described(schema)
@@ -33,7 +33,7 @@ def text(name: str) -> str:
 
 
 def _described(value: Any) -> Any:
-    """Without pydantic's titles, which say each key once more, and without defaults: in a document all is there."""
+    """Removes pydantic's titles, which repeat each key, and defaults, because a document contains all keys."""
     if isinstance(value, list):
         return [_described(inner) for inner in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Roles that can do exactly what :mod:`infra.permissions` lists."""
+"""Creates roles with exactly the permissions of :mod:`infra.permissions`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct
 
 _OF_SERVICES = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
-"""State machines of other accounts cannot use a role, whoever names it. AWS recommends that for Step Functions; for
-execution roles of Lambda it documents no such condition.
+"""State machines of other accounts cannot use a role, even if they name it. AWS recommends this condition for Step
+Functions; for execution roles of Lambda it documents none.
 """
 
 
@@ -24,14 +24,14 @@ def make_role(
     statements: Sequence[iam.PolicyStatement],
     conditions: Mapping[str, Any] | None = None,
 ) -> iam.Role:
-    """A role for one service whose permissions are part of it, so that it is complete as soon as it exists.
+    """Creates a role for one service with inline permissions, so that it is complete as soon as it exists.
 
     Args:
-        scope, construct_id: where the role belongs.
+        scope, construct_id: of the role.
         service: the principal, such as ``lambda.amazonaws.com``.
         description: shown beside the role.
-        statements: all it may do.
-        conditions: under which the service may assume it; those of the service by default, if it has any.
+        statements: all permissions of the role.
+        conditions: under which the service may assume it; by default those of the service, if any.
     """
     return iam.Role(
         scope,
@@ -43,12 +43,12 @@ def make_role(
 
 
 def as_listed(role: iam.Role) -> iam.IRole:
-    """The role for constructs that would otherwise add permissions of their own accord."""
+    """Returns the role for constructs that would otherwise add permissions by themselves."""
     return role.without_policy_updates()
 
 
 def drop_depends_on(construct: IConstruct) -> None:
-    """Removes what the library says of order when the reference to the role says it already (cfn-lint W3005)."""
+    """Removes the library's DependsOn if the reference to the role already implies it (cfn-lint W3005)."""
     resource = construct.node.default_child
     if not isinstance(resource, cdk.CfnResource):
         raise TypeError(f"{construct.node.path} is no single resource")
@@ -56,7 +56,7 @@ def drop_depends_on(construct: IConstruct) -> None:
 
 
 def logical_id(construct: IConstruct) -> str:
-    """The id in the template of a construct that is one resource."""
+    """Returns the id in the template of a construct that is one resource."""
     resource = construct.node.default_child
     if not isinstance(resource, cdk.CfnResource):
         raise TypeError(f"{construct.node.path} is no single resource")

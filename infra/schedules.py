@@ -1,4 +1,4 @@
-"""The clock: one schedule for each calendar, in the calendar's own time zone."""
+"""Defines the schedules of ticks: one for each calendar, in the calendar's own time zone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _STALE_SECONDS = int(OLDEST_TICK.total_seconds())
 _ATTEMPTS = 3
 
 ENABLED = "ENABLED"
-"""Said though it is the default: what a template does not mention is no drift, and is not put back if it is changed."""
+"""Explicit although it is the default: a property that a template omits is no drift, and is not restored after a
+change.
+"""
 
 
 class Schedules(Construct):
@@ -62,21 +64,21 @@ class Schedules(Construct):
             schedule.node.add_dependency(workflow.ready)
 
     def role(self, scope: Construct, description: str, statements: Sequence[iam.PolicyStatement]) -> iam.Role:
-        """A role that only schedules of this deployment can use."""
+        """Creates a role that only schedules of this deployment can use."""
         return make_role(
             scope,
             "Role",
             service="scheduler.amazonaws.com",
             description=f"{description} on schedule",
             statements=statements,
-            # Schedules of others, which could name this role as well, cannot use it.
+            # Others' schedules could name this role as well, but cannot use it.
             conditions={
                 "StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID, "aws:SourceArn": self.group.attr_arn}
             },
         )
 
     def target(self, arn: str, role: iam.IRole, payload: Mapping[str, str]) -> scheduler.CfnSchedule.TargetProperty:
-        """What a schedule calls, how often it tries, and where what it could not deliver goes."""
+        """Returns the target of a schedule: what it calls, how often it retries, and where undeliverable calls go."""
         return scheduler.CfnSchedule.TargetProperty(
             arn=arn,
             role_arn=role.role_arn,

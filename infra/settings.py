@@ -1,8 +1,8 @@
-"""The context of cdk.json as typed, checked settings.
+"""Reads the context of cdk.json as typed, checked settings.
 
-Defaults are written once, in cdk.json. A stage (``troop:stages``) has some values of its own, ``troop:stage`` chooses
-it, and ``cdk deploy -c troop:KEY=VALUE`` overrides both. What the functions decide by is parsed by their own
-:mod:`troop.settings`; the rest, which only a deployment needs, is parsed here.
+Defaults are only in cdk.json. ``troop:stage`` selects a stage (``troop:stages``), which overrides some values, and
+``cdk deploy -c troop:KEY=VALUE`` overrides both. The functions' own :mod:`troop.settings` parses the settings that
+they use; this module parses those that only a deployment needs.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ LOG_RETENTION_DAYS = (
     *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731),
     *(1096, 1827, 2192, 2557, 2922, 3288, 3653),
 )
-"""What CloudWatch Logs accepts."""
+"""The values that CloudWatch Logs accepts."""
 
 MOST_ZONES = 6
-"""No region has more that fleets could be spread over."""
+"""No region has more zones for fleets."""
 
 
 @dataclass(frozen=True)
 class ExistingNetwork:
-    """A network that is there already.
+    """An existing network.
 
     Attributes:
         vpc: its id.
-        subnets: ids of those that fleets are launched into.
+        subnets: ids of the subnets to launch fleets into.
     """
 
     vpc: str
@@ -72,7 +72,7 @@ _ZONES = (
 
 
 def _zones(value: Any) -> int | tuple[str, ...]:
-    """How many zones, or which; as text names are a JSON list, or parted by commas."""
+    """Parses the number or names of zones; in text, names are a JSON list or separated by commas."""
     try:
         return values.whole(1, MOST_ZONES)(value)
     except values.BadValue:
@@ -94,7 +94,7 @@ def _zones(value: Any) -> int | tuple[str, ...]:
 
 
 def _bundle(value: Any) -> str:
-    """``lambda`` or ``machine``; ``auto`` is that of the AWS which the environment names."""
+    """Parses ``lambda`` or ``machine``; ``auto`` selects by the AWS of the environment."""
     chosen: str = values.one_of(*BUNDLES)(value)
     if chosen != "auto":
         return chosen
@@ -116,7 +116,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "bundle": _bundle,
     "network": _network,
     "zones": _zones,
-    "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose what it was given
+    "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose its inputs
 }
 
 
@@ -125,21 +125,21 @@ class DeploymentSettings:
     """All settings of a deployment.
 
     Attributes:
-        chaos: what the functions decide by.
+        chaos: the functions' settings.
         chaos_json: the same as a JSON document with the keys of ``troop.settings.KEYS``, for the functions' asset.
         tick_minutes: minutes between two ticks of a schedule.
         log_retention_days: of every log group.
         retain_data: tables, bucket, salt and logs outlive the stack, and tables are protected from deletion.
-        api_access_logs: whether API Gateway logs each request; it can only after a setting of the whole region names a
-            role for it, which the deployment then makes.
-        runbook_url: where docs/runbook.md can be read by whoever an alarm is sent to; "#anchor" is put behind it.
-        dashboards: whether there are any; more than three in an account cost money.
-        daily_cost_alarm: a day's benchmarks that cost this or more are an alarm; in dollars, in China in yuan.
-        bundle: the platform whose wheels go into the layers: ``lambda``, or this ``machine`` for local AWS.
+        api_access_logs: whether API Gateway logs each request. This needs a role in a setting of the whole region; the
+            deployment then creates it.
+        runbook_url: where recipients of alarms can read docs/runbook.md; "#anchor" is appended.
+        dashboards: whether to create dashboards; more than three in an account cost money.
+        daily_cost_alarm: the lowest daily cost of benchmarks that is an alarm; in dollars, in China in yuan.
+        bundle: the platform of the layers' wheels: ``lambda``, or this ``machine`` for local AWS.
         network: where fleets are launched; None for a network of the deployment's own.
-        zones: how many availability zones the own network has, or their names, in the order of its subnets; not looked
-            at with a given network.
-        results_retention_days: for which the results of benchmarks are kept.
+        zones: the number of availability zones of the own network, or their names, in the order of its subnets;
+            ignored with an existing network.
+        results_retention_days: how long the results of benchmarks are kept.
     """
 
     chaos: chaos.Settings
@@ -158,13 +158,13 @@ class DeploymentSettings:
 
 
 def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:
-    """The settings among the values of a CDK context; keys without the prefix ``troop:`` are not ours.
+    """Reads the settings from a CDK context; ignores keys without the prefix ``troop:``.
 
-    All stages are checked, whichever is chosen.
+    Checks all stages, not only the selected one.
 
     Args:
-        written: the context as :func:`written_context` has it. What differs from it was given on the command line, and
-            counts more than what a stage says; without it a stage counts more than all else.
+        written: the context from :func:`written_context`. Values that differ from it come from the command line, and
+            override the stage's. Without it, a stage overrides everything.
 
     Raises:
         troop.errors.SettingsError: names the key, the value and what is allowed.
@@ -175,7 +175,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
     override_keys = [] if written is None else [key for key in known if key in raw and _differs(raw[key], written, key)]
     by_stage = stages.stages_of(raw, known, PREFIX)
-    # The defaults are in order, so whatever is wrong with them and a stage together is wrong with the stage.
+    # The defaults are valid, so any problem of them with a stage is the stage's.
     parsed = {
         name: _parse(stages.in_stage(raw, name, own, override_keys), f"{PREFIX}{stages.STAGES}.{name}.")
         for name, own in by_stage.items()
@@ -185,10 +185,10 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
 
 
 def check_region(settings: DeploymentSettings, region: str) -> None:
-    """Refuses zones that are named and of another region, which CloudFormation would find in the midst of a deployment.
+    """Refuses names of zones in another region, which CloudFormation would reject in the middle of a deployment.
 
     Args:
-        region: that the CDK deploys into.
+        region: the region of the deployment.
 
     Raises:
         troop.errors.SettingsError: names the zones.
@@ -197,18 +197,18 @@ def check_region(settings: DeploymentSettings, region: str) -> None:
     if isinstance(zones, int) or settings.network or not settings.chaos.benchmarks:
         return
     if any(zone[:-1] != region for zone in zones):
-        allowed = f"zones of {region}, into which the CDK deploys: name others, or set AWS_REGION"
+        allowed = f"zones of {region}, the region of the deployment: name others, or set AWS_REGION"
         raise SettingsError(f"{PREFIX}zones", list(zones), allowed)
 
 
 def written_context() -> dict[str, Any]:
-    """The context of cdk.json, as it is in the file."""
+    """Returns the context of cdk.json, as in the file."""
     context: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
     return context
 
 
 def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
-    """Whether a value is another than the file's: the command line gives text, where the file may have a number."""
+    """Checks whether a value differs from the file's: the command line passes text where the file may have a number."""
     missing = object()
     there = written.get(PREFIX + key, missing)
     return type(value) is not type(there) or value != there
@@ -221,7 +221,7 @@ def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
 
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
-    """Scalars as parsed, objects as written: what the functions read is exactly what was checked."""
+    """Returns scalars as parsed and objects as written, so that the functions read exactly what was checked."""
     objects = ("units", "calendars")
     document = {key: getattr(settings, key) for key in chaos.KEYS if key not in objects}
     document["max_run_cost"] = settings.max_run_cost or chaos.NO_LIMIT

@@ -1,4 +1,4 @@
-"""The stack: every capability of a deployment, and how they hang together."""
+"""Assembles the stack from every capability of a deployment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from troop.tags import DEPLOYMENT_TAG
 class TroopStack(cdk.Stack):
     """One deployment of Troop, for any account, region and partition.
 
-    Names of what is in it are made up, or made of the stack's, so several deployments fit into one account and region.
+    Resource names are generated, or contain the stack's name, so several deployments fit into one account and region.
     """
 
     def __init__(self, scope: Construct, settings: DeploymentSettings) -> None:
@@ -50,9 +50,9 @@ class TroopStack(cdk.Stack):
             analytics_reporting=False,
         )
         self.data = Data(self, "Data", retain=settings.retain_data)
-        # CloudFormation makes up names for what nobody reads; a stack's name is unique where that of a bus, an alarm or
+        # CloudFormation generates names that no one reads. A stack's name is unique, as the name of a bus, an alarm or
         # a dashboard (with the region) must be.
-        self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="What Troop reports")
+        self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="Events of Troop")
         self.functions = Functions(self, "Functions", settings=settings, data=self.data)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
@@ -77,7 +77,7 @@ class TroopStack(cdk.Stack):
             Call("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE),
         ]
         if self.benchmarks:
-            # It is called for runs that have failed, too, and of these its rounds leave alone what is too young.
+            # The reaper is also called for failed runs, which its scheduled rounds skip while they are too young.
             calls.append(Call("ReaperSchedule", "reaper", self.functions.reaper, REAPER, tries_again=2))
         for call in calls:
             Calls(self, call, self.schedules)
@@ -95,52 +95,61 @@ class TroopStack(cdk.Stack):
         self.template_options.metadata = {outputs.SETTINGS_METADATA: _settings_json(settings)}
         Queries(self, "Queries", functions=self.functions)
         cfn_outputs = {
-            outputs.API_URL: (self.api.rest_api.url, "Where the API answers signed requests"),
+            outputs.API_URL: (self.api.rest_api.url, "The address of the API, for signed requests"),
             outputs.GROUP_TAGS_TABLE: (
                 self.data.group_tags.table_name,
-                "Policy of units: edit its items to opt a unit out",
+                "Policies of units: edit its items to opt a unit out",
             ),
             "EventsTable": (self.data.events.table_name, "Terminations and their recovery"),
             outputs.STATE_TABLE: (self.data.state.table_name, "The switch and the counters"),
-            "DecisionsTable": (self.data.decisions.table_name, "What each tick decided about each unit, and why"),
-            "ChangesTable": (self.data.changes.table_name, "Who has changed which policy, or the switch"),
-            outputs.SALT_SECRET: (self.data.salt.secret_arn, "Keys the rolls: who may read it can recompute them"),
-            "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow every tick runs"),
+            "DecisionsTable": (self.data.decisions.table_name, "Each tick's decision about each unit, with its reason"),
+            "ChangesTable": (self.data.changes.table_name, "Changes of policies and of the switch, with their authors"),
+            outputs.SALT_SECRET: (
+                self.data.salt.secret_arn,
+                "Keys the rolls: anyone who may read it can recompute them",
+            ),
+            "ChaosStateMachineArn": (self.workflow.machine.state_machine_arn, "The workflow that every tick starts"),
             "OnDemandStateMachineArn": (self.on_demand.machine.state_machine_arn, "Carries out terminations on demand"),
             "ActNowTopicArn": (
                 self.alarms.act_now_topic.topic_arn,
-                "Subscribe whoever is on call",
+                "Subscribe the people on call",
             ),
-            "WarningTopicArn": (self.alarms.warning_topic.topic_arn, "Subscribe whoever handles warnings"),
-            "NewsTopicArn": (self.notifications.news.topic_arn, "Subscribe whoever wants to know what chaos does"),
+            "WarningTopicArn": (self.alarms.warning_topic.topic_arn, "Subscribe the people who handle warnings"),
+            "NewsTopicArn": (
+                self.notifications.news.topic_arn,
+                "Subscribe people who want news about terminations and changes",
+            ),
             "WidgetsFunctionArn": (self.widgets.function.function_arn, "For custom widgets of your own dashboards"),
-            "EventBusName": (self.bus.event_bus_name, "The same for programs: rules on this bus"),
-            "WorkBucket": (self.data.work.bucket_name, "Lists that workflows pass on; expire by themselves"),
+            "EventBusName": (self.bus.event_bus_name, "News for programs: create rules on this bus"),
+            "WorkBucket": (
+                self.data.work.bucket_name,
+                "Lists that workflows pass to their steps; they expire automatically",
+            ),
         }
         if self.benchmarks:
             bench = self.benchmarks
             cfn_outputs |= {
-                outputs.RUNS_TABLE: (bench.data.runs.table_name, "Runs of benchmarks, and what each has created"),
+                outputs.RUNS_TABLE: (bench.data.runs.table_name, "Runs of benchmarks, and the resources of each"),
                 "ResultsBucket": (
                     bench.data.results.bucket_name,
                     "Results of benchmarks, and what nodes read and wrote",
                 ),
                 "BenchmarkStateMachineArn": (bench.benchmark.state_machine_arn, "Runs a benchmark"),
                 "FleetStateMachineArn": (bench.fleet.state_machine_arn, "Keeps a standing fleet"),
-                "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes what a run has created"),
+                "TeardownStateMachineArn": (bench.teardown.state_machine_arn, "Removes a run's resources"),
             }
         for output, (value, description) in cfn_outputs.items():
             cdk.CfnOutput(self, output, value=value, description=description)
 
     @property
     def _busy(self) -> list[lambda_.Function]:
-        """The functions of which many run at once."""
+        """The functions with many concurrent calls."""
         functions = self.functions
         return [functions.decide, functions.terminate, functions.api, *([functions.cell] if self.benchmarks else [])]
 
     @property
     def _written(self) -> list[dynamodb.Table]:
-        """The tables into which many write at once."""
+        """The tables with many concurrent writes."""
         data = self.data
         return [data.decisions, data.events, data.state, *([self.benchmarks.data.runs] if self.benchmarks else [])]
 
@@ -148,7 +157,7 @@ class TroopStack(cdk.Stack):
         busy: dict[str, lambda_.IFunction] = {"Terminate": self.functions.terminate}
         written: dict[str, Written] = {"Decisions": (self.data.decisions, [one.name for one in DECISIONS.indices])}
         if self.benchmarks:
-            # Its indices have runs alone, and not what each has created: few write there.
+            # Its indices hold only runs, not their resources, so they have few writes.
             busy["Cell"], written["Runs"] = self.functions.cell, (self.benchmarks.data.runs, ())
         yield from warning_specs(self.api.rest_api, busy, written)
         if self.benchmarks:
@@ -171,9 +180,9 @@ class TroopStack(cdk.Stack):
             busy=self._busy,
             written=self._written,
             queues={
-                "of schedules": self.schedules.undelivered,
+                "schedules": self.schedules.undelivered,
                 "notifications": self.notifications.undelivered,
-                **({"reports given up": self.functions.failed_reports} if self.benchmarks else {}),
+                **({"failed reports": self.functions.failed_reports} if self.benchmarks else {}),
             },
             api=self.api.rest_api,
             act_now_alarms=self.alarms.act_now_alarms,
@@ -185,6 +194,8 @@ class TroopStack(cdk.Stack):
 
 
 def _settings_json(settings: DeploymentSettings) -> str:
-    """What the functions decide by. As it is part of the stack, it changes when they do; the stack has the name."""
+    """Returns the functions' settings for the stack, which so changes when they do. Omits the name, which the stack
+    has.
+    """
     document = json.loads(settings.chaos_json) | {"tick_minutes": settings.tick_minutes}
     return json.dumps({key: value for key, value in document.items() if key != "deployment"})

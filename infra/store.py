@@ -1,4 +1,4 @@
-"""``.build``: folders that synth makes once and keeps, each named by a hash of what it is made of."""
+"""Manages ``.build``: folders that synth creates once and keeps, each named by a hash of its inputs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _STALE_SECONDS = 24 * 3600
 
 
 class BundlingError(Exception):
-    """Something that cannot be bundled; the message says what, and what to do."""
+    """A bundling failure; the message states the problem and what to do."""
 
 
 @contextmanager
 def complete_or_absent(final: Path) -> Iterator[Path]:
-    """Yields a folder to fill, which becomes ``final`` only when the block ends well.
+    """Yields a folder to fill, which becomes ``final`` only if the block succeeds.
 
-    All of it is then readable by everybody, whatever the umask: the CDK zips files with their modes, and Lambda reads
+    Its files are then readable by everyone, whatever the umask: the CDK zips files with their modes, and Lambda reads
     them as another user.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
-    remove_stale(final.parent.glob(".*"))  # what a killed synth has left
+    remove_stale(final.parent.glob(".*"))  # leftovers of a killed synth
     partial = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
     try:
         yield partial
@@ -38,7 +38,7 @@ def complete_or_absent(final: Path) -> Iterator[Path]:
         except OSError:
             if not final.is_dir():
                 raise
-            # Another synth was faster; its folder is the same.
+            # Another synth was faster, and its folder is the same.
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

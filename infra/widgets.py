@@ -1,4 +1,4 @@
-"""What dashboards show besides metrics: custom widgets, all made by one function that can only read."""
+"""Defines the custom widgets of dashboards, all rendered by one function that can only read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from infra.functions import Functions
 class Widgets(Construct):
     """The function behind the custom widgets.
 
-    CloudWatch calls it with the credentials of whoever looks at the dashboard, so it has no resource policy: who may
-    call it is said by the viewers' own ``lambda:InvokeFunction``. Whoever is not allowed to sees the rest of the
-    dashboard.
+    CloudWatch calls it with the credentials of the dashboard's viewer, so it has no resource policy: viewers need
+    ``lambda:InvokeFunction``. Viewers without it see the rest of the dashboard.
 
     Attributes:
         function: for ``CustomWidget(function_arn=..., params={"widget": "events"})``; see docs/dashboards.md.

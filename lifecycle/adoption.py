@@ -1,4 +1,4 @@
-"""Which retained tables a deployment takes over, said before anybody says yes to it."""
+"""Chooses the retained tables that a deployment takes over, and prints them before the confirmation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifecycle.resources import Resource, template_of
 
 _DATA = {kind: KINDS[kind] for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket")}
 SWITCH = "State"
-"""What the table with the switch holds."""
+"""The part of the table that holds the switch."""
 
 
 def to_adopt(
@@ -28,19 +28,19 @@ def to_adopt(
     *,
     new: bool,
 ) -> dict[str, retained.RetainedTable]:
-    """Retained tables by logical id; empty when there are none, or none are wanted.
+    """Returns the retained tables to take over, by logical id.
 
     Args:
-        there: what the stack has, by logical id. Of a new deployment these are tables that an earlier try took over.
-        how: the option ADOPT: ``ask``, ``newest``, ``none``, or names of tables, parted by commas.
-        new: nothing has been deployed yet.
+        there: the stack's resources by logical id; for a new deployment, tables that an earlier attempt took over.
+        how: the option ADOPT: ``ask``, ``newest``, ``none``, or names of tables, separated by commas.
+        new: whether nothing has been deployed yet.
 
     Raises:
-        CliError: where it is not clear which are meant, or they cannot be taken.
+        CliError: the choice is ambiguous, or a table cannot be taken over.
     """
     parts_by_id = retained.parts(template)
     if new and (taken := {part: there[key].physical_id for key, part in parts_by_id.items() if key in there}):
-        _refuse_to_throw_away(settings, "remove the stack first, with make destroy, which leaves them")
+        _refuse_to_throw_away(settings, "first remove the stack with make destroy, which keeps them")
         _say_taken(taken)
     missing = {part for key, part in parts_by_id.items() if key not in there}
     by_name = how not in ("ask", "newest", "none")
@@ -50,18 +50,18 @@ def to_adopt(
     every = retained.find_retained(session, settings.chaos.deployment)
     free = [table for table in every if table.name not in held]
     if by_name:
-        # A try before may have taken some of them over.
+        # An earlier attempt may have taken over some of them.
         names = [name for part in how.split(",") if (name := part.strip()) and name not in held]
         meant = retained.named(free, names)
     else:
-        # Whether a stack has written anything its other tables say, too, though this one may hold them by now.
+        # A stack counts as used if any of its tables has items, including those that this stack has already taken over.
         used = retained.used([table for table in every if table.is_of(settings.chaos.deployment)])
         meant = _left_by_us(free, used, settings.chaos.deployment, str(session.region_name))
     if by_name and (has := sorted({table.part for table in meant} - missing)):
         raise CliError(
             Exit.USAGE,
-            f"the deployment has tables of its own for {', '.join(has)}: remove it first, with make destroy, "
-            "which keeps them, and name the tables again",
+            f"the deployment already has tables for {', '.join(has)}: first remove it with make destroy, which keeps "
+            "them, and name the tables again",
         )
     candidates = [table for table in meant if table.part in missing]
     if not candidates:
@@ -69,19 +69,21 @@ def to_adopt(
     _refuse_to_throw_away(settings, "start with empty tables with ADOPT=none")
     tables = retained.imports(template, retained.choose(candidates, newest=how == "newest"))
     retained.refuse_shared(session, tables.values())
-    say("An earlier deployment of this name has left these tables, which this one takes over (not with ADOPT=none):")
+    say("This deployment takes over these tables of an earlier one of this name (not with ADOPT=none):")
     for table in tables.values():
-        say(f"  {table.part}: {table.name}, made {table.created:%Y-%m-%d %H:%M}")
+        say(f"  {table.part}: {table.name}, created {table.created:%Y-%m-%d %H:%M}")
     if new:
-        say("The salt is a new one: rolls of earlier days are checked with the earlier secret.")
+        say("The salt is new. To check rolls of earlier days, use the earlier secret.")
     return tables
 
 
 def _left_by_us(
     free: Sequence[retained.RetainedTable], used: Sequence[retained.RetainedTable], name: str, region: str
 ) -> list[retained.RetainedTable]:
-    """The tables that stacks of this name have made and used. Whoever may tag a table can make it look like the
-    deployment's, with a switch that is unleashed: such a table is taken over only if a person names it.
+    """Returns the tables that stacks of this name created and used; prints the others.
+
+    Anyone who may tag a table can make it look like the deployment's, with an unleashed switch. Such a table is taken
+    over only if a person names it.
     """
     _say_foreign([table for table in free if not table.is_of(name)], name)
     _say_unused([table for table in free if table.is_of(name) and table not in used], region)
@@ -91,13 +93,13 @@ def _left_by_us(
 def _say_foreign(tables: Sequence[retained.RetainedTable], name: str) -> None:
     if not tables:
         return
-    say(f"These tables have the tags of this deployment, but CloudFormation did not make them for a stack {name}.")
-    say("They are not taken over. If you have made them yourself, such as from a backup, and trust what is in them:")
+    say(f"These tables have the tags of this deployment, but CloudFormation did not create them for a stack {name}.")
+    say("They are not taken over. If you created them, for example from a backup, and trust their contents, use:")
     say(f"  ADOPT={','.join(table.name for table in tables)}")
 
 
 def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], there: Mapping[str, Resource]) -> None:
-    """What a deployment takes out of its stack that people and Troop have recorded, such as benchmarks do."""
+    """Prints the tables and buckets that leave the stack with this deployment, and which of them stay."""
     out = {key: resource.physical_id for key, resource in there.items() if key not in template["Resources"]}
     if not any(there[key].kind in _DATA for key in out):
         return
@@ -105,26 +107,26 @@ def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], the
     staying = {r.physical_id: r for r in remains(deployed, out, str(session.region_name)) if r.kind in _DATA.values()}
     going = [i for key, i in out.items() if there[key].kind in _DATA and i not in staying]
     if going:
-        say(f"These are no part of this deployment any more, and go with what is in them: {', '.join(going)}")
+        say(f"No longer part of this deployment, and deleted with their contents: {', '.join(going)}")
     if not staying:
         return
-    say("Nothing in this deployment refers to these any more. They stay, cost what storage costs, and cannot be shown:")
+    say("No longer part of this deployment, but retained at the cost of their storage; Troop cannot show them:")
     for remain in staying.values():
         say(f"  {remain.kind} {remain.physical_id}")
-    say("A later deployment that has their part again takes the tables over.")
+    say("A later deployment that includes them again takes over the tables.")
 
 
 def _refuse_to_throw_away(settings: DeploymentSettings, or_else: str) -> None:
     if not settings.retain_data:
         raise CliError(
             Exit.USAGE,
-            f"an earlier deployment {settings.chaos.deployment} has left tables, and this one "
-            f"(troop:retain_data=false) would delete them when it goes: keep the data, or {or_else}",
+            f"an earlier deployment {settings.chaos.deployment} left tables, and make destroy of this one would delete "
+            f"them (troop:retain_data=false): set it to true, or {or_else}",
         )
 
 
 def _say_taken(tables: Mapping[str, str]) -> None:
-    say("An earlier try, which did not come to its end, has taken these tables over, and they are kept:")
+    say("An earlier attempt, which did not finish, took over these tables. They are kept:")
     for part, table in tables.items():
         say(f"  {part}: {table}")
 
@@ -132,8 +134,8 @@ def _say_taken(tables: Mapping[str, str]) -> None:
 def _say_unused(tables: Sequence[retained.RetainedTable], region: str) -> None:
     if not tables:
         return
-    say("A deployment of this name that never recorded anything has left empty tables, which are not taken over.")
-    say("To remove them:")
+    say("A deployment of this name that recorded nothing left empty tables. They are not taken over.")
+    say("To remove them, run:")
     for table in tables:
         for command in removed_by(retained.TABLE, table.name, {"DeletionProtectionEnabled": table.protected}, region):
             say(f"  {command}")
@@ -142,11 +144,11 @@ def _say_unused(tables: Sequence[retained.RetainedTable], region: str) -> None:
 def switch_table(
     template: Mapping[str, Any], there: Mapping[str, Resource], tables: Mapping[str, retained.RetainedTable]
 ) -> str | None:
-    """The table with the switch that a deployment starts with; None where it starts with an empty one.
+    """Returns the table with the switch that a deployment starts with; None if it starts with an empty one.
 
     Args:
-        there: what its stack has, by logical id.
-        tables: those that it takes over, by logical id.
+        there: the resources of its stack, by logical id.
+        tables: the tables that it takes over, by logical id.
     """
     for logical_id, part in retained.parts(template).items():
         if part == SWITCH:

@@ -1,4 +1,4 @@
-"""Whether the account and region are bootstrapped for the CDK, and recently enough for this template."""
+"""Checks whether account and region are bootstrapped for the CDK, in a version that this template can use."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cli.errors import CliError, Exit
 
 
 def bootstrap_missing(session: boto3.Session, account: str, assembly: Path, deployment: str) -> bool:
-    """Looks for the version that `cdk bootstrap` has written down.
+    """Checks the version that `cdk bootstrap` recorded.
 
     Args:
-        account: the account's number, for the command that an error gives.
-        assembly: the folder that was synthesised.
+        account: the account's number, for the command in an error.
+        assembly: the synthesised folder.
 
     Returns:
-        Whether there is none, so that `cdk bootstrap` has to run first.
+        Whether there is none: `cdk bootstrap` must run first.
 
     Raises:
-        CliError: FAILED, where the version is older than the assembly requires. `cdk deploy` would refuse it, too, but
-            only after tables were taken over.
+        CliError: FAILED, if the version is older than the assembly requires. `cdk deploy` would refuse it too, but only
+            after tables were taken over.
     """
     properties = _properties(assembly, deployment)
     parameter = properties.get("bootstrapStackVersionSsmParameter")
@@ -43,8 +43,8 @@ def bootstrap_missing(session: boto3.Session, account: str, assembly: Path, depl
     if not version.isdecimal() or int(version) < required:
         raise CliError(
             Exit.FAILED,
-            f"the CDK's bootstrap of this account and region has version {version}, Troop requires {required}: upgrade "
-            f"it with npx cdk bootstrap aws://{account}/{session.region_name} and the options of the first time",
+            f"the CDK bootstrap of this account and region has version {version}, but Troop requires {required}. "
+            f"Upgrade it: npx cdk bootstrap aws://{account}/{session.region_name}, with the options of the first time",
         )
     return False
 

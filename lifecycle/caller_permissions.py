@@ -1,6 +1,6 @@
-"""What `make deploy` and `make destroy` ask AWS with the caller's own credentials, and why.
+"""Lists what `make deploy` and `make destroy` request from AWS with the caller's credentials, and why.
 
-All else is done by the CDK's roles, which `cdk bootstrap` has made. docs/deploying.md has this as a policy.
+The CDK's roles, which `cdk bootstrap` creates, do all else. docs/deploying.md has these permissions as a policy.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from cli.errors import CliError, Exit
 
 @dataclass(frozen=True)
 class Right:
-    """What an operation needs.
+    """The permissions of an operation.
 
     Attributes:
-        why: it is asked for, to follow "this is needed".
+        why: its purpose, to follow "it is needed".
         actions: as IAM spells them.
     """
 
@@ -30,42 +30,42 @@ def _right(why: str, *actions: str) -> Right:
     return Right(why, actions)
 
 
-_RETAINED = "to find the tables that an earlier deployment has left"
-_TAKE_OVER = "to take over the tables that an earlier deployment has left (not with ADOPT=none)"
+_RETAINED = "to find the tables of an earlier deployment"
+_TAKE_OVER = "to take over the tables of an earlier deployment (not with ADOPT=none)"
 _ZONES = "to choose the zones of the network for benchmarks (not with troop:benchmarks=false)"
-_QUOTA = "to count the account's networks before one more is made"
-_RULES = "to remove the rules that others have made on the deployment's bus, which cannot go before them"
+_QUOTA = "to check the quota of VPCs before one more is created"
+_RULES = "to remove rules of other people on the deployment's bus, which cannot be deleted before them"
 _EMPTY = "to empty the buckets of a deployment that retains nothing"
 
 RIGHTS: Mapping[str, Right] = {
-    "DescribeStacks": _right("to see whether the deployment is there", "cloudformation:DescribeStacks"),
-    "ListStackResources": _right("to see what the deployment has made", "cloudformation:ListStackResources"),
-    "GetTemplate": _right("to see what of the deployment stays", "cloudformation:GetTemplate"),
-    "GetParameter": _right("to see whether the CDK is bootstrapped here", "ssm:GetParameter"),
+    "DescribeStacks": _right("to check whether the deployment exists", "cloudformation:DescribeStacks"),
+    "ListStackResources": _right("to list the resources of the deployment", "cloudformation:ListStackResources"),
+    "GetTemplate": _right("to determine what remains of the deployment", "cloudformation:GetTemplate"),
+    "GetParameter": _right("to check whether the CDK is bootstrapped here", "ssm:GetParameter"),
     "DescribeAvailabilityZones": _right(_ZONES, "ec2:DescribeAvailabilityZones"),
     "DescribeSubnets": _right(_ZONES, "ec2:DescribeSubnets"),
     "DescribeVpcs": _right(_QUOTA, "ec2:DescribeVpcs"),
     "GetServiceQuota": _right(_QUOTA, "servicequotas:GetServiceQuota"),
     "GetAWSDefaultServiceQuota": _right(_QUOTA, "servicequotas:GetAWSDefaultServiceQuota"),
     "GetAccountSettings": _right(
-        "to see whether Lambda runs enough functions at a time here", "lambda:GetAccountSettings"
+        "to check whether Lambda runs enough functions at a time here", "lambda:GetAccountSettings"
     ),
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),
-    "Scan": _right("to see whether a table that was left has anything in it", "dynamodb:Scan"),
-    "GetResourcePolicy": _right("to see whether a table that was left is open to others", "dynamodb:GetResourcePolicy"),
-    "GetItem": _right("to see whether the deployment starts leashed", "dynamodb:GetItem"),
+    "Scan": _right("to check whether a retained table has items", "dynamodb:Scan"),
+    "GetResourcePolicy": _right("to check retained tables for resource policies", "dynamodb:GetResourcePolicy"),
+    "GetItem": _right("to check whether the deployment starts leashed", "dynamodb:GetItem"),
     "UpdateTable": _right(
-        "to end the streams of tables that are taken over, and to unprotect empty ones of a deployment that failed",
+        "to end the streams of tables that are taken over, and to unprotect empty tables of a failed deployment",
         "dynamodb:UpdateTable",
     ),
-    "DeleteTable": _right("to remove the empty tables of a deployment that failed", "dynamodb:DeleteTable"),
-    "Query": _right("to see whether a benchmark or a standing fleet is under way", "dynamodb:Query"),
+    "DeleteTable": _right("to remove the empty tables of a failed deployment", "dynamodb:DeleteTable"),
+    "Query": _right("to check whether a benchmark or a standing fleet is open", "dynamodb:Query"),
     "CreateChangeSet": _right(_TAKE_OVER, "cloudformation:CreateChangeSet"),
     "DescribeChangeSet": _right(_TAKE_OVER, "cloudformation:DescribeChangeSet"),
     "ExecuteChangeSet": _right(_TAKE_OVER, "cloudformation:ExecuteChangeSet"),
-    "DescribeStackEvents": _right("to say why it failed", "cloudformation:DescribeStackEvents"),
+    "DescribeStackEvents": _right("to print why it failed", "cloudformation:DescribeStackEvents"),
     "DeleteStack": _right("to remove the stack", "cloudformation:DeleteStack"),
     "ListRules": _right(_RULES, "events:ListRules"),
     "ListTargetsByRule": _right(_RULES, "events:ListTargetsByRule"),
@@ -77,9 +77,9 @@ RIGHTS: Mapping[str, Right] = {
 """By operation."""
 
 ON_BEHALF: Mapping[str, Right] = {
-    "the CDK": _right("to act in the roles of the CDK", "sts:AssumeRole"),
+    "the CDK": _right("to assume the roles of the CDK", "sts:AssumeRole"),
     "CloudFormation": _right(
-        "where tables are taken over, which CloudFormation does with the caller's rights",
+        "to take over tables, which CloudFormation does with the caller's permissions",
         "dynamodb:DescribeContinuousBackups",
         "dynamodb:DescribeContributorInsights",
         "dynamodb:DescribeKinesisStreamingDestination",
@@ -88,13 +88,13 @@ ON_BEHALF: Mapping[str, Right] = {
         "dynamodb:UntagResource",
     ),
 }
-"""By who needs it beside these commands."""
+"""By who else needs the permissions."""
 
 
 def explained(error: CliError) -> str:
-    """The error as it is told: of a right that is missing, what it is for, too."""
+    """Returns the message of an error; for a missing permission, also its purpose."""
     cause = error.__cause__
     right = RIGHTS.get(cause.operation_name) if isinstance(cause, ClientError) else None
     if error.code != Exit.FORBIDDEN or right is None:
         return str(error)
-    return f"{error}. It is needed {right.why}. docs/deploying.md has all that these commands need, as a policy"
+    return f"{error}. It is needed {right.why}. docs/deploying.md has all permissions of these commands as a policy"

@@ -1,4 +1,4 @@
-"""What both commands say, and how they end."""
+"""Prints and asks for `make deploy` and `make destroy`, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def say(message: str = "") -> None:
 
 
 def ask(question: str, yes: bool, how: str) -> None:
-    """Asks for a yes.
+    """Asks for confirmation.
 
     Args:
-        yes: it was given beforehand.
-        how: how to give it beforehand, such as ``YES=1``.
+        yes: whether the caller has confirmed in advance.
+        how: how to confirm in advance, such as ``YES=1``.
 
     Raises:
         CliError: NOT_CONFIRMED.
@@ -28,20 +28,20 @@ def ask(question: str, yes: bool, how: str) -> None:
     if yes:
         return
     if not interactive():
-        raise CliError(Exit.NOT_CONFIRMED, f"this asks before it acts, and this is no terminal: add {how}")
+        raise CliError(Exit.NOT_CONFIRMED, f"confirmation required: rerun with {how}")
     if answer(f"{question}? [y/N] ").lower() not in ("y", "yes"):
-        raise CliError(Exit.NOT_CONFIRMED, "nothing was done")
+        raise CliError(Exit.NOT_CONFIRMED, "not confirmed: nothing was changed")
 
 
 def answer(prompt: str) -> str:
-    """A line from the terminal."""
+    """Reads a line from the terminal."""
     sys.stdout.write(prompt)
     sys.stdout.flush()
     return sys.stdin.readline().strip()
 
 
 def run(command: Callable[[], None]) -> int:
-    """Runs a command; its exit code. A :class:`CliError` is one line on stderr."""
+    """Runs a command and returns its exit code. Prints a :class:`CliError` as one line on stderr."""
     try:
         command()
     except CliError as error:

@@ -1,4 +1,4 @@
-"""`python -m lifecycle.deploy`: says where it goes, asks, and runs `cdk deploy`."""
+"""Implements `python -m lifecycle.deploy`: shows the target, asks, and runs `cdk deploy`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FUNCTION = "AWS::Lambda::Function"
 
 
 def deploy(args: argparse.Namespace) -> None:
-    """All of it, in the order in which a person wants to be asked."""
+    """Deploys, with all checks before the confirmation."""
     with tempfile.TemporaryDirectory(prefix="troop-") as assembly:
         _deploy(args, Path(assembly))
 
@@ -49,14 +49,14 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     there = resources_of(session, name) if stack else {}
     if stack:
         _refuse_stack(name, stack["StackStatus"], empty=not there)
-    # By what it has, not by its state: one that holds nothing but tables it has taken over was never deployed.
+    # By its resources, not its state: a stack with nothing but tables that it took over was never deployed.
     new = not any(resource.kind == _FUNCTION for resource in there.values())
     say(f"Deployment {name}, account {caller['Account']}, region {session.region_name}, as {caller['Arn']}")
     if args.repair:
         _refuse_repair(name, new=new)
-    say("It is new." if new else "It is there, and is brought up to date.")
+    say("New deployment." if new else "The deployment exists: this updates it.")
     if args.repair:
-        say("What was changed by hand is put back to what the template says, as far as CloudFormation sees it.")
+        say("This also restores resources that were changed manually, as far as CloudFormation detects the changes.")
     if not settings.chaos.benchmarks and stack:
         refuse_while_open(session, stack)
     if zones := _zones(session, settings, caller["Account"], there):
@@ -70,15 +70,13 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     if unleashed and args.yes and not args.unleashed:
         raise CliError(
             Exit.NOT_CONFIRMED,
-            "by a retained table this deployment would terminate instances from its first tick on, and YES=1 does not "
-            "answer for that: add UNLEASHED=1, or start with empty tables with ADOPT=none",
+            "the switch in a retained table is unleashed: the deployment would terminate instances from its first tick "
+            "on. YES=1 does not confirm that: add UNLEASHED=1, or start with empty tables with ADOPT=none",
         )
     bootstrap = bootstrap_missing(session, caller["Account"], assembly, name)
     if bootstrap:
-        say(
-            "This account and region have not been bootstrapped for the CDK (a bucket for what is deployed, and roles):"
-        )
-        say(f"  cdk bootstrap aws://{caller['Account']}/{session.region_name}  is run first.")
+        say("This account and region are not bootstrapped for the CDK (a bucket and roles). This command runs first:")
+        say(f"  cdk bootstrap aws://{caller['Account']}/{session.region_name}")
     into = f"{name}{', UNLEASHED,' if unleashed else ''} into account {caller['Account']}, region {session.region_name}"
     ask(f"Deploy {into}", args.yes, "YES=1")
     if bootstrap:
@@ -86,7 +84,7 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     if stack and not there and (tables or stack["StackStatus"].startswith("IMPORT_ROLLBACK")):
         takeover.clear_away(session, stack["StackId"])
     if tables:
-        say("Taking the retained tables over ...")
+        say("Taking over the retained tables ...")
         if there:
             takeover.adopt_into(session, name, assembly, template, tables)
         else:
@@ -95,11 +93,11 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     repair = ["--revert-drift"] if args.repair else []
     cdk(session, "deploy", name, "--app", str(assembly), "--require-approval", approval, *repair)
     option = "" if name == "Troop" else f" --deployment {name}"
-    say(f"\nNext: troop{option} doctor; troop{option} groups; and when all is well: troop{option} unleash")
+    say(f"\nNext: troop{option} doctor; troop{option} groups; then, to let chaos terminate: troop{option} unleash")
 
 
 def _refuse_repair(name: str, *, new: bool) -> None:
-    """Where CloudFormation cannot compare what is there with the template.
+    """Refuses REPAIR where CloudFormation cannot compare the resources with the template.
 
     Raises:
         CliError: USAGE, with what to do instead.
@@ -107,38 +105,38 @@ def _refuse_repair(name: str, *, new: bool) -> None:
     if aws.is_local():
         raise CliError(
             Exit.USAGE,
-            "AWS on this machine cannot tell what was changed by hand: deploy without REPAIR, or start it anew",
+            "local AWS cannot detect manual changes: deploy without REPAIR, or restart it",
         )
     if new:
         raise CliError(Exit.USAGE, f"there is no deployment {name} to repair: deploy without REPAIR")
 
 
 def _for_here(overrides: Sequence[str]) -> list[str]:
-    """What AWS on this machine needs, as ``KEY=VALUE``: its functions are processes, and take this machine's wheels."""
+    """Returns the settings for local AWS as ``KEY=VALUE``: its functions are processes, with this machine's wheels."""
     if not aws.is_local() or any(override.startswith(f"{_BUNDLE}=") for override in overrides):
         return []
     return [f"{_BUNDLE}=machine"]
 
 
 def _refuse_layers_of_elsewhere(settings: DeploymentSettings) -> None:
-    bundle, whose = ("machine", "AWS on this machine") if aws.is_local() else ("lambda", "AWS itself")
+    bundle, whose = ("machine", "local AWS") if aws.is_local() else ("lambda", "AWS")
     if settings.bundle != bundle:
         raise CliError(
             Exit.USAGE,
-            f"{_BUNDLE} is {settings.bundle}: functions of {whose} cannot import what they need; it must be {bundle}",
+            f"{_BUNDLE} is {settings.bundle}: must be {bundle}, or functions in {whose} cannot import their packages",
         )
 
 
 def _zones(
     session: boto3.Session, settings: DeploymentSettings, account: str, there: Mapping[str, Resource]
 ) -> tuple[str, ...]:
-    """Where the subnets of a network of the deployment's own are, or will be; empty without such a network.
+    """Returns the zones of the subnets in the deployment's own network; empty without such a network.
 
     Args:
-        there: what the stack has, by logical id.
+        there: the stack's resources by logical id.
 
     Raises:
-        CliError: where no such network can be made, or be kept as it is.
+        CliError: the network cannot be created, or cannot stay as it is.
     """
     if settings.network or not settings.chaos.benchmarks:
         return ()
@@ -146,28 +144,28 @@ def _zones(
         refuse_beyond_quota(session, account)
     setting = settings.zones
     zones = choose_zones(setting, zones_there(session, there), zones_available(session), str(session.region_name))
-    say(f"Its network has a subnet in each of {', '.join(zones)}.")
+    say(f"Its network has a subnet in each of these zones: {', '.join(zones)}.")
     if isinstance(setting, int) and len(zones) < setting:
         say(
-            f"{_ZONES} is {setting}, and {session.region_name} has {len(zones)} for this account: no fleet can be "
-            f"spread over more. With -c {_ZONES}={len(zones)}, or in cdk.json, this is not said again."
+            f"{_ZONES} is {setting}, but {session.region_name} has only {len(zones)} zones for this account, so fleets "
+            f"use these. To avoid this message, set -c {_ZONES}={len(zones)}, here or in cdk.json."
         )
     return zones
 
 
 def _refuse_stack(name: str, status: str, *, empty: bool) -> None:
-    """Ends it where the stack takes no deployment.
+    """Refuses a stack in a state that allows no deployment.
 
     Args:
-        empty: there is nothing in it.
+        empty: whether the stack has no resources.
     """
     if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
-        raise CliError(Exit.FAILED, f"the stack {name} is {status}: wait until that is over")
+        raise CliError(Exit.FAILED, f"the stack {name} is {status}: wait until the operation has ended")
     if status in ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "DELETE_FAILED") or (
         status == "IMPORT_ROLLBACK_FAILED" and not empty
     ):
         raise CliError(
-            Exit.FAILED, f"the stack {name} is {status}, and can only be removed: make destroy DEPLOYMENT={name}"
+            Exit.FAILED, f"the stack {name} is {status} and can only be removed: make destroy DEPLOYMENT={name}"
         )
 
 
@@ -179,14 +177,14 @@ def _synthesise(session: boto3.Session, name: str, overrides: list[str], assembl
 
 
 def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str | None) -> bool:
-    """Says whether anything will be terminated, before anybody says yes to it.
+    """Prints, before the confirmation, whether the deployment starts leashed.
 
     Args:
-        table: the retained one that holds the switch; None without.
+        table: the retained table with the switch; None without one.
 
     Returns:
-        Whether the table, and no setting, makes the deployment start unleashed: nobody has written that down where the
-        people who deploy can see it.
+        Whether the table, and no setting, makes the deployment start unleashed: the people who deploy cannot see that
+        in the settings.
     """
     leashed, whence, by_table = settings.chaos.leashed, "troop:leashed", False
     if table:
@@ -196,7 +194,7 @@ def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str
             leashed, whence = bool(item["leashed"].get("BOOL")), "the switch in the retained table"
             by_table = True
     say(
-        f"It starts leashed ({whence}): it decides and records, and terminates nothing."
+        f"It starts leashed ({whence}): it decides and records, but terminates nothing."
         if leashed
         else f"It starts UNLEASHED ({whence}): it terminates instances from its first tick on."
     )
@@ -205,17 +203,17 @@ def _say_switch(session: boto3.Session, settings: DeploymentSettings, table: str
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make deploy", description="Deploys into the account of the AWS credentials.")
-    parser.add_argument("--deployment", help="the deployment's name; else what the settings say")
-    parser.add_argument("--stage", help="one of the settings' stages")
-    parser.add_argument("--yes", action="store_true", help="do not ask, also not about wider permissions")
+    parser.add_argument("--deployment", help="the deployment's name; by default that of the settings")
+    parser.add_argument("--stage", help="a stage of the settings")
+    parser.add_argument("--yes", action="store_true", help="do not ask, not even about wider permissions")
     parser.add_argument(
         "--adopt",
         metavar="newest|none|TABLE,...",
         default="ask",
-        help="tables of an earlier deployment: the newest of each, none, or those of these names",
+        help="retained tables to take over: the newest of each part, none, or the named ones",
     )
-    parser.add_argument("--unleashed", action="store_true", help="--yes also to an unleashed switch in retained tables")
-    parser.add_argument("--repair", action="store_true", help="put back what was changed by hand")
+    parser.add_argument("--unleashed", action="store_true", help="with --yes: accept an unleashed retained switch")
+    parser.add_argument("--repair", action="store_true", help="restore resources that were changed manually")
     parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
     args = parser.parse_args()
     return run(lambda: deploy(args))

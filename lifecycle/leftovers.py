@@ -1,4 +1,4 @@
-"""What a stack leaves behind when it is deleted, and the commands that remove each thing."""
+"""Lists what a deleted stack leaves behind, and the commands that remove it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ KINDS = {
     "AWS::SecretsManager::Secret": "secret",
     "AWS::Logs::LogGroup": "log group",
 }
-"""What people call what is retained."""
+"""Names of retained resources for people."""
 
 _PART_OF_ANOTHER = "AWS::S3::BucketPolicy"
-"""Goes with its bucket."""
+"""Deleted with its bucket."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Remain:
     """A resource that outlives its stack.
 
     Attributes:
-        kind: for people.
+        kind: its name for people.
         physical_id: its name, or ARN.
-        commands: remove it, in this order.
+        commands: those that remove it, in order.
     """
 
     kind: str
@@ -35,11 +35,11 @@ class Remain:
 
 
 def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region: str) -> list[Remain]:
-    """What stays when a stack goes: tables first, log groups last.
+    """Lists what stays when a stack is deleted: tables first, log groups last.
 
     Args:
-        template: the deployed one; an empty one before there is any.
-        physical_ids: by logical id, as far as the resources exist.
+        template: the deployed template; empty without one.
+        physical_ids: by logical id, for resources that exist.
         region: for the commands.
     """
     order = list(KINDS)
@@ -54,7 +54,7 @@ def remains(template: Mapping[str, Any], physical_ids: Mapping[str, str], region
 
 
 def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> list[str]:
-    """Buckets that go with their stack: CloudFormation deletes only empty ones."""
+    """Lists the buckets that are deleted with their stack: CloudFormation deletes only empty ones."""
     return [
         physical_ids[logical_id]
         for logical_id, resource in template.get("Resources", {}).items()
@@ -65,11 +65,11 @@ def buckets_to_empty(template: Mapping[str, Any], physical_ids: Mapping[str, str
 
 
 def removed_by(kind: str, name: str, properties: Mapping[str, Any], region: str) -> tuple[str, ...]:
-    """The commands that remove a resource.
+    """Returns the commands that remove a resource.
 
     Args:
         kind: its type.
-        properties: those in a template.
+        properties: its properties in a template.
     """
     return tuple(_commands(kind, name, properties, region))
 

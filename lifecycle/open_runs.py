@@ -1,4 +1,4 @@
-"""Benchmarks that are under way, and standing fleets: what would remove these must not go before them."""
+"""Checks for open benchmarks and standing fleets, which only their deployment can remove."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _NAMED = 5
 
 
 def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
-    """Lets a stack's benchmarks be only when none of them has left anything that still has to be removed.
+    """Refuses to remove a stack's benchmarks while a run or standing fleet is open.
 
     Args:
         stack: as CloudFormation describes it.
 
     Raises:
-        CliError: FAILED, while a run has not ended.
+        CliError: FAILED, if a run has not ended.
     """
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     if RUNS_TABLE not in outputs:
@@ -37,13 +37,13 @@ def refuse_while_open(session: boto3.Session, stack: Mapping[str, Any]) -> None:
         show = "troop fleet status" if is_fleet else "troop bench status"
         raise CliError(
             Exit.FAILED,
-            f"benchmarks or standing fleets are not over yet ({', '.join(runs)}), and only this deployment would "
-            f"remove their instances: stop them, each with {command}, and wait until {show} says that all is gone",
+            f"benchmarks or standing fleets are open ({', '.join(runs)}), and only this deployment can remove their "
+            f"instances. Stop each one, such as with {command}, and wait until {show} shows that nothing is left",
         )
 
 
 def _open_runs(dynamodb: Any, table: str) -> dict[str, bool]:
-    """Some of the runs that have not ended, and whether they are standing fleets; none where the table is gone."""
+    """Returns some open runs, and whether each is a standing fleet; none if the table does not exist."""
     with aws.translated_errors():
         try:
             answer = dynamodb.query(

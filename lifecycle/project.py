@@ -1,4 +1,4 @@
-"""The project as a deployment needs it: its settings, and its CDK CLI."""
+"""Reads the project's settings, and runs its CDK CLI."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ CDK = ROOT / "node_modules" / ".bin" / "cdk"
 
 
 def chosen(stage: str | None, deployment: str | None) -> list[str]:
-    """The options STAGE and DEPLOYMENT as ``KEY=VALUE``."""
+    """Returns the options STAGE and DEPLOYMENT as ``KEY=VALUE``."""
     stages = [f"{PREFIX}{STAGE}={stage}"] if stage else []
     return [*stages, *([f"{PREFIX}deployment={deployment}"] if deployment else [])]
 
 
 def settings_with(overrides: Sequence[str], deployment: str | None = None) -> DeploymentSettings:
-    """The settings of cdk.json, with ``KEY=VALUE`` of the command line before them.
+    """Reads the settings of cdk.json; ``KEY=VALUE`` of the command line overrides them.
 
     Args:
-        deployment: the name that was asked for, if one was.
+        deployment: the name on the command line, if any.
 
     Raises:
-        CliError: USAGE, for a setting that cannot be used.
+        CliError: USAGE, for an invalid setting.
     """
     written = written_context()
     context: dict[str, Any] = dict(written)
@@ -47,11 +47,11 @@ def settings_with(overrides: Sequence[str], deployment: str | None = None) -> De
     except SettingsError as error:
         raise CliError(Exit.USAGE, f"settings: {error}") from None
     if deployment and settings.chaos.deployment != deployment:
-        # Given as the default's own name it looks to the CDK as if it were not given.
+        # The CDK does not distinguish the default's name on the command line from none.
         raise CliError(
             Exit.USAGE,
-            f"the stage's deployment is {settings.chaos.deployment}: leave STAGE out to deploy {deployment}, "
-            "or give the stage that name in cdk.json",
+            f"the stage's deployment is {settings.chaos.deployment}: omit STAGE to deploy {deployment}, "
+            "or set the stage's deployment to that name in cdk.json",
         )
     return settings
 
@@ -60,10 +60,10 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
     """Runs the project's CDK CLI with the session's region and this process's credentials.
 
     Args:
-        quiet: keeps its output back unless it fails.
+        quiet: print its output only if it fails.
 
     Raises:
-        CliError: FAILED; what was wrong the CLI has said itself.
+        CliError: FAILED; the CLI has printed the cause.
     """
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -73,7 +73,7 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
         "NODE_NO_WARNINGS": "1",
     }
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
-        environment["NODE_EXTRA_CA_CERTS"] = bundle  # what Node knows it by
+        environment["NODE_EXTRA_CA_CERTS"] = bundle  # Node's name for it
     done = subprocess.run(
         [str(CDK), *arguments, "--no-notices"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""Whether the account has room: for one more network, and for as many functions at a time as Troop runs."""
+"""Checks the account's quotas: for one more VPC, and for the functions that Troop runs at a time."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _VPCS = {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
 
 
 def refuse_beyond_quota(session: boto3.Session, account: str) -> None:
-    """Ends it before anything is made, where CloudFormation would have to undo a deployment that is nearly done.
+    """Refuses a deployment beyond the VPC quota, which CloudFormation would roll back when it is nearly done.
 
-    What cannot be found out does not end it.
+    Only warns if the quota cannot be read.
 
     Raises:
-        CliError: FAILED, where the account has as many networks of its own in the region as it may.
+        CliError: FAILED, if the account has as many VPCs in the region as its quota allows.
     """
     try:
         allowed, there = _allowed(session), _own(session, account)
     except (BotoCoreError, ClientError) as error:
-        say(f"Whether this account may have one more VPC here could not be found out ({' '.join(str(error).split())}).")
+        say(f"Warning: cannot check the quota of VPCs in this region ({' '.join(str(error).split())}).")
         return
     if there >= allowed:
         raise CliError(
             Exit.FAILED,
-            f"this account has {there} of the {allowed} VPCs that it may have in {session.region_name}, and the "
-            "network for benchmarks would be one more: name one that is there with troop:network, leave benchmarks out "
-            'with -c troop:benchmarks=false, or have the quota "VPCs per Region" raised (Service Quotas, '
+            f"this account has {there} of the {allowed} VPCs that its quota allows in {session.region_name}, and the "
+            "network for benchmarks needs one more. Set troop:network to an existing one, omit benchmarks "
+            'with -c troop:benchmarks=false, or raise the quota "VPCs per Region" (Service Quotas, '
             f"{_VPCS['QuotaCode']})",
         )
 
 
 def warn_of_concurrency(session: boto3.Session, settings: Settings) -> None:
-    """Says where Lambda runs fewer functions at a time than Troop needs on a busy day; that ends nothing."""
+    """Warns if Lambda runs fewer functions at a time than Troop needs on a busy day."""
     try:
         limit = aws.client(session, "lambda").get_account_settings()["AccountLimit"]
     except (BotoCoreError, ClientError) as error:
-        say(f"How much Lambda runs at a time here could not be found out ({' '.join(str(error).split())}).")
+        say(f"Warning: cannot check the concurrency of Lambda in this region ({' '.join(str(error).split())}).")
         return
     unreserved = int(limit["UnreservedConcurrentExecutions"])
     concurrency = Concurrency(int(limit["ConcurrentExecutions"]), unreserved, str(session.region_name))
@@ -51,7 +51,7 @@ def warn_of_concurrency(session: boto3.Session, settings: Settings) -> None:
 
 
 def _allowed(session: boto3.Session) -> int:
-    """The account's quota, or everybody's where it has none of its own."""
+    """Returns the account's quota, or AWS's default."""
     quotas = aws.client(session, "service-quotas")
     try:
         answer = quotas.get_service_quota(**_VPCS)
@@ -63,6 +63,6 @@ def _allowed(session: boto3.Session) -> int:
 
 
 def _own(session: boto3.Session, account: str) -> int:
-    """How many there are, without those that other accounts share with this one."""
+    """Counts the account's VPCs, without those that other accounts share with it."""
     pages = aws.client(session, "ec2").get_paginator("describe_vpcs").paginate()
     return sum(vpc.get("OwnerId", account) == account for page in pages for vpc in page["Vpcs"])

@@ -1,4 +1,4 @@
-"""What a stack has made, as CloudFormation lists it."""
+"""Reads the resources and the template of a stack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from cli import aws
 
 _GONE = frozenset({"DELETE_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
-"""States of what a stack names, and does not have: the latter is what it could not take over."""
+"""States of resources that a stack lists but does not have; the latter is a failed import."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Resource:
 
 
 def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
-    """What exists of a stack (its name or id), by logical id; nothing of a stack that is not there."""
+    """Lists the existing resources of a stack (its name or id), by logical id; none without the stack."""
     cloudformation = aws.client(session, "cloudformation")
     with aws.translated_errors():
         try:
@@ -47,7 +47,7 @@ def resources_of(session: boto3.Session, stack: str) -> dict[str, Resource]:
 
 
 def template_of(session: boto3.Session, stack: str) -> dict[str, Any]:
-    """The deployed template of a stack; empty before there is any."""
+    """Returns the deployed template of a stack; empty without one."""
     with aws.translated_errors():
         body = aws.client(session, "cloudformation").get_template(StackName=stack).get("TemplateBody") or {}
     template: dict[str, Any] = json.loads(body) if isinstance(body, str) else body

@@ -1,4 +1,4 @@
-"""Tables that an earlier deployment has left, and which of them a stack may take over."""
+"""Finds the tables that an earlier deployment left, and those that a stack may take over."""
 
 from __future__ import annotations
 
@@ -16,11 +16,8 @@ from cli.errors import CliError, Exit
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 TABLE = "AWS::DynamoDB::Table"
-"""CloudFormation puts it on what it makes, and it stays when the stack goes. Nobody else can put or remove a tag whose
-name begins with ``aws:``.
-"""
 WAIT = {"Delay": 2, "MaxAttempts": 150}
-"""How long what CloudFormation or DynamoDB does may take: five minutes."""
+"""How long an operation of CloudFormation or DynamoDB may take: five minutes."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +26,13 @@ class RetainedTable:
 
     Attributes:
         part: what it holds, such as ``Events`` (its tag ``troop:data``).
-        schema: its key and those of its indices, by name; "" stands for the table's own.
-        items: how many DynamoDB knows of, which lags behind for hours.
+        schema: its key and those of its indices, by name; "" is the table itself.
+        items: DynamoDB's count of its items, which is hours old.
         streamed: whether it has a stream.
-        empty: whether nothing is in it, at this moment.
-        protected: from deletion.
-        stack: the ARN of the stack that has made it, or taken it over last; "" where nothing says so.
-        arn: the table's.
+        empty: whether it has no items now.
+        protected: whether it is protected from deletion.
+        stack: the ARN of the stack that created it or took it over last; "" if unknown.
+        arn: the table's ARN.
     """
 
     name: str
@@ -50,18 +47,18 @@ class RetainedTable:
     arn: str = ""
 
     def is_of(self, deployment: str) -> bool:
-        """Tells whether CloudFormation made the table for a stack of that name."""
+        """Checks whether CloudFormation created the table for a stack of that name."""
         return re.fullmatch(rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{deployment}/[^/]+", self.stack) is not None
 
 
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
-    """The deployment's tables in this account and region, newest first, also those of its stack if that is there."""
+    """Lists the deployment's tables in this account and region, newest first, including those of its stack."""
     dynamodb = aws.client(session, "dynamodb")
     tables: list[RetainedTable] = []
     with aws.translated_errors():
         for page in dynamodb.get_paginator("list_tables").paginate():
             for name in page["TableNames"]:
-                if name.startswith(f"{deployment}-"):  # CloudFormation begins names with the stack's
+                if name.startswith(f"{deployment}-"):  # CloudFormation's names begin with that of the stack
                     tables += _retained(dynamodb, name, deployment)
     return sorted(tables, key=lambda table: (table.created, table.name), reverse=True)
 
@@ -88,13 +85,13 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
 
 
 def is_empty(dynamodb: Any, name: str) -> bool:
-    """Whether a table holds nothing. DescribeTable's count of items says so hours later."""
+    """Checks whether a table has no items, with a scan: DescribeTable's count is hours old."""
     page = dynamodb.scan(TableName=name, Select="COUNT", Limit=1, ConsistentRead=True)
-    return int(page["Count"]) == 0 and "LastEvaluatedKey" not in page  # a page may be empty, and others follow
+    return int(page["Count"]) == 0 and "LastEvaluatedKey" not in page  # an empty page may have a next one
 
 
 def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
-    """Deletes a table, unless something has been written into it by now."""
+    """Deletes a table, unless it has items now."""
     dynamodb = aws.client(session, "dynamodb")
     with aws.translated_errors():
         if not is_empty(dynamodb, table.name):
@@ -106,8 +103,9 @@ def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
 
 
 def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:
-    """Those worth taking over. Left out are the tables of a stack that has written nothing into any of them: of one
-    that failed when it was made, and whose tables, being protected, its rollback could not delete.
+    """Returns the tables of stacks that wrote into at least one of theirs.
+
+    The others belong to first deployments that failed: their rollback could not delete the tables, which are protected.
     """
     written = {table.stack for table in tables if not table.empty}
     return [table for table in tables if table.stack in written]
@@ -117,24 +115,24 @@ def named(tables: Sequence[RetainedTable], names: Collection[str]) -> list[Retai
     """Picks tables by their names, one for each part.
 
     Raises:
-        CliError: USAGE, for a name that no table of the deployment has, and for two tables of one part.
+        CliError: USAGE, for an unknown name, and for two tables of one part.
     """
     matches = [table for table in tables if table.name in names]
     if unknown := sorted(set(names) - {table.name for table in matches}):
         there = ", ".join(table.name for table in tables) or "none"
         raise CliError(
             Exit.USAGE,
-            f"ADOPT is {', '.join(unknown)}: must be newest, none, or names of tables that an earlier deployment left, "
-            f"parted by commas: there is {there}",
+            f"ADOPT is {', '.join(unknown)}: must be newest, none, or names of retained tables, separated by commas. "
+            f"Retained tables: {there}",
         )
     parts_of = [table.part for table in matches]
     if twice := sorted({part for part in parts_of if parts_of.count(part) > 1}):
-        raise CliError(Exit.USAGE, f"ADOPT names several tables of {', '.join(twice)}: name one of each")
+        raise CliError(Exit.USAGE, f"ADOPT names several tables of {', '.join(twice)}: name one for each")
     return matches
 
 
 def refuse_shared(session: boto3.Session, tables: Iterable[RetainedTable]) -> None:
-    """Refuses tables with a policy of their own: it lets others read or write them, whatever Troop's roles may do.
+    """Refuses tables with a resource policy, which lets others read or write them.
 
     Raises:
         CliError: FAILED, with the commands that remove the policies.
@@ -149,8 +147,8 @@ def refuse_shared(session: boto3.Session, tables: Iterable[RetainedTable]) -> No
         )
         raise CliError(
             Exit.FAILED,
-            "these retained tables have resource policies, by which others may read or change what Troop goes by: "
-            f"{', '.join(table.name for table in shared)}. Look at the policies, and remove them:\n{removed}\n"
+            "these retained tables have resource policies, which may let others read or change Troop's data: "
+            f"{', '.join(table.name for table in shared)}. Check the policies and remove them:\n{removed}\n"
             "or start with empty tables with ADOPT=none",
         )
 
@@ -166,27 +164,29 @@ def _has_policy(dynamodb: Any, arn: str) -> bool:
 
 
 def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedTable]:
-    """One table for each part.
+    """Chooses one table for each part.
 
     Raises:
-        CliError: USAGE, when a part has several, and the newest are not what was asked for.
+        CliError: USAGE, if a part has several tables, without ``newest``.
     """
     chosen: dict[str, RetainedTable] = {}
     for table in tables:
         chosen.setdefault(table.part, table)
     if len(chosen) < len(tables) and not newest:
-        several = "\n".join(f"  {t.part}: {t.name}, made {t.created:%Y-%m-%d %H:%M}, {t.items} items" for t in tables)
+        several = "\n".join(
+            f"  {t.part}: {t.name}, created {t.created:%Y-%m-%d %H:%M}, {t.items} items" for t in tables
+        )
         raise CliError(
             Exit.USAGE,
-            f"several deployments of this name have left tables:\n{several}\n"
-            "Take over the newest of each with ADOPT=newest, those that you name with ADOPT=TABLE,TABLE,..., none of "
-            "them with ADOPT=none, or remove those that nobody needs",
+            f"several deployments of this name left tables:\n{several}\n"
+            "Take over the newest of each part with ADOPT=newest, the ones that you name with ADOPT=TABLE,TABLE,..., "
+            "or none with ADOPT=none. Or remove those that you do not need",
         )
     return chosen
 
 
 def parts(template: Mapping[str, Any]) -> dict[str, str]:
-    """What the template's tables hold, by logical id."""
+    """Returns the parts of the template's tables, by logical id."""
     return {
         logical_id: tag["Value"]
         for logical_id, resource in template["Resources"].items()
@@ -197,11 +197,11 @@ def parts(template: Mapping[str, Any]) -> dict[str, str]:
 
 
 def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) -> dict[str, RetainedTable]:
-    """The chosen tables by their logical id in the template.
+    """Returns the chosen tables by their logical id in the template.
 
     Raises:
-        CliError: FAILED, for a table with other keys than the template's, or without one of its indices: CloudFormation
-            would import it and believe it complete.
+        CliError: FAILED, for a table whose keys or indices differ from the template's: CloudFormation would import it
+            without noticing.
     """
     tables_by_id = {}
     for logical_id, part in parts(template).items():
@@ -212,15 +212,15 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
         if wrong := sorted(i or "its key" for i in expected if table.schema.get(i) != expected[i]):
             raise CliError(
                 Exit.FAILED,
-                f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): make the index as "
-                f"functions/troop/tables.py has it, or start with an empty table with ADOPT=none",
+                f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): create the index as "
+                f"in functions/troop/tables.py, or start with an empty table with ADOPT=none",
             )
         tables_by_id[logical_id] = table
     return tables_by_id
 
 
 def _schema(table: Mapping[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Keys by index; DescribeTable and templates spell them alike."""
+    """Returns the keys by index; DescribeTable and templates have the same form."""
 
     def keys(schema: Iterable[Mapping[str, str]]) -> tuple[tuple[str, str], ...]:
         return tuple(sorted((key["KeyType"], key["AttributeName"]) for key in schema))

@@ -1,4 +1,4 @@
-"""Rules that people have made on a deployment's bus: the bus cannot go before them."""
+"""Lists and removes the rules of people on a deployment's bus, which cannot be deleted before them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cli import aws
 from cli.errors import CliError, Exit
 
 _BATCH = 100
-"""Targets that EventBridge removes at once."""
+"""Targets that EventBridge removes in one request."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Rule:
 
     Attributes:
         bus: the bus's name.
-        targets: ARNs of what it calls, by their id in the rule.
-        managed_by: the AWS service that has made it for itself; "" for a rule of people.
+        targets: ARNs of its targets, by their id in the rule.
+        managed_by: the AWS service that created it for itself; "" for a rule of people.
     """
 
     name: str
@@ -33,13 +33,13 @@ class Rule:
 
 
 def rules_on(session: boto3.Session, bus: str, own: Collection[str]) -> list[Rule]:
-    """The rules on a bus; none where the bus is gone.
+    """Lists the rules on a bus; none if the bus does not exist.
 
     Args:
-        own: names of the rules that go by themselves.
+        own: names of the stack's rules, which CloudFormation removes.
 
     Raises:
-        CliError: FAILED, where a service has made one: only what the service made it for can be removed.
+        CliError: FAILED, if a service created one: only the resource that it serves can be removed.
     """
     events = aws.client(session, "events")
     with aws.translated_errors():
@@ -57,8 +57,8 @@ def rules_on(session: boto3.Session, bus: str, own: Collection[str]) -> list[Rul
     if managed := [f"{rule.name} (of {rule.managed_by})" for rule in rules if rule.managed_by]:
         raise CliError(
             Exit.FAILED,
-            f"the bus {bus} has rules that belong to AWS services: {', '.join(managed)}. Remove what they are for, "
-            "such as an archive or the discovery of schemas, and try again",
+            f"the bus {bus} has rules of AWS services: {', '.join(managed)}. Remove the resources that they serve, "
+            "such as an archive or schema discovery, and try again",
         )
     return rules
 
@@ -69,7 +69,7 @@ def _targets(events: Any, rule: str, bus: str) -> dict[str, str]:
 
 
 def remove(session: boto3.Session, rule: Rule) -> None:
-    """Removes a rule; what it calls stays."""
+    """Removes a rule; its targets stay."""
     events = aws.client(session, "events")
     ids = list(rule.targets)
     with aws.translated_errors():
@@ -78,7 +78,7 @@ def remove(session: boto3.Session, rule: Rule) -> None:
             if failed := answer.get("FailedEntries"):
                 raise CliError(
                     Exit.FAILED,
-                    f"the rule {rule.name} cannot be removed: {failed[0].get('ErrorCode')}: "
+                    f"cannot remove the rule {rule.name}: {failed[0].get('ErrorCode')}: "
                     f"{failed[0].get('ErrorMessage')}",
                 )
         events.delete_rule(Name=rule.name, EventBusName=rule.bus)

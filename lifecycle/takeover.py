@@ -1,7 +1,7 @@
-"""How a stack takes over tables that an earlier one, or itself, has left: CloudFormation imports them.
+"""Takes tables that an earlier stack, or the same one, left over into a stack: CloudFormation imports them.
 
-A change set of type IMPORT may hold nothing else. Afterwards the stack manages the tables as if it had made them: the
-deployment that follows needs no setting that names them, and neither does any later one.
+A change set of type IMPORT may contain nothing else. Afterwards the stack manages the tables as if it had created them:
+no later deployment needs a setting that names them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _POLL_SECONDS = 2.0
 def adopt(
     session: boto3.Session, deployment: str, template: Mapping[str, Any], tables: Mapping[str, RetainedTable]
 ) -> None:
-    """Makes the stack, which must not be there, with these tables (by logical id) and nothing else in it.
+    """Creates the stack, which must not exist, with these tables (by logical id) and nothing else.
 
-    Their streams end: those that the deployment makes anew begin with nothing in them. What the last deployment has
-    told others of within a day would otherwise be told again.
+    Ends their streams; the deployment creates new, empty ones. Otherwise it would repeat the notifications of the last
+    day.
 
     Raises:
-        CliError: FAILED, with CloudFormation's reason; nothing is left of the stack then, unless something is in it.
+        CliError: FAILED, with CloudFormation's reason; the stack is then deleted, unless it has resources.
     """
     end_streams(session, tables)
     cloudformation = aws.client(session, "cloudformation")
@@ -47,23 +47,23 @@ def adopt(
             ResourcesToImport=[
                 {"ResourceType": TABLE, "LogicalResourceId": key, "ResourceIdentifier": {"TableName": table.name}}
                 for key, table in tables.items()
-            ],  # and no tags, which an import must not add: the deployment that follows does
+            ],  # without tags, which an import must not add: the next deployment does
         )["StackId"]
         named = {"StackName": deployment, "ChangeSetName": _CHANGE_SET}
         try:
             cloudformation.get_waiter("change_set_create_complete").wait(**named, WaiterConfig=WAIT)
         except WaiterError:
-            reason = cloudformation.describe_change_set(**named).get("StatusReason", "no reason is given")
+            reason = cloudformation.describe_change_set(**named).get("StatusReason", "no reason")
             clear_away(session, stack_id)
-            raise CliError(Exit.FAILED, f"CloudFormation cannot take the tables over: {reason}") from None
+            raise CliError(Exit.FAILED, f"CloudFormation cannot take over the tables: {reason}") from None
         cloudformation.execute_change_set(**named)
         status = _settled(cloudformation, stack_id)
         if status != "IMPORT_COMPLETE":
-            reasons = _reasons(cloudformation, stack_id)  # before the stack goes
+            reasons = _reasons(cloudformation, stack_id)  # before the stack is deleted
             clear_away(session, stack_id)
             raise CliError(
                 Exit.FAILED,
-                f"taking the tables over failed ({status}), and nothing was deployed: {reasons}. Nothing is "
+                f"the take-over of the tables failed ({status}), and nothing was deployed: {reasons}. No data is "
                 "lost: try again, or start with empty tables with ADOPT=none",
             )
 
@@ -75,15 +75,15 @@ def adopt_into(
     template: Mapping[str, Any],
     tables: Mapping[str, RetainedTable],
 ) -> None:
-    """Adds these tables (by logical id) to a stack that is there, and changes nothing else in it.
+    """Adds these tables (by logical id) to an existing stack, and changes nothing else in it.
 
-    By `cdk import`: such a change set has to hold the whole stack as it is, which is too large for a request.
+    Uses `cdk import`: the change set must contain the whole stack as it is, which is too large for a request.
 
     Args:
-        assembly: what was synthesised, with the template.
+        assembly: the synthesised folder, with the template.
 
     Raises:
-        CliError: FAILED, when a table is not in the stack afterwards; the deployment would make an empty one.
+        CliError: FAILED, if a table is not in the stack afterwards; the deployment would create an empty one.
     """
     end_streams(session, tables)
     file = assembly / f"{deployment}.template.json"
@@ -93,11 +93,11 @@ def adopt_into(
     mapping = json.dumps({key: {"TableName": table.name} for key, table in tables.items()})
     options = ("--app", str(assembly), "--force", "--resource-mapping-inline", mapping)  # more changes than the tables
     try:
-        cdk(session, "import", deployment, *options, quiet=True)  # it names all that it leaves to the deployment
+        cdk(session, "import", deployment, *options, quiet=True)  # its output names all that it does not import
     except CliError as error:
         raise CliError(
             Exit.FAILED,
-            f"{error}: the tables could not be taken over, and nothing else was deployed. Nothing is lost: try again, "
+            f"{error}: the tables were not taken over, and nothing was deployed. No data is lost: try again, "
             "or start with empty tables with ADOPT=none",
         ) from None
     finally:
@@ -106,15 +106,13 @@ def adopt_into(
     if missing := [table.name for key, table in tables.items() if key not in there]:
         raise CliError(
             Exit.FAILED,
-            f"{', '.join(missing)} could not be taken over, and nothing else was deployed: try again, or start with "
+            f"{', '.join(missing)} could not be taken over, and nothing was deployed: try again, or start with "
             "empty tables with ADOPT=none",
         )
 
 
 def clear_away(session: boto3.Session, stack_id: str) -> None:
-    """Deletes a stack in which nothing is: a take-over that was broken off leaves it, with its change set, and one that
-    was undone may, too. A stack with a resource is let be.
-    """
+    """Deletes a stack without resources, as an interrupted take-over, or one that was rolled back, leaves it."""
     if resources_of(session, stack_id):
         return
     cloudformation = aws.client(session, "cloudformation")
@@ -123,30 +121,32 @@ def clear_away(session: boto3.Session, stack_id: str) -> None:
         try:
             cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack_id, WaiterConfig=WAIT)
         except WaiterError as error:
-            raise CliError(Exit.FAILED, f"the empty stack {stack_id} cannot be deleted: {error}") from None
+            raise CliError(Exit.FAILED, f"cannot delete the empty stack {stack_id}: {error}") from None
 
 
 def end_streams(session: boto3.Session, tables: Mapping[str, RetainedTable]) -> None:
-    """Those of the tables that have one; waits until they are gone."""
+    """Ends the streams of the tables, and waits until they are gone."""
     dynamodb = aws.client(session, "dynamodb")
     names = [table.name for table in tables.values() if table.streamed]
     with aws.translated_errors():
         for name in names:
             dynamodb.update_table(TableName=name, StreamSpecification={"StreamEnabled": False})
         for name in names:
-            dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=WAIT)  # active again, that is
+            dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=WAIT)  # until it is active
 
 
 def as_it_is(resource: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The resource as the table is, without a stream: CloudFormation believes what it imports, and a stream that it
-    believes to be there would not be made by the deployment that follows.
+    """Returns the resource without a stream, as the table is.
+
+    CloudFormation does not check what it imports: with a stream in the template, the next deployment would not create
+    one.
     """
     properties = {key: value for key, value in resource["Properties"].items() if key != "StreamSpecification"}
     return {**resource, "Properties": properties}
 
 
 def _settled(cloudformation: Any, stack_id: str) -> str:
-    """The stack's status, once nothing goes on in it: what fails is undone first."""
+    """Waits until the stack's operation, or its rollback, has ended; returns the status."""
     while True:
         status: str = cloudformation.describe_stacks(StackName=stack_id)["Stacks"][0]["StackStatus"]
         if not status.endswith("_IN_PROGRESS"):
@@ -162,4 +162,4 @@ def _reasons(cloudformation: Any, stack_id: str) -> str:
         for event in page["StackEvents"]
         if event["ResourceStatus"] == "IMPORT_FAILED"
     ]
-    return "; ".join(reason.rstrip(".") for reason in failed) or "no reason is given"
+    return "; ".join(reason.rstrip(".") for reason in failed) or "no reason"

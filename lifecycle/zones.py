@@ -1,7 +1,7 @@
-"""In which availability zones the network's subnets are: decided once, when a subnet is made.
+"""Chooses the availability zones of the network's subnets, once, when a subnet is created.
 
-A subnet cannot move to another zone and keep its addresses. So those that are there keep theirs, whatever the region
-has gained or lost since, and CloudFormation is told names.
+A subnet cannot move to another zone and keep its addresses. Existing subnets therefore keep theirs, even if the region
+gains or loses zones, and CloudFormation gets names.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from cli.errors import CliError, Exit
 from lifecycle.resources import Resource
 
 _SUBNET = re.compile(r"NodesSubnet([0-9]+)Subnet[0-9A-F]{8}$")
-"""Logical ids of the own network's subnets, numbered from 1."""
+"""The logical ids of the subnets of Troop's network, numbered from 1."""
 
 
 def choose_zones(
     setting: int | Sequence[str], there: Mapping[int, str], available: Iterable[str], region: str
 ) -> tuple[str, ...]:
-    """Names for the subnets, in their order; fewer than wanted where the region has no more.
+    """Chooses the zones of the subnets, in their order; fewer than the setting if the region has no more.
 
     Args:
-        setting: how many, or which.
+        setting: their number, or their names.
         there: zones of the subnets that exist, by position from 0.
-        available: zones in which subnets can be made, the best first.
-        region: for what is said.
+        available: zones that accept subnets, the best first.
+        region: for messages.
 
     Raises:
-        CliError: USAGE, for names that the region does not have, or that would move a subnet; FAILED, when no zone can
-            be had at all.
+        CliError: USAGE, for names that the region does not have, or that would move a subnet; FAILED, if there is no
+            zone at all.
     """
     has = list(available)
     if not isinstance(setting, int):
@@ -41,13 +41,13 @@ def choose_zones(
             current = ", ".join(there[place] for place in sorted(there))
             raise CliError(
                 Exit.USAGE,
-                f"troop:zones is {names}: must begin with {current}, where the network's subnets are: they cannot move",
+                f"troop:zones is {names}: must begin with {current}, the zones of existing subnets, which cannot move",
             )
         if unknown := [zone for zone in setting if zone not in {*has, *there.values()}]:
             raise CliError(
                 Exit.USAGE,
-                f"troop:zones is {names}: must be among the zones that {region} has for this account, and "
-                f"{', '.join(unknown)} is not: it has {', '.join(has)}",
+                f"troop:zones is {names}: {', '.join(unknown)} is not a zone that {region} has for this account. "
+                f"Choose from {', '.join(has)}",
             )
         return tuple(setting)
     further = iter([zone for zone in has if zone not in there.values()])
@@ -56,16 +56,16 @@ def choose_zones(
     if not zones:
         raise CliError(
             Exit.FAILED,
-            f"{region} has no availability zone for this account at present: try again later, or take another region",
+            f"{region} has no availability zone for this account at present: try again later, or use another region",
         )
     return zones
 
 
 def zones_there(session: boto3.Session, resources: Mapping[str, Resource]) -> dict[int, str]:
-    """The zones of a stack's subnets, by position from 0, as far as the subnets exist.
+    """Returns the zones of a stack's existing subnets, by position from 0.
 
     Args:
-        resources: of the stack, by logical id.
+        resources: the stack's resources by logical id.
     """
     places = {
         resource.physical_id: int(match[1]) - 1
@@ -74,17 +74,17 @@ def zones_there(session: boto3.Session, resources: Mapping[str, Resource]) -> di
     }
     if not places:
         return {}
-    filters = [{"Name": "subnet-id", "Values": sorted(places)}]  # one that is gone is no error so
+    filters = [{"Name": "subnet-id", "Values": sorted(places)}]  # a filter ignores a missing subnet; ids would raise
     with aws.translated_errors():
         subnets = aws.client(session, "ec2").describe_subnets(Filters=filters)["Subnets"]
     return {places[subnet["SubnetId"]]: subnet["AvailabilityZone"] for subnet in subnets}
 
 
 def zones_available(session: boto3.Session) -> list[str]:
-    """Names of the zones in which this account can make subnets: no local or Wavelength zones, none that is down.
+    """Lists the zones in which this account can create subnets: available, and not local or Wavelength zones.
 
-    Those with a default subnet come first, as they do for CloudFormation: in an account of some age there are zones
-    that take no new subnets, and nothing but the refusal says so.
+    Those with a default subnet come first, as in CloudFormation: in older accounts some zones accept no new subnets,
+    which only a refusal shows.
     """
     ec2 = aws.client(session, "ec2")
     with aws.translated_errors():

@@ -1,5 +1,5 @@
-"""AWS on this machine: the account Troop is deployed into by the demo, by `make local` and by the tests.
+"""Runs local AWS: the account that the demo, `make local` and the tests deploy Troop into.
 
-`local.launcher` (project environment) starts and stops it; `local.account` is the process itself and runs in an
-environment of its own. The product imports neither.
+`local.launcher` (project environment) starts and stops it. `local.account` is the process itself, in a separate
+virtual environment. The product imports neither.
 """

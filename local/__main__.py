@@ -1,5 +1,7 @@
-"""`python -m local up`: local AWS with Troop deployed, until Ctrl-C; `demo`: one whole loop; `bench`: a benchmark;
-`pictures`: those of the documents; `tools`: gets what the Cassandra benchmark runs.
+"""Implements `python -m local`.
+
+`up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `pictures`: the
+pictures of the documents; `tools`: the tools of the Cassandra benchmark.
 """
 
 from __future__ import annotations
@@ -25,19 +27,19 @@ _ENVIRONMENT_FILE = STATE / "env.sh"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m local", description="AWS on this machine, with Troop deployed.")
+    parser = argparse.ArgumentParser(prog="python -m local", description="Run local AWS, with Troop deployed into it.")
     commands = parser.add_subparsers(required=True, metavar="command")
-    up = commands.add_parser("up", help="bring it up and keep it up until Ctrl-C")
-    up.add_argument("--no-deploy", action="store_true", help="the account only, without Troop")
+    up = commands.add_parser("up", help="start local AWS, and run it until Ctrl-C")
+    up.add_argument("--no-deploy", action="store_true", help="start the account without Troop")
     up.set_defaults(run=lambda options: _up(deploy=not options.no_deploy))
-    demo = commands.add_parser("demo", help="see one whole loop, and end")
+    demo = commands.add_parser("demo", help="show a complete demonstration")
     demo.set_defaults(run=lambda _: tell())
-    bench = commands.add_parser("bench", help="see a benchmark run, its results, and nothing left of it")
+    bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
     bench.set_defaults(run=lambda _: tell_benchmark())
-    pictures = commands.add_parser("pictures", help="take the documents' pictures: dashboards, page, report")
-    pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to (default: %(default)s)")
+    pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
+    pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")
     pictures.set_defaults(run=lambda options: take(options.out))
-    tools = commands.add_parser("tools", help="get what the Cassandra benchmark runs here, into .build/tools")
+    tools = commands.add_parser("tools", help="install the tools of the Cassandra benchmark into .build/tools")
     tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
     arguments = parser.parse_args()
     try:
@@ -61,7 +63,7 @@ def _up(deploy: bool) -> int:
         if deploy:
             put_data(account)
         write_private(_ENVIRONMENT_FILE, exports(account.exports, lend_commands(account.run)))
-        progress("up")
+        progress("ready")
         zone = settings["troop:calendars"]["default"]["time_zone"]
         print(welcome(_ENVIRONMENT_FILE, outputs, datetime.now(UTC), zone), flush=True)
         try:
@@ -72,7 +74,7 @@ def _up(deploy: bool) -> int:
             pass
         finally:
             logs = account.run.relative_to(ROOT)
-            print(f"\nstopping ... (logs: {logs}; those of the last three are kept)", flush=True)
+            print(f"\nstopping ... (logs: {logs}; the logs of the last three runs remain)", flush=True)
             _ENVIRONMENT_FILE.unlink(missing_ok=True)
     return 0
 

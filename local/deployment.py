@@ -1,4 +1,4 @@
-"""`cdk bootstrap` and `cdk deploy` of an app into the local account, with the project's own CLI."""
+"""Runs `cdk bootstrap` and `cdk deploy` against the local account, with the project's CDK CLI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class DeploymentError(RuntimeError):
 
 
 class Deployer:
-    """Deploys into one account; bootstraps it before the first deployment."""
+    """Deploys apps into one account, and bootstraps it before the first deployment."""
 
     def __init__(self, run: Path, exports: Mapping[str, str], progress: Progress) -> None:
         self._run = run
@@ -34,7 +34,7 @@ class Deployer:
             "NODE_EXTRA_CA_CERTS": exports["AWS_CA_BUNDLE"],
             "NODE_NO_WARNINGS": "1",
             "CDK_DISABLE_CLI_TELEMETRY": "1",
-            # Half of a synthesis is the CDK validating its template, which tests and deployments into AWS have it do.
+            # Validation takes half of a synthesis. Tests and deployments into AWS validate the template.
             "CDK_VALIDATION": "false",
             "CDK_DEFAULT_ACCOUNT": _ACCOUNT,
             "CDK_DEFAULT_REGION": _REGION,
@@ -43,8 +43,16 @@ class Deployer:
         self._bootstrapped = False
 
     def deploy(self, context: Mapping[str, Any], directory: Path, app: str | None = None) -> dict[str, str]:
-        """The outputs of the app's stacks, merged. `context`: settings, keys as in cdk.json. `directory`: where the
-        app's cdk.json is. `app`: another command than cdk.json's. DeploymentError with the end of the output."""
+        """Deploys an app; returns the merged outputs of its stacks.
+
+        Args:
+            context: settings, with keys as in cdk.json.
+            directory: the folder of the app's cdk.json.
+            app: a command that replaces the one in cdk.json.
+
+        Raises:
+            DeploymentError: the CDK failed; with the end of its output.
+        """
         if not self._bootstrapped:
             self._progress("cdk bootstrap")
             self._cdk("bootstrap", [f"aws://{_ACCOUNT}/{_REGION}"], self._run)

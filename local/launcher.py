@@ -1,10 +1,10 @@
-"""The local account for a program's lifetime.
+"""Starts the local account for the duration of a block.
 
     with LocalAccount() as account:
         outputs = account.deploy(local_settings(now))
         account.client("dynamodb").scan(TableName=outputs["EventsTable"])
 
-Nothing it started is left when the block ends, on Ctrl-C or SIGTERM, or after this process was killed.
+All its processes end with the block, on Ctrl-C or SIGTERM, or after this process was killed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .process import AccountProcess, Progress, keep_logs_only, new_run_directory
 from .project import ROOT, check_set_up
 
 _ANSWER_SECONDS = 120
-"""The longest that the account takes to answer where many other processes run."""
+"""Seconds in which the account must answer, also on a busy machine."""
 
 
 def _silent(_message: str) -> None:
@@ -35,13 +35,15 @@ def _silent(_message: str) -> None:
 
 
 class LocalAccount:
-    """A context manager; the account is there inside its block.
+    """A context manager that runs the account inside its block. Entering raises NotSetUpError or AccountError.
 
-    `name`: begins the name of the run directory under `.local/`. `processes`: whether instances are processes.
-    `notice_seconds`: how long a group takes to notice that an instance is gone. `wait_scale`: what Wait states of state
-    machines are multiplied by, as instances boot in seconds. `secret`: what CloudFormation generates where a template
-    wants a secret, as Troop's does for its salt; a random one if empty. `progress`: told what happens.
-    Entering raises NotSetUpError or AccountError.
+    Args:
+        name: prefix of the run directory under `.local/`.
+        processes: whether instances are processes.
+        notice_seconds: the delay after which a group notices a lost instance.
+        wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
+        secret: the value of generated secrets in CloudFormation templates, such as Troop's salt; random if empty.
+        progress: receives messages about the progress.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class LocalAccount:
         self.stop()
 
     def stop(self) -> None:
-        """Ends everything; harmless when repeated. The logs stay, see `run`."""
+        """Stops everything; can be repeated. The logs remain in `run`."""
         self._process.stop()
         keep_logs_only(self.run)
         if self._previous_handler is not None:
@@ -91,7 +93,7 @@ class LocalAccount:
             self._previous_handler = None
 
     def _on_sigterm(self) -> None:
-        """SIGTERM leaves the block as Ctrl-C does (only the main thread may say so)."""
+        """Makes SIGTERM leave the block as Ctrl-C does. Only the main thread can set a handler."""
         if threading.current_thread() is threading.main_thread():
 
             def leave(number: int, _frame: types.FrameType | None) -> None:
@@ -101,7 +103,7 @@ class LocalAccount:
 
     @property
     def pid(self) -> int:
-        """Process id of the account."""
+        """The process id of the account."""
         return self._process.pid
 
     @property
@@ -110,11 +112,11 @@ class LocalAccount:
         return self._process.log
 
     def check(self) -> None:
-        """AccountError if the account has ended by itself."""
+        """Raises AccountError if the account has ended unexpectedly."""
         self._process.check()
 
     def session(self, **credentials: str) -> boto3.Session:
-        """A session of the account's root, or of other credentials (boto3.Session's arguments)."""
+        """Returns a session of the account's root, or of other credentials (arguments of boto3.Session)."""
         arguments = credentials or {
             "aws_access_key_id": self.exports["AWS_ACCESS_KEY_ID"],
             "aws_secret_access_key": self.exports["AWS_SECRET_ACCESS_KEY"],
@@ -122,7 +124,7 @@ class LocalAccount:
         return boto3.Session(**arguments, region_name=self.exports["AWS_REGION"])  # type: ignore[arg-type]
 
     def client(self, service: str, session: boto3.Session | None = None, **options: Any) -> Any:
-        """A client of the account; `options` as for botocore.config.Config."""
+        """Returns a client of the account. `options`: arguments of botocore.config.Config."""
         create: Any = (session or self.session()).client
         return create(
             service,
@@ -132,7 +134,7 @@ class LocalAccount:
         )
 
     def endpoint(self, service: str) -> str:
-        """The URL at which the account serves a service (named as boto3 names it)."""
+        """Returns the account's URL for a service, by its name in boto3."""
         variable = {
             "autoscaling": "AUTO_SCALING",
             "ec2": "EC2",
@@ -144,15 +146,23 @@ class LocalAccount:
         return self.exports.get(f"AWS_ENDPOINT_URL_{variable}", self.exports["AWS_ENDPOINT_URL"])
 
     def deploy(self, context: Mapping[str, Any], directory: Path = ROOT, app: str | None = None) -> dict[str, str]:
-        """Bootstraps once and deploys an app, the project's own unless told otherwise; the stacks' outputs, with the
-        API's address as it is reachable here. DeploymentError with the end of the CLI's output."""
+        """Deploys an app, by default the project's; bootstraps the account first if necessary.
+
+        Returns:
+            The outputs of the stacks, with the API's local address.
+
+        Raises:
+            DeploymentError: the CDK failed; with the end of its output.
+        """
         outputs = self._deployer.deploy(context, directory, app)
         self._call("POST", "mirror")
         return outputs
 
     def decisions(self) -> list[dict[str, Any]]:
-        """Every authorisation decision so far: [{"caller", "action", "resource", "decision", "source", "count"}];
-        callers are ARNs of roles and users, source is account, gate, states or scheduler."""
+        """Lists all authorisation decisions: [{"caller", "action", "resource", "decision", "source", "count"}].
+
+        Callers are ARNs of roles and users; the source is account, gate, states or scheduler.
+        """
         answer: list[dict[str, Any]] = self._call("GET", "decisions")
         return answer
 
@@ -160,33 +170,41 @@ class LocalAccount:
         self._call("DELETE", "decisions")
 
     def instances(self) -> list[dict[str, Any]]:
-        """The instances that are processes: [{"id", "address", "state": starting|ready|ended, "directory"}]."""
+        """Lists the instances with processes: [{"id", "address", "state": starting|ready|ended, "directory"}]."""
         answer: list[dict[str, Any]] = self._call("GET", "instances")
         return answer
 
     def make_scarce(
         self, instance_type: str, left: int, reason: str = "InsufficientInstanceCapacity", market: str = ""
     ) -> None:
-        """From now on groups can launch only `left` more instances of a type; further launches fail for `reason` (or
-        VcpuLimitExceeded), and the groups' activities say so. `market`: "spot" for scarcity of spot alone, for which
-        there are more reasons: UnfulfillableCapacity, MaxSpotInstanceCountExceeded, SpotMaxPriceTooLow. With a code of
-        EC2's as the reason, such as Client.InvalidKMSKey.InvalidState, further instances die while they are pending."""
+        """Limits the capacity: groups can launch `left` more instances of a type, and further launches fail.
+
+        Args:
+            left: the number of instances that can still be launched.
+            reason: an error in the groups' activities, or VcpuLimitExceeded. With market "spot", also
+                UnfulfillableCapacity, MaxSpotInstanceCountExceeded or SpotMaxPriceTooLow. With an EC2 code, such as
+                Client.InvalidKMSKey.InvalidState, further instances die while they are pending.
+            market: "spot" to limit Spot only.
+        """
         document = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
         self._call("POST", "scarcity", document)
 
     def interrupt(self, instance_id: str, notice_seconds: float | None = None) -> None:
-        """Spot takes an instance back: its metadata says so at once, and `notice_seconds` later (two minutes, scaled
-        as waits are, if None) it is terminated."""
+        """Interrupts a Spot instance: its metadata shows the notice at once, and it is terminated later.
+
+        `notice_seconds`: the time in between; if None, two minutes, scaled like waits.
+        """
         self._call("POST", "interrupt", {"id": instance_id, "seconds": notice_seconds})
 
     def recommend_rebalance(self, instance_id: str) -> None:
-        """From now on an instance's metadata says that EC2 expects an interruption."""
+        """Adds a rebalance recommendation to the metadata of an instance."""
         self._call("POST", "rebalance", {"id": instance_id})
 
     @contextlib.contextmanager
     def transitions_held(self) -> Iterator[None]:
-        """Inside the block what a call has begun does not end: instances go on shutting down, groups do not notice that
-        they have lost one, and go on being deleted."""
+        """Holds all transitions inside the block: instances stay in shutting-down, groups do not notice lost instances,
+        and deletions of groups do not finish.
+        """
         self._call("POST", "hold")
         try:
             yield

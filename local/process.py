@@ -1,4 +1,4 @@
-"""The account process as its launcher sees it: started, waited for, ended with everything it has started itself."""
+"""Starts the account process, waits until it is ready, and stops it with all its child processes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,23 @@ from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, tool_environment
 Progress = Callable[[str], None]
 _MOST_RUNS = 3
 _START_SECONDS, _STOP_SECONDS = 300, 30
-"""For a machine on which many other processes run. An account of its own starts and stops in seconds."""
+"""Limits for a busy machine. On an idle one, an account starts and stops in seconds."""
 
 
 class AccountError(RuntimeError):
-    """The account did not start, or ended by itself; the message has the end of its log."""
+    """The account did not start, or ended unexpectedly; the message has the end of its log."""
 
 
 @dataclass(frozen=True)
 class Started:
-    """`exports`: environment with which SDKs talk to the account. `control`, `token`: URL of the private endpoint, and
-    what opens it."""
+    """An account that is ready.
+
+    Attributes:
+        exports: environment variables that direct SDKs to the account.
+        control: URL of the private endpoint.
+        token: the secret of that endpoint.
+        runner: process id of the parent of all instances.
+    """
 
     exports: dict[str, str]
     control: str
@@ -40,8 +46,10 @@ class Started:
 
 
 def new_run_directory(name: str) -> Path:
-    """Makes a directory `.local/<name>-<pid>-…` that only its user can enter, whatever the umask. Of the runs of that
-    name that are over, the last few are kept."""
+    """Creates a directory `.local/<name>-<pid>-…` that only its user can enter, whatever the umask.
+
+    Deletes the directories of older runs with that name, except for the last few.
+    """
     STATE.mkdir(exist_ok=True)
     STATE.chmod(0o700)
     over = [path for path in STATE.glob(f"{name}-*-*") if not Path("/proc", path.name.split("-")[-2]).exists()]
@@ -53,7 +61,7 @@ def new_run_directory(name: str) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes a file that only its user can read, from its first byte on and whatever the umask."""
+    """Writes a file that only its user can read, from the first byte on and whatever the umask."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
     part.touch(0o600, exist_ok=False)
@@ -62,15 +70,16 @@ def write_private(path: Path, text: str) -> None:
 
 
 def keep_logs_only(run: Path) -> None:
-    """Removes from a run directory what only the running account needed, and what instances had on their disks, which
-    may be gigabytes; logs and consoles stay.
+    """Removes everything from a run directory except logs and consoles.
+
+    The files of instances can have gigabytes.
     """
     for path in run.iterdir():
         if path.is_dir() and path.name != "instances":
             shutil.rmtree(path, ignore_errors=True)
-    for folder in ("artifacts", "shared"):  # of benchmarks' nodes
-        for path in sorted(run.glob(f"instances/*/{folder}/**/*"), reverse=True):  # what is in a folder before it
-            with contextlib.suppress(OSError):  # a folder that has logs
+    for folder in ("artifacts", "shared"):  # of benchmark nodes
+        for path in sorted(run.glob(f"instances/*/{folder}/**/*"), reverse=True):  # contents before their folder
+            with contextlib.suppress(OSError):  # the folder contains logs
                 if path.is_dir() and not path.is_symlink():
                     path.rmdir()
                 elif path.suffix != ".log":
@@ -78,7 +87,7 @@ def keep_logs_only(run: Path) -> None:
 
 
 class AccountProcess:
-    """`settings`: what account/config.py takes, beyond the run directory."""
+    """The process of an account. `settings`: those of account/config.py, without the run directory."""
 
     def __init__(self, run: Path, settings: Mapping[str, Any]) -> None:
         self.run = run
@@ -93,7 +102,7 @@ class AccountProcess:
         return self._process.pid
 
     def start(self, progress: Progress, timeout: float = _START_SECONDS) -> Started:
-        """Returns when every service answers. AccountError if that does not happen in time (seconds)."""
+        """Starts the process, and waits until every service answers. Raises AccountError after `timeout` seconds."""
         environment = {
             **tool_environment(),
             "TMPDIR": str(self.run / "tmp"),
@@ -103,7 +112,7 @@ class AccountProcess:
         }
         self.log.touch(0o600)
         with self.log.open("wb") as log:
-            # The pipe is the life line: when this process ends, however it ends, the account sees the end of its stdin.
+            # When this process ends for any reason, the account reads the end of its stdin and stops.
             self._process = subprocess.Popen(
                 [str(ACCOUNT_PYTHON), "-m", "local.account"],
                 cwd=self.run,
@@ -125,11 +134,11 @@ class AccountProcess:
             time.sleep(0.05)
 
     def check(self) -> None:
-        """AccountError if the account has ended by itself."""
+        """Raises AccountError if the account has ended unexpectedly."""
         if self._process is None:
             raise AccountError("the account has not been started")
         if (code := self._process.poll()) is not None:
-            raise AccountError(f"the account process has ended with code {code}\n{tail(self.log)}")
+            raise AccountError(f"the account process ended with code {code}\n{tail(self.log)}")
 
     def _answering(self) -> Started | None:
         described = self.run / "account.json"
@@ -151,7 +160,7 @@ class AccountProcess:
         return Started(exports, account["control"], account["token"], account["runner"])
 
     def stop(self, timeout: float = _STOP_SECONDS) -> None:
-        """Ends the account, its workers and its instances; AccountError if any is left after `timeout` seconds."""
+        """Stops the account, its workers and its instances. Raises AccountError if any remains after the timeout."""
         process = self._process
         if process is None:
             return
@@ -165,7 +174,7 @@ class AccountProcess:
         deadline = time.monotonic() + timeout
         while self._runner and _alive(self._runner):
             if time.monotonic() > deadline:
-                raise AccountError(f"instances of the account are still being stopped (process {self._runner})")
+                raise AccountError(f"instances of the account are still stopping (process {self._runner})")
             time.sleep(0.02)
         self._process = None
 
@@ -179,6 +188,6 @@ def _alive(pid: int) -> bool:
 
 
 def tail(log: Path, lines: int = 40) -> str:
-    """The end of a log file, with its path."""
+    """Returns the end of a log file, with its path."""
     text = log.read_text(errors="replace") if log.exists() else ""
     return "\n".join([f"--- {log}", *text.splitlines()[-lines:]])

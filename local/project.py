@@ -1,4 +1,4 @@
-"""Where things are in the project, and whether `make setup` has been run."""
+"""Defines paths of the project, and checks whether `make setup` was run."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ class NotSetUpError(RuntimeError):
 
 
 def check_set_up() -> None:
-    """NotSetUpError that names what is missing and how to get it."""
+    """Raises NotSetUpError if an installed tool is missing; its message says how to install it."""
     missing = [str(path.relative_to(ROOT)) for path in (BIN, ACCOUNT_PYTHON, NODE_AWS, CDK) if not path.exists()]
     if missing:
         raise NotSetUpError(f"local AWS is not set up ({', '.join(missing)} missing). Run: make setup")
 
 
 def tool_environment() -> dict[str, str]:
-    """This process's environment without AWS settings and Python paths of the caller's own, with the project's tools
-    first in PATH."""
+    """Returns this process's environment without the caller's AWS settings and Python paths.
+
+    The project's tools come first in PATH.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Settings of a deployment that is to be seen at work: now, with every roll due, or for hours."""
+"""Creates settings for demonstrations: all rolls are due now, or the window stays open for hours."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from troop.calendars import Calendar
 from troop.chaos.roll import due_at
 
 DATA_BUCKET = "my-data"
-"""What benchmarks may read; the catalogue's files name it."""
+"""The bucket that benchmarks can read; the files of the catalogue name it."""
 
 _MARGIN_MINUTES = 15
-"""No roll is due in the last minutes of a window (see the calendars of the core)."""
+"""No roll is due in the last minutes of a window (see :mod:`troop.calendars`)."""
 
 _NOON, _UNTIL = 12, 15
-"""Hours. When a zone's clock shows noon, it is the same day there as in UTC."""
+"""Hours. In a time zone where it is noon, the date is the same as in UTC."""
 
 _LATE = 22
-"""The hour at which a lasting deployment begins its first day."""
+"""The hour at which the first day of a lasting deployment starts."""
 
 
 def local_settings(now: datetime) -> dict[str, Any]:
-    """Context (keys as in cdk.json) for a deployment at the aware moment `now`.
+    """Returns the context (keys as in cdk.json) for a deployment at the aware moment `now`.
 
-    A tick every minute, unleashed, probability 1, nothing retained. The only calendar lives in a zone whose clock shows
-    noon: its window opened two minutes ago, everything in it fell due by a minute ago, and it stays open for more than
-    ten minutes. ValueError if `now` has no time zone.
+    Ticks come every minute, the deployment is unleashed, the probability is 1, and nothing is retained. The only
+    calendar is in a time zone where it is noon. Its window opened two minutes ago and stays open for more than ten
+    minutes; all its rolls have been due for a minute. Raises ValueError if `now` has no time zone.
     """
     ahead, local = _where_it_is(_NOON, now)
     opens = local - timedelta(minutes=2)
@@ -37,20 +37,20 @@ def local_settings(now: datetime) -> dict[str, Any]:
 
 
 def open_settings(now: datetime) -> dict[str, Any]:
-    """Context like that of :func:`local_settings`, for a window that stays open for two hours or more.
+    """Returns a context like that of :func:`local_settings`, with a window that stays open for at least two hours.
 
-    The zone's clock shows noon, and the window ends at three. The rolls of some units are not due yet, unless the
-    account's secrets are :func:`salt_for` these units.
+    It is noon in the time zone, and the window ends at three. Rolls of some units are not due yet, unless the account's
+    secret is :func:`salt_for` these units.
     """
     ahead, _ = _where_it_is(_NOON, now)
     return _settings(ahead, "00:00", f"{_UNTIL}:00")
 
 
 def salt_for(units: Collection[str], now: datetime) -> str:
-    """A salt by which the rolls of these units are due from noon, in deployments with :func:`open_settings`.
+    """Returns a salt with which the rolls of these units are due by noon, for :func:`open_settings`.
 
-    For the day of `now` and that of two hours later, which are the zone's days, too. ValueError if `now` has no time
-    zone.
+    The salt works for the dates of `now` and of two hours later, which are also the time zone's dates. Raises
+    ValueError if `now` has no time zone.
     """
     _where_it_is(_NOON, now)
     clock = Calendar("any zone's own clock", "UTC", frozenset(range(7)), 0, _UNTIL * 60)
@@ -65,20 +65,20 @@ def salt_for(units: Collection[str], now: datetime) -> str:
 
 
 def lasting_settings(now: datetime) -> dict[str, Any]:
-    """The same for as long as anybody likes: the window is the whole day.
+    """Returns a context for a deployment of any duration, with a window of the whole day.
 
-    As no window can be long and have all its rolls behind it, the zone is one in which it is late in the evening: more
-    than nine rolls in ten are due at once, and the others before midnight, in one to two hours. Then the next day
-    begins, with rolls at any minute of it.
+    In a long window, not all rolls can be due already. So it is late in the evening in the time zone: more than nine
+    out of ten rolls are due at once, the others before midnight, within one to two hours. On the next day, rolls are
+    due at any minute.
     """
     ahead, _ = _where_it_is(_LATE, now)
     return _settings(ahead, "00:00", "24:00")
 
 
 def _where_it_is(hour: int, now: datetime) -> tuple[int, datetime]:
-    """The hours (-11 to 12) by which the clock of a zone in which it is `hour` is ahead of UTC, and what it shows."""
+    """Returns the offset from UTC (-11 to 12 hours) of a time zone in which it is `hour`, and its time."""
     if now.tzinfo is None:
-        raise ValueError("now has to be an aware datetime")
+        raise ValueError("now must be an aware datetime")
     utc = now.astimezone(UTC)
     ahead = (hour - utc.hour + 11) % 24 - 11
     return ahead, utc + timedelta(hours=ahead)
@@ -110,5 +110,5 @@ def _settings(ahead: int, opens: str, closes: str) -> dict[str, Any]:
 
 
 def _zone(hours_ahead: int) -> str:
-    """The zone whose clock is that many hours (-11 to 12) ahead of UTC; the Etc zones count the other way round."""
+    """Returns the time zone with that offset from UTC (-11 to 12 hours). Names of Etc zones have the opposite sign."""
     return "Etc/GMT" if hours_ahead == 0 else f"Etc/GMT{-hours_ahead:+d}"

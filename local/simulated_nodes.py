@@ -1,8 +1,8 @@
-"""Nodes that are no processes: what hundreds of agents would write to S3, written by a few threads of one program.
+"""Simulates nodes without processes: a few threads write to S3 what hundreds of agents would write.
 
-For accounts with `processes=False`, where instances only exist. It follows every run in the results bucket: each
-instance of a cell registers, waits at the barriers, and leaves a summary of every phase, in the formats of the agent
-(those of a standing fleet register, and no more); and it can be ordered to fail in the ways that nodes fail.
+For accounts with `processes=False`, whose instances run nothing. The simulation follows every run in the results
+bucket. Each instance of a cell registers, waits at the barriers, and writes a summary of every phase in the agent's
+formats. Nodes of a standing fleet only register. Nodes can be configured to fail.
 
     with LocalAccount(processes=False) as account:
         outputs = account.deploy(settings)
@@ -31,24 +31,24 @@ from troop.bench.definition import ON_DEMAND, SPOT
 from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
 _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
-"""Between two looks at a cell: more and more while nothing happens, for of most runs in a bucket nothing will."""
+"""The interval between two checks of a cell. It grows while nothing happens, because most runs in a bucket are over."""
 _RARELY_SECONDS = 10.0
-"""Between two looks for further cells of a run, at most; soon after one of its cells is over, another may begin."""
+"""The longest interval between two searches for new cells of a run. A search soon follows the end of a cell."""
 _THREADS = 8
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 _NOTICE_SECONDS = 2.0
 
 
 class FaultKind(StrEnum):
-    """What a node does instead of what it should.
+    """The ways in which a node can fail.
 
-    NEVER_REGISTERS: it boots, and nothing more is heard of it; its console says why.
+    NEVER_REGISTERS: it boots, but does not register; its console says why.
     CANNOT_START: it registers with an error.
     FAILS: its script fails in the phase.
-    SILENT: it takes part until the phase, and never leaves its summary.
-    DIES: its instance is terminated once the phase is released.
-    INTERRUPTED: spot takes it back then: it has a notice, says so, and is terminated a moment later. Nothing happens to
-        nodes on demand.
+    SILENT: it takes part until the phase, and never writes the summary.
+    DIES: its instance is terminated when the phase is released.
+    INTERRUPTED: Spot interrupts it at that time: it reports the notice, and is terminated a moment later. On-Demand
+        nodes are not affected.
     """
 
     NEVER_REGISTERS = "never-registers"
@@ -61,8 +61,14 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """Of the first `nodes` nodes of a role, by instance id. `phase`: for faults that happen in one. `cell`: in this one
-    alone, in all of them unless given. `attempts`: only in so many of a cell's attempts, the first ones."""
+    """A fault of some nodes.
+
+    Attributes:
+        nodes: the number of nodes of the role that fail, first by instance id.
+        phase: for faults that happen in a phase.
+        cell: the only cell that fails; all cells if empty.
+        attempts: the number of a cell's first attempts that fail.
+    """
 
     kind: FaultKind
     role: str
@@ -74,7 +80,7 @@ class Fault:
 
 @dataclass
 class _Run:
-    """A run that is looked at for cells: the next time at `due`, later and later while there are no further ones."""
+    """A run and the time of the next search for its cells, `due`. The interval grows while there are no new cells."""
 
     cells: int = 0
     due: float = 0.0
@@ -91,7 +97,7 @@ class _Run:
 
 @dataclass
 class _Cell:
-    """A cell that is followed. `seen`: instance id -> its role, zone, address and type."""
+    """A cell in progress. `seen`: role, zone, address and type by instance id."""
 
     run: str
     cell: str
@@ -106,7 +112,7 @@ class _Cell:
 
     @property
     def state(self) -> tuple[int, bool, int, bool]:
-        """Changes when something happens."""
+        """Changes with every event of the cell."""
         return len(self.seen), self.is_registered, self.phase, self.is_over
 
     @property
@@ -119,8 +125,12 @@ class _Cell:
 
 
 class SimulatedNodes:
-    """A context manager. `boot_seconds`: from a cell's last launch to its registrations. `real_time`: phases take as
-    long as they say; else nodes are done at once. Leaving the block raises what went wrong inside."""
+    """A context manager that simulates nodes inside its block. Leaving the block raises errors of the simulation.
+
+    Args:
+        boot_seconds: from a cell's last launch to its registrations.
+        real_time: whether phases take as long as they are defined; otherwise nodes finish at once.
+    """
 
     def __init__(
         self,
@@ -160,7 +170,7 @@ class SimulatedNodes:
                 for cell in self._cells.values():
                     if not cell.is_over and time.monotonic() >= cell.due:
                         self._poll(cell)
-        except Exception as error:  # noqa: BLE001 - told to whoever leaves the block
+        except Exception as error:  # noqa: BLE001 - raised at the end of the block
             self._failure = error
 
     def _poll(self, cell: _Cell) -> None:
@@ -184,7 +194,7 @@ class SimulatedNodes:
             known.schedule_poll(sum(of == run for of, _ in self._cells))
 
     def _mark_past(self, cell: _Cell) -> _Cell:
-        """One whose first barrier has been opened belongs to a run of the past."""
+        """Marks a cell as over if its first barrier is open: it belongs to an earlier run."""
         if cell.is_standing:
             return cell
         first = self._barrier(cell)
@@ -208,7 +218,7 @@ class SimulatedNodes:
             cell.is_over = cell.phase == len(cell.definition["phases"])
 
     def _stand(self, cell: _Cell) -> None:
-        """Nodes of a standing fleet come and go, and wait for nobody."""
+        """Registers new nodes of a standing fleet, which do not wait for barriers."""
         before, cell.seen = cell.seen, self._instances(cell)
         written = self._registrations(cell)
         self._write_all((key, body) for key, body in written if names.node_of(key) not in before)
@@ -241,7 +251,7 @@ class SimulatedNodes:
     def _perform(self, cell: _Cell, barrier: Mapping[str, Any]) -> None:
         roster = self._read(names.roster_key(cell.run, cell.cell))
         if roster is None:
-            raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, and there is no roster")
+            raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, but there is no roster")
         phase = cell.definition["phases"][cell.phase]
         members = [node for node in roster["nodes"] if node["role"] in phase["roles"]]
         kinds = {node["id"]: self._kind(cell, node["id"], phase["name"]) for node in members}
@@ -261,7 +271,7 @@ class SimulatedNodes:
                 printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
                 written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
         self._write_all(written)
-        for node in taken:  # only now: a node has two minutes to say so, however busy the machine is
+        for node in taken:  # last: real nodes have two minutes to write this, so a busy machine must not prevent it
             self._account.interrupt(node, _NOTICE_SECONDS)
 
     def _interruption(self, cell: _Cell, instance_id: str) -> tuple[str, bytes]:
@@ -281,7 +291,7 @@ class SimulatedNodes:
         return next((one for one in of_role if is_spot or one.kind is not FaultKind.INTERRUPTED), None)
 
     def _print(self, instance_id: str, text: str) -> None:
-        """On the instance's console."""
+        """Writes to the instance's console."""
         directory = self._account.run / "instances" / instance_id
         directory.mkdir(exist_ok=True)
         (directory / "console.log").write_text(text)

@@ -1,4 +1,4 @@
-"""What a simulated node writes: its registration, and the summary of a phase with made-up, repeatable figures."""
+"""Creates the files of a simulated node: its registration, and phase summaries with synthetic, repeatable figures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SAMPLES = 600
 
 
 def registration(instance_id: str, facts: Mapping[str, str]) -> dict[str, Any]:
-    """`facts`: role, zone, address, instance_type and image."""
+    """Creates the registration of a node. `facts`: role, zone, address, instance_type and image."""
     clock = {"offset_seconds": _CLOCK.offset_seconds, "uncertainty_seconds": _CLOCK.uncertainty_seconds}
     return {
         "format": NODE_FORMAT,
@@ -36,7 +36,7 @@ def registration(instance_id: str, facts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed: bool) -> dict[str, Any]:
-    """`member`: of the roster. `barrier`: the phase's, released."""
+    """Creates the summary of a phase. `member`: of the roster. `barrier`: the released barrier of the phase."""
     started = barrier["start_at"] or time.time()
     warm_up, measured = float(barrier["warm_up_seconds"]), float(barrier["measured_seconds"])
     begun = started + warm_up
@@ -61,13 +61,13 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
 
 
 def interrupted(notice: Mapping[str, str]) -> dict[str, Any]:
-    """What the summary says of a phase in which the node was told that spot takes it back."""
+    """Returns the changes of a summary for a phase in which the node received a Spot interruption notice."""
     reason = f"spot interruption: {notice['action']} at {notice['time']}"
     return {"outcome": LOST, "reason": reason, "exit_code": None, "interruption": dict(notice)}
 
 
 def _operation(seed: str, measured_from: float, seconds: float, warm_up: float) -> Operation:
-    """As many in a second of the warm-up as in one that is measured; at first they take longer."""
+    """Creates operations with the same rate in warm-up and measurement; the first ones take longer."""
     dice, first = random.Random(seed), math.floor(measured_from - warm_up)
     length = math.ceil(measured_from + seconds) - first
     per_second = PerSecond(first, [0] * length, [0] * length)

@@ -1,7 +1,7 @@
-"""What the Cassandra benchmark runs on this machine, besides Troop's own: in `.build/tools`, got once, and kept.
+"""Installs the tools of the Cassandra benchmark on local AWS into `.build/tools`, once.
 
-Java and Maven are the distribution's (installed here by root, where that is of Debian's kind), latte is built by cargo,
-and Cassandra comes from Maven Central, by the benchmark's own fetch.py, which holds it against its hashes.
+Java and Maven come from the distribution; on Debian and its derivatives, root installs them here. cargo builds latte.
+The benchmark's fetch.py downloads Cassandra from Maven Central and verifies its hashes.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ JARS = (TOOLS / "cassandra.tar", TOOLS / "jolokia.jar")
 JAVA = 17
 
 PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "cc": "gcc", "pkg-config": "pkg-config"}
-"""Command -> the package of Debian that has it."""
+"""Debian packages by their command."""
 LIBRARY = Path("/usr/include/openssl/ssl.h"), "libssl-dev"
-"""Which latte is built with."""
-CARGO = "cargo is missing, which builds latte: see https://rustup.rs (distributions' own is often too old)"
+"""The library that the build of latte needs, and its Debian package."""
+CARGO = "cargo is missing, which builds latte. Install it from https://rustup.rs (distributions often have old ones)"
 
 
 class NoToolError(RuntimeError):
-    """Something is missing that cannot be installed from here; the message says how to get it."""
+    """A missing tool cannot be installed automatically; the message says how to install it."""
 
 
 def missing() -> str | None:
-    """What a run needs that is not there; None when all is. Runs nothing, for tests ask it when they are collected."""
+    """Lists the missing tools of a run; None if all exist. Runs no command: pytest calls this at collection."""
     lacking = [path.name for path in (LATTE, *JARS) if not path.exists()]
     return ", ".join(lacking + ([] if shutil.which("java") else [f"Java {JAVA}"])) or None
 
 
 def choices() -> list[str]:
-    """What `troop bench run` is told of this machine's build of latte, whose hash no file can name."""
+    """Returns options of `troop bench run` with the hash of this machine's build of latte."""
     digest = hashlib.sha256(LATTE.read_bytes()).hexdigest()
     return ["--set", f"artifacts.latte.sha256={digest}"]
 
 
 def prepare(tell: Callable[[str], None]) -> None:
-    """Gets what is missing. Minutes the first time, for latte is built; nothing afterwards.
+    """Installs missing tools. The first time takes minutes, because latte is built.
 
     Raises:
-        NoToolError: it cannot.
+        NoToolError: a tool cannot be installed.
     """
     if missing() is None and has_java():
         return
@@ -60,16 +60,16 @@ def prepare(tell: Callable[[str], None]) -> None:
     if not LATTE.exists():
         _build_latte(tell)
     if not all(path.exists() for path in JARS):
-        tell("getting Cassandra from Maven Central")
-        _run([sys.executable, str(BENCHMARK / "fetch.py"), str(TOOLS)], "Cassandra could not be got")
+        tell("downloading Cassandra from Maven Central")
+        _run([sys.executable, str(BENCHMARK / "fetch.py"), str(TOOLS)], "Cassandra could not be downloaded")
     if what := missing():
-        raise NoToolError(f"there is still no {what}")
+        raise NoToolError(f"still missing: {what}")
     if not has_java():
-        raise NoToolError(f"`java` is none of version {JAVA} or later: let it be one")
+        raise NoToolError(f"`java` is older than version {JAVA}: put a newer one first in PATH")
 
 
 def has_java() -> bool:
-    """Whether there is one that is new enough: 17 of `openjdk version "17.0.15"`."""
+    """Checks the version of `java`: 17 for `openjdk version "17.0.15"`."""
     if shutil.which("java") is None:
         return False
     output = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
@@ -98,16 +98,16 @@ def install(commands: Iterable[str], tell: Callable[[str], None], libraries: Seq
         return
     command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise NoToolError(f"needed first, as root: {' '.join(command)} (or what your distribution calls these)")
+        raise NoToolError(f"packages are missing. Run as root: {' '.join(command)} (or install your distribution's)")
     tell(" ".join(command))
-    _run(["apt-get", "update", "-qq"], "the lists of packages could not be read")
+    _run(["apt-get", "update", "-qq"], "the package lists could not be updated")
     _run(command, "packages could not be installed", DEBIAN_FRONTEND="noninteractive")
 
 
 def _build_latte(tell: Callable[[str], None]) -> None:
     if shutil.which("cargo") is None:
         raise NoToolError(CARGO)
-    tell(f"building latte {LATTE_VERSION}: about five minutes, once")
+    tell(f"building latte {LATTE_VERSION}: about five minutes, only the first time")
     package = ["latte-cli", "--version", LATTE_VERSION, "--locked", "--root", str(TOOLS)]
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
         _run(["nice", "cargo", "install", "--quiet", *package], "latte could not be built", CARGO_TARGET_DIR=folder)

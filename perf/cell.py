@@ -1,12 +1,12 @@
-"""What one cell of hundreds of nodes asks of AWS, and what of its time is the workflow's own, on local AWS.
+"""Counts the AWS calls of one cell with hundreds of nodes on local AWS, and measures the workflow's share of its time.
 
     python -m perf.cell [--servers 288] [--drivers 60]
 
-A deployment of its own on local AWS runs one benchmark whose instances are no processes: simulated nodes register,
-wait and leave their summaries at once. So what is left of the time is the workflow's: its tasks, and its waits from
-look to look. Calls are counted by kind as IAM saw them: one that names many resources counts for each. Histories and
-payloads are those of every execution of the run. Step Functions on AWS keeps more events than the local one: about nine
-for a task with its wait and its choice.
+A separate deployment on local AWS runs one benchmark without processes: simulated nodes register, wait and write
+their summaries at once. The remaining time is the workflow's: its tasks, and its waits between checks. Calls are
+counted by kind as IAM sees them: a call that names many resources counts once for each. Histories and payloads cover
+every execution of the run. Step Functions on AWS records more events than local AWS: about nine for a task with its
+wait and its choice.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from local.settings import local_settings  # noqa: E402
 from local.simulated_nodes import SimulatedNodes  # noqa: E402
 
 EVENTS_A_TASK = 9
-"""On AWS: five of a task, two of the choice after it, two of the wait before the next."""
+"""Events on AWS: five of a task, two of the choice after it, two of the wait before the next task."""
 LIMIT_EVENTS, LIMIT_BYTES = 25_000, 256 << 10
 LONGEST_SECONDS = 1800
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One execution of the run, with what its history says.
+    """One execution of the run, with figures from its history.
 
     Attributes:
-        tasks: how many tasks it has done.
-        task_seconds: how long these took, all together.
-        payload: the largest input or output, in bytes.
+        tasks: the number of finished tasks.
+        task_seconds: their total duration.
+        payload: bytes of the largest input or output.
     """
 
     name: str
@@ -74,7 +74,7 @@ def _say(message: str) -> None:
 
 
 def _definition(servers: int, drivers: int) -> dict[str, Any]:
-    """Servers in three zones and drivers in one, as the classic scale-out of a database has them."""
+    """Returns a benchmark with servers in three zones and drivers in one, as for the scale-out of a database."""
     zones = min(3, servers)
     return {
         "name": "scale-out",
@@ -98,12 +98,12 @@ def _definition(servers: int, drivers: int) -> dict[str, Any]:
 
 
 def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
-    """Runs it to its end; what is on record then."""
+    """Runs the benchmark to its end; returns its record."""
     files = {"do.sh": base64.b64encode(b"#!/bin/sh\n").decode()}
     request = {"definition": definition, "files": files, "key": f"perf-{time.time_ns()}"}
     answer = api.request("POST", "benchmarks", body=request)
     if answer.status != 202:
-        sys.exit(f"the run was not admitted: {answer.status} {answer.body}")
+        sys.exit(f"the API did not admit the run: {answer.status} {answer.body}")
     until, seen = time.monotonic() + LONGEST_SECONDS, ""
     while time.monotonic() < until:
         record: dict[str, Any] = api.get(f"benchmarks/{answer.body['run']}").body
@@ -114,7 +114,7 @@ def _run(api: SignedApi, definition: dict[str, Any]) -> dict[str, Any]:
         if record["run"]["ended_at"]:
             return record
         time.sleep(1)
-    sys.exit(f"the run has not ended within {LONGEST_SECONDS} s: {record['run']}")
+    sys.exit(f"the run did not end within {LONGEST_SECONDS} s: {record['run']}")
 
 
 def _executions(account: LocalAccount, machines: list[str]) -> Iterator[Execution]:
@@ -149,7 +149,7 @@ def _read(states: Any, execution: dict[str, Any]) -> Execution:
 def _report(record: dict[str, Any], executions: list[Execution], decisions: list[dict[str, Any]]) -> None:
     run, cell = record["run"], record["cells"][0]
     left = [one for one in record["resources"] if not one["gone_at"]]
-    print(f"\n{run['nodes']} nodes: {run['status']}, {len(record['resources'])} resources, {len(left)} of them left")
+    print(f"\n{run['nodes']} nodes: {run['status']}, {len(record['resources'])} resources, of which {len(left)} remain")
     moments = [(step["phase"], datetime.fromisoformat(step["at"])) for step in cell["steps"]]
     moments.append(("", datetime.fromisoformat(run["ended_at"])))
     for (name, at), (_, later) in itertools.pairwise(moments):

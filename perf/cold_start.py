@@ -1,13 +1,13 @@
-"""What a cold start costs: import time and peak memory of each handler, and the size of code and layers.
+"""Measures cold starts: import time and peak memory of each handler, and the sizes of code and layers.
 
     python perf/cold_start.py [--repeat 3]
 
-Each handler is imported in a fresh interpreter that sees what Lambda gives it: the code and its layers (bundled for
-this machine, with their byte code) and the AWS SDK with its own. "clients" adds those that Decide makes before it does
-anything. "compiled" is the import without the bundle's byte code: Python compiles all of it, and keeps nothing, as
-Lambda's folders are read-only. Times are the processor's: imports wait for nothing, and what else runs here counts
-less. Lambda's start of the sandbox and of Python comes on top, and its processors are not
-this machine's: compare handlers with one another, and with themselves over time.
+A fresh interpreter imports each handler. As in Lambda, it sees the code, its layers (bundled for this machine, with
+byte code) and the AWS SDK with byte code. "clients" adds the creation of the clients that Decide needs. "compiled" is
+the import without the bundle's byte code: Python compiles everything and stores nothing, because Lambda's folders are
+read-only. Times are processor seconds, so that other load on this machine matters less. They exclude Lambda's start of
+the sandbox and of Python, and Lambda's processors differ from this machine's. So compare handlers with each other, or
+with their own earlier figures.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from infra.bundling import bundle, size
 
 SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
-"""What Lambda's Python runtime brings."""
+"""Packages of Lambda's Python runtime."""
 
 LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report"), "widgets": ("runtime", "report")}
-"""As infra/functions.py has it; any other function has the first alone."""
+"""Layers by function, as in infra/functions.py. Other functions have the first layer only."""
 
 CLIENTS = {"decide": ("autoscaling", "cloudwatch", "ec2", "dynamodb", "secretsmanager", "s3")}
-"""What Decide calls at every tick that has something to terminate."""
+"""Services that Decide calls at a tick with a termination."""
 
 PROGRAM = """
 import json, sys, time
-def peak():  # unlike getrusage, this begins anew with the program: it has nothing of the parent's
+def peak():  # unlike getrusage, this excludes the parent process
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM:"))
 sys.path[:0] = json.loads(sys.argv[2])
 before = peak()
@@ -57,8 +57,8 @@ print(json.dumps(numbers | {"modules": len(sys.modules)}))
 
 @dataclass(frozen=True)
 class Start:
-    """One start: processor seconds until imported and until its clients are there, kilobytes of the interpreter alone
-    and at the peak, modules loaded.
+    """One start: processor seconds until the import and until the clients exist, kilobytes before the import and at
+    the peak, and loaded modules.
     """
 
     imported: float
@@ -69,7 +69,7 @@ class Start:
 
 
 def start(handler: str, path: Sequence[Path]) -> Start:
-    """Imports ``handlers.HANDLER`` in an interpreter of its own that writes no byte code."""
+    """Imports ``handlers.HANDLER`` in a new interpreter that writes no byte code."""
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -77,19 +77,19 @@ def start(handler: str, path: Sequence[Path]) -> Start:
         "AWS_DEFAULT_REGION": "eu-central-1",
     }
     places, clients = json.dumps([str(one) for one in path]), json.dumps(CLIENTS.get(handler, ()))
-    # -S: nothing of the virtual environment is on the path.
+    # -S: excludes the virtual environment from the path.
     command = [sys.executable, "-S", "-c", PROGRAM, f"handlers.{handler}", places, clients]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd="/")
     return Start(**json.loads(done.stdout))
 
 
 def without_byte_code(folder: Path, into: Path) -> Path:
-    """A copy of ``folder`` that Python has to compile."""
+    """Copies ``folder`` without byte code, so that Python has to compile it."""
     return Path(shutil.copytree(folder, into, ignore=shutil.ignore_patterns("__pycache__")))
 
 
 def sdk(into: Path) -> Path:
-    """A folder with the AWS SDK of this virtual environment, and nothing else."""
+    """Fills a folder with the AWS SDK of this virtual environment only."""
     import boto3
 
     installed = Path(boto3.__file__).parents[1]
@@ -100,7 +100,7 @@ def sdk(into: Path) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeat", type=int, default=3, help="the fastest of so many is told")
+    parser.add_argument("--repeat", type=int, default=3, help="number of starts, of which the fastest counts")
     repeat = parser.parse_args().repeat
     bundled, deployed = bundle("machine", "{}"), bundle("lambda", "{}")
     print("folder (unzipped)        bytes for Lambda    for this machine")

@@ -1,9 +1,9 @@
-"""How long the pure core takes to decide for very many units, and in how much memory.
+"""Measures time and memory of the pure core when it decides for very many units.
 
     python perf/decide.py [--units 100000] [--instances 4] [--repeat 3]
 
-Every scenario runs in a process of its own, on one thread, so that its peak of memory is its own. "account" is the
-memory that the groups take which a tick has read; "peak" is everything, the interpreter included.
+Every scenario runs in its own process, on one thread, so that its memory peak is separate. "account" is the memory of
+the groups that a tick reads; "peak" is the total, with the interpreter.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from troop.settings import KEYS, Settings, parse_settings
 
 SALT = b"a salt of the measurement, not of any deployment"
 OPEN = datetime(2026, 11, 20, 20, 45, tzinfo=UTC)
-"""A Friday, 12:45 in Los Angeles: about half of the day's rolls are due."""
+"""A Friday, 12:45 in Los Angeles: about half of the rolls of the day are due."""
 
 SCENARIOS = {
     "defaults": "no tags, no items, one calendar",
     "mixed": "a third each: no policy, tags, items; patterns; a history",
-    "all rolled": "probability 1: half of them due, half not yet; each costs two rolls",
-    "all due": "probability 1 at the window's end, so that every unit is judged twice",
+    "all rolled": "probability 1: half of the units due, half not yet; each needs two rolls",
+    "all due": "probability 1 at the window's end, so that every unit is decided twice",
     "night": "outside the window",
 }
 
 
 def settings(probability: float, patterns: dict[str, str]) -> Settings:
-    """The defaults of cdk.json, but for two."""
+    """Returns the defaults of cdk.json with another probability and unit patterns, unleashed."""
     context = json.loads((Path(__file__).resolve().parents[1] / "cdk.json").read_text(encoding="utf-8"))["context"]
     raw: dict[str, Any] = {key: context[f"troop:{key}"] for key in KEYS}
     return parse_settings({**raw, "leashed": False, "probability": probability, "units": patterns})
 
 
 def groups(units: int, instances: int, tagged: bool) -> list[Group]:
-    """As an adapter builds them: every string is one of its own."""
+    """Creates groups as an adapter does: no two share a string object."""
     return [
         Group(
             name=f"service-{n:06d}-v{n % 40:03d}",
@@ -85,7 +85,7 @@ def scenario(name: str, units: int, instances: int) -> tuple[Account, Settings, 
 
 
 def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any]:
-    """One scenario, in this process."""
+    """Measures one scenario in this process."""
     before = _peak_mb()
     account, chosen, now = scenario(name, units, instances)
     read = _peak_mb()
@@ -110,7 +110,7 @@ def measure(name: str, units: int, instances: int, repeat: int) -> dict[str, Any
 
 
 def _yardstick() -> float:
-    """Seconds that a fixed piece of work takes: other load on the machine slows it as it slows the rest."""
+    """Measures the seconds of a fixed task, which shows how much other load slows this machine."""
     times = []
     for _ in range(3):
         start = time.process_time()
@@ -127,18 +127,17 @@ def _peak_mb() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=100_000)
-    parser.add_argument("--instances", type=int, default=4, help="of each group")
-    parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--instances", type=int, default=4, help="instances of each group")
+    parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
     parser.add_argument("--scenario", choices=SCENARIOS, help="only this one, in this process, as JSON")
     options = parser.parse_args()
     if options.scenario:
         print(json.dumps(measure(options.scenario, options.units, options.instances, options.repeat)))
         return
     print(
-        f"{options.units:,} units of one group with {options.instances} instances; MB; "
-        "seconds of one core, by the clock"
+        f"{options.units:,} units of one group with {options.instances} instances; MB; seconds of one core, and elapsed"
     )
-    print(f"for scale: 100,000 HMACs, one a unit, take {_yardstick():.2f} s here and now")
+    print(f"for comparison: 100,000 HMACs, one for each unit, take {_yardstick():.2f} s now")
     print(f"{'scenario':<10}{'seconds':>8}{'wall':>7}{'account':>9}{'peak':>7}  reasons")
     for name in SCENARIOS:
         row = _in_own_process(name, options)

@@ -1,12 +1,11 @@
-"""One page of ``GET /events``, and everything by the original's API, with ever more events in the table.
+"""Measures ``GET /events`` and the original Chaos Monkey API for growing numbers of events in the table.
 
     python -m perf.events_page [--events 1000 65000 1000000]
 
-The API's function, in this process, asks dynalite: a DynamoDB over LevelDB, which ``npx`` fetches. Its indices are
-ranges on disk, as DynamoDB's are; emulators that keep a list in memory look at every item.
-For each size: the seconds of the median of five pages, the queries that one made, the items these examined, and
-the read units that DynamoDB would charge.
-A million events take a quarter of an hour to put there, and 3 GB of disk.
+The API's function runs in this process and queries dynalite: DynamoDB on LevelDB, which ``npx`` fetches. Its indices
+are ranges on disk, as in DynamoDB; emulators with a list in memory examine every item. For each size, it prints the
+median time of five pages, the queries of one page, the items that they examine, and the read units that DynamoDB would
+charge. A million events take a quarter of an hour to write, and 3 GB of disk.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ BATCH = 25
 
 @contextmanager
 def dynalite(folder: Path) -> Iterator[str]:
-    """Its address, for the length of the block."""
+    """Runs dynalite inside the block; yields its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -131,7 +130,7 @@ def measure(
     path: str = "/events",
     repeats: int = 5,
 ) -> str:
-    """One line: what a page costs. ``queries`` empties the list of (items examined, bytes) of each query."""
+    """Measures one page; returns a line. ``queries`` returns (items examined, bytes) of each query, and clears them."""
     page = ask(path, query)
     queries()
     times = []
@@ -182,11 +181,11 @@ def main() -> None:
 
         def heard(parsed: Any, **_: Any) -> None:
             if "ScannedCount" in parsed:
-                # What a page leaves out was examined as well, and is as large as what it kept, more or less.
+                # DynamoDB also examines items that a filter drops; they are about as large as the others.
                 count = max(1, parsed["Count"])
                 size = len(json.dumps(parsed["Items"])) * parsed["ScannedCount"] // count
                 if parsed["ScannedCount"] > EXAMINED and "LastEvaluatedKey" in parsed:
-                    size = 1 << 20  # it has no limit of its own, and ends where DynamoDB ends it
+                    size = 1 << 20  # a query without a limit ends at DynamoDB's maximum of 1 MB
                 seen.append((parsed["ScannedCount"], size))
 
         def queries() -> list[tuple[int, int]]:

@@ -1,15 +1,15 @@
-"""A JMeter log of a million samples: the agent's collector on one core, beside JMeter's own report generator.
+"""Compares the agent's collector with JMeter's report generator, on a JMeter log of a million samples and one core.
 
     python -m perf.jmeter [--samples 1000000] [--jmeter-home DIR]
 
-Both read the same log, each in a process of its own on one core, and the collector in 256 MB of address space besides.
-JMeter (Java must be there) is the one whose folder is given, or comes from Maven Central, into .build/tools/jmeter;
-where there is neither, the collector is measured alone.
+Both read the same log, each in its own process on one core; the collector also has a limit of 256 MB of address space.
+JMeter needs Java. It comes from the folder in --jmeter-home, or from Maven Central into .build/tools/jmeter. Without
+JMeter, only the collector is measured.
 
-Counts and errors must be equal. JMeter takes percentiles over successes and errors together, on the line between the
-two samples next to a rank, and of the last 20,000 samples of a label only, unless statistic_window is -1. So it is run
-with both. Without a window both are held against the generated samples: the collector's percentiles must be those of
-all successes to a thousandth, JMeter's those of all samples by its own formula.
+Counts and errors must be equal. JMeter computes percentiles of successes and errors together, and interpolates between
+the two samples next to a rank. It uses only the last 20,000 samples of a label, unless statistic_window is -1. So it
+runs with both settings. Without a window, both tools are compared with the generated samples: the collector's
+percentiles must equal those of all successes to a thousandth, JMeter's those of all samples by its own formula.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PARTS = ("ApacheJMeter", *(f"ApacheJMeter_{part}" for part in ("core", "componen
 CONFIG = "ApacheJMeter_config"
 
 START = 1_790_000_000
-"""When the first sample begins."""
+"""The time of the first sample."""
 SAMPLES_A_SECOND = 2_000
 ERRORS = 0.001
 LABELS = ("list", "login", "search", "book", "log out")
 MOST_BYTES = 256 << 20
-"""Of address space for the collector, all of Python among them."""
+"""Address space of the collector, including Python."""
 PERCENTS = {"medianResTime": 50.0, "pct1ResTime": 90.0, "pct2ResTime": 95.0, "pct3ResTime": 99.0}
-"""By JMeter's name for them."""
+"""Percentiles by their names in JMeter."""
 
 HEADER = (
     "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,"
@@ -57,7 +57,7 @@ HEADER = (
 
 @dataclass
 class Truth:
-    """What was generated for one label: milliseconds of all samples and of successes, both ascending."""
+    """The generated milliseconds of one label: of all samples and of successes, both ascending."""
 
     samples: list[int]
     good: list[int]
@@ -65,7 +65,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process has used: seconds by the clock and of the processor, and bytes of memory at most."""
+    """Resources of a process: elapsed seconds, processor seconds, and peak memory in bytes."""
 
     seconds: float
     cpu: float
@@ -76,7 +76,7 @@ class Cost:
 
 
 def generate(path: Path, samples: int, seed: int = 1) -> dict[str, Truth]:
-    """Writes a log as JMeter does by default; times are log-normal, a hundredth of them ten times that."""
+    """Writes a log in JMeter's default format. Times are log-normal; one percent are ten times longer."""
     dice = Random(seed)
     truth = {label: Truth([], []) for label in LABELS}
     with path.open("w", encoding="ascii") as log:
@@ -102,10 +102,10 @@ def generate(path: Path, samples: int, seed: int = 1) -> dict[str, Truth]:
 
 
 def run(command: list[str], folder: Path, environment: dict[str, str], address_space: int | None = None) -> Cost:
-    """Runs it in a folder, on one core.
+    """Runs a command in a folder, on one core.
 
     Raises:
-        SystemExit: it has failed; with the end of what it said.
+        SystemExit: the command failed; with the end of its output.
     """
 
     def confine() -> None:
@@ -127,7 +127,7 @@ def run(command: list[str], folder: Path, environment: dict[str, str], address_s
 
 
 def collect(log: Path, seconds: int, folder: Path) -> tuple[Cost, Operations]:
-    """The collector, as a phase's script runs it."""
+    """Runs the collector as the script of a phase does."""
     results = folder / "results"
     results.mkdir()
     environment = {
@@ -145,14 +145,14 @@ def collect(log: Path, seconds: int, folder: Path) -> tuple[Cost, Operations]:
         "troop.measure.collectors",
         "jtl",
         str(log),
-    ]  # -S: the standard library alone
+    ]  # -S: only the standard library
     cost = run(command, folder, environment, MOST_BYTES)
     (written,) = results.glob("operations-*.json")
     return cost, parse(json.loads(written.read_bytes())["operations"])
 
 
 def report(home: Path, log: Path, window: int, folder: Path) -> tuple[Cost, dict[str, dict[str, float]]]:
-    """JMeter's own report, and what its statistics.json says by label."""
+    """Runs JMeter's report generator; returns its cost and its statistics.json by label."""
     output = folder / f"report{window}"
     command = ["java", "-Xmx2g", "-Djava.awt.headless=true", f"-Djmeter.home={home}", "-cp", f"{home}/lib/*"]
     command += ["org.apache.jmeter.NewDriver", "-g", str(log), "-o", str(output), "-j", str(folder / "jmeter.log")]
@@ -162,7 +162,7 @@ def report(home: Path, log: Path, window: int, folder: Path) -> tuple[Cost, dict
 
 
 def fetch(home: Path) -> Path | None:
-    """JMeter from Maven Central, kept in ``home``; None where Java or Maven is missing."""
+    """Downloads JMeter from Maven Central into ``home``, once; returns None if Java or Maven is missing."""
     if not shutil.which("java"):
         return None
     if (home / "bin" / "jmeter.properties").exists():
@@ -188,19 +188,19 @@ def fetch(home: Path) -> Path | None:
 
 
 def rank(values: list[int], percent: float) -> int:
-    """The smallest of ascending values that at least ``percent`` of them do not exceed."""
+    """Returns the smallest of ascending values that at least ``percent`` of them do not exceed."""
     return values[max(-(-Fraction(str(percent)) * len(values) // 100), 1) - 1]
 
 
 def between(values: list[int], percent: float) -> float:
-    """JMeter's percentile of ascending values: of n it is at p (n + 1) / 100, on the line between its neighbours."""
+    """Computes JMeter's percentile of n ascending values: at p (n + 1) / 100, interpolated between its neighbours."""
     at = percent * (len(values) + 1) / 100
     below = min(max(int(at), 1), len(values) - 1)
     return values[below - 1] + (at - below) * (values[below] - values[below - 1])
 
 
 def check(operations: Operations, truth: dict[str, Truth]) -> None:
-    """That the collector is right, held against what was generated."""
+    """Asserts that the collector's results match the generated samples."""
     for label, one in truth.items():
         operation = operations[label.replace(" ", "-")]
         assert operation.times.count == len(one.good), f"{label}: every success is counted"
@@ -212,10 +212,10 @@ def check(operations: Operations, truth: dict[str, Truth]) -> None:
 
 
 def compare(operations: Operations, figures: dict[str, dict[str, float]], truth: dict[str, Truth]) -> float:
-    """That JMeter counts the same, and its percentiles are those of what was generated.
+    """Asserts that JMeter's counts are equal, and that its percentiles match the generated samples.
 
     Returns:
-        By how many milliseconds the two percentiles differ most: JMeter's have the errors in them.
+        The largest difference of two percentiles in milliseconds: JMeter's include errors.
     """
     most = 0.0
     for label, one in truth.items():
@@ -246,14 +246,14 @@ def main() -> None:
         print(f"{'troop.measure.collectors jtl':<34}{cost}", flush=True)
         home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
         if home is None:
-            print("JMeter is not measured: it needs Java, and Maven or --jmeter-home")
+            print("JMeter is not measured: install Java, and Maven or use --jmeter-home")
             return
         figures_by_window = {}
-        for name, window in (("as it comes", 20_000), ("statistic_window=-1", -1)):
+        for name, window in (("default", 20_000), ("statistic_window=-1", -1)):
             cost, figures_by_window[window] = report(home, log, window, folder)
             print(f"{f'JMeter {VERSION} -g, {name}':<34}{cost}", flush=True)
         apart = compare(operations, figures_by_window[-1], truth)
-        print(f"counts are equal; percentiles differ by {apart:.2f} ms at most where JMeter looks at all samples")
+        print(f"counts are equal; percentiles differ by at most {apart:.2f} ms if JMeter uses all samples")
         show(operations, figures_by_window, truth)
 
 

@@ -1,12 +1,11 @@
-"""How long merging the summaries of many drivers takes, and how large they are, for ever more requests.
+"""Measures how long merging the summaries of many drivers takes, and their sizes, for growing numbers of requests.
 
     python perf/merge.py [--drivers 60] [--seconds 600] [--most 1e9]
 
-Each driver's summary is what its agent would upload: a histogram of its share of the requests, their times by step and
-counts by second, and the node's samples. The requests' times are spread as services' are (log-normal, with a long
-tail); where there are very many, the counts of the buckets are worked out instead of drawn. "merge" is all that the
-workflow does with the uploaded bytes: parsing, checking, adding up, and making the document and the table of the
-results; one core.
+Each driver's summary is like that of an agent: a histogram of its share of the requests, their times by step, counts
+by second, and the node's samples. Request times are log-normal with a long tail, as those of services. For very many
+requests, the counts of the buckets are computed, not drawn. "merge" is all that the workflow does with the uploaded
+bytes: it parses, checks and adds them up, and creates the document and table of the results, on one core.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from troop.measure.windows import Windows, step_for
 
 START = 1_790_000_000
 MEDIAN_US, SPREAD = 2_000.0, 0.9
-"""Of the times: half are below the first; ninety-nine in a hundred below eight times that."""
+"""Parameters of the times: half are below the median; 99 % are below eight times the median."""
 DRAWN = 100_000
-"""Requests of a driver up to which each is drawn."""
+"""The largest number of requests of a driver for which each time is drawn."""
 DIFFERENT = 4
-"""Steps of a driver that are not the same."""
+"""Number of different steps of a driver."""
 
 
 def times(requests: int, dice: Random) -> Histogram:
-    """So many times in a histogram."""
+    """Draws a histogram of times."""
     result = Histogram()
     if requests <= DRAWN:
         for _ in range(requests):
@@ -48,7 +47,7 @@ def times(requests: int, dice: Random) -> Histogram:
     for index in range(index_of(60_000_000) + 1):
         low, high = lowest_in(index), highest_in(index) + 1
         expected = requests * (_below(high) - _below(low))
-        # A rare bucket is there or not, as chance has it; the others are a little more or less than expected.
+        # Counts vary around the expected value; rare buckets may be empty.
         count = int(expected + dice.random()) if expected < 50 else round(dice.gauss(expected, math.sqrt(expected)))
         if count := min(count, left):
             result.record(dice.randrange(low, high), count)
@@ -59,7 +58,7 @@ def times(requests: int, dice: Random) -> Histogram:
 
 
 def over_time(requests: int, seconds: int, dice: Random) -> Windows:
-    """Their times by step. Each step's are one of a few that are drawn: that does for what they cost."""
+    """Creates times by step from a few drawn histograms, which is enough to measure the cost."""
     result = Windows(START, step_for(seconds))
     share = requests * result.step_seconds / seconds
     some = [times(int(share + dice.random()), dice) for _ in range(DIFFERENT)]
@@ -69,12 +68,12 @@ def over_time(requests: int, seconds: int, dice: Random) -> Windows:
 
 
 def _below(value: float) -> float:
-    """The share of all times below ``value``."""
+    """Returns the share of all times below ``value``."""
     return 0.5 * (1 + math.erf(math.log(value / MEDIAN_US) / (SPREAD * math.sqrt(2)))) if value > 0 else 0.0
 
 
 def summary(rank: int, requests: int, seconds: int) -> bytes:
-    """One driver's, as it is uploaded."""
+    """Creates the summary of one driver in its uploaded form."""
     dice = Random(rank)
     histogram = times(requests, dice)
     each, rest = divmod(histogram.count, seconds)
@@ -103,7 +102,7 @@ def summary(rank: int, requests: int, seconds: int) -> bytes:
 
 
 def merge(uploaded: list[bytes]) -> tuple[float, float, dict[str, Any]]:
-    """Seconds by the clock and of the processor, and the results."""
+    """Merges summaries; returns elapsed seconds, processor seconds and the results."""
     began, processor = time.perf_counter(), time.process_time()
     merger = Merger()
     for body in uploaded:
@@ -116,9 +115,9 @@ def merge(uploaded: list[bytes]) -> tuple[float, float, dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drivers", type=int, default=60)
-    parser.add_argument("--seconds", type=int, default=600, help="that are measured")
-    parser.add_argument("--most", type=float, default=1e9, help="requests of all drivers together")
-    parser.add_argument("--repeat", type=int, default=3, help="the fastest counts")
+    parser.add_argument("--seconds", type=int, default=600, help="measured seconds")
+    parser.add_argument("--most", type=float, default=1e9, help="largest number of requests of all drivers")
+    parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
     options = parser.parse_args()
     print(f"{options.drivers} drivers, {options.seconds} s measured; seconds, KB")
     print(f"{'requests':>15}{'buckets':>9}{'a summary':>11}{'results':>9}{'merge':>8}{'CPU':>8}   p50 / p99 / max ms")

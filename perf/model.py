@@ -1,8 +1,8 @@
-"""Plays histories of the model test, as many as one likes.
+"""Plays any number of histories of the model test.
 
 python -m perf.model --histories 1000000 --workers 2
 python -m perf.model --seed 485            one history, line by line
-python -m perf.model --mutants             defects put in on purpose: which are found, and how soon
+python -m perf.model --mutants             intentional defects: which ones the test detects
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _chunk(first: int) -> tuple[Counter[str], int, str]:
 
 
 def histories(count: int, first: int, workers: int) -> int:
-    """Plays ``count`` histories; says how it goes; the exit code."""
+    """Plays ``count`` histories and prints the progress; returns the exit code."""
     started, done, calls = time.monotonic(), 0, 0
     seen: Counter[str] = Counter()
     with multiprocessing.Pool(workers) as pool:
@@ -54,7 +54,7 @@ def histories(count: int, first: int, workers: int) -> int:
 
 
 def replay(seed: int) -> int:
-    """Plays one history, and prints every line of it."""
+    """Plays one history and prints its lines; returns the exit code."""
     try:
         print("\n".join(run(seed, traced=True).trace))
     except Failed as failed:
@@ -65,7 +65,7 @@ def replay(seed: int) -> int:
 
 
 def mutants(most: int) -> int:
-    """Looks for every defect of the model's list; the exit code says whether all were found."""
+    """Searches for every defect of the model's list; returns the exit code, 0 if the test detects all."""
     import pytest
 
     from tests.model.mutants_on_demand import MUTANTS
@@ -82,17 +82,17 @@ def mutants(most: int) -> int:
                     failure = str(failed).splitlines()[0]
                     break
         missed += not failure
-        print(f"{mutant.__name__:<48} {failure or f'NOT FOUND in {most} histories'}", flush=True)
+        print(f"{mutant.__name__:<48} {failure or f'NOT DETECTED in {most} histories'}", flush=True)
     return 1 if missed else 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.model", description=__doc__.splitlines()[0])
-    parser.add_argument("--histories", type=int, default=100_000, help="how many (default 100000)")
+    parser.add_argument("--histories", type=int, default=100_000, help="number of histories (default 100000)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count(), help="processes (default: cores)")
     parser.add_argument("--seed", type=int, help="play this one history, line by line")
-    parser.add_argument("--mutants", action="store_true", help="look for defects put in on purpose")
+    parser.add_argument("--mutants", action="store_true", help="check which intentional defects the test detects")
     chosen = parser.parse_args()
     if chosen.seed is not None:
         return replay(chosen.seed)

@@ -1,10 +1,10 @@
-"""What a month of Troop costs, item by item, by list price and after what AWS gives everybody for nothing.
+"""Estimates the monthly cost of Troop, item by item: by list price, and after the permanent free tier of AWS.
 
     python -m perf.price [--groups 1000] [--probability 0.2] [--recovery 180]
 
-The number of looks at a recovery is the product's own (``troop/chaos/recovery.py``); the rest of the arithmetic is
-here. Prices are those of us-east-1, in US dollars, as AWS lists them on the pages named in ``PRICES``: look them up
-before you rely on a figure.
+The number of recovery checks comes from the product (``troop/chaos/recovery.py``); all other arithmetic is here.
+Prices are those of us-east-1, in US dollars, from the AWS pages that ``PRICES`` names. Check them before you rely on a
+figure.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
 from troop.chaos.recovery import CONFIRM_WAIT, wait_before  # noqa: E402 - after the path is set
 
 DAYS, HOURS, TICKS_A_DAY = 21, 730, 28
-"""Business days and hours of a month; ticks of a day from 09:00 to 15:45, every 15 minutes."""
+"""Business days and hours of a month; ticks of a day, from 09:00 to 15:45, every 15 minutes."""
 
 BUSINESS_HOURS = DAYS * 7
 WATCHDOG = 2920
-"""Calls a month: every 15 minutes; the sweep between ticks is called as often."""
+"""Calls a month: every 15 minutes. The sweep between ticks runs as often."""
 
 PRICES = {
     "transition": (0.025 / 1000, "aws.amazon.com/step-functions/pricing"),
@@ -52,18 +52,18 @@ FREE = {
     "GB-second": 400_000,
     "call": 1_000_000,
 }
-"""What every account has each month, not only in its first year, and shares among all that runs in it."""
+"""The free units of every account each month, also after its first year. All workloads of the account share them."""
 
 CLAIM_WRITES = 30
-"""Units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
+"""Write units to claim, mark and close an event: transactions count twice, and each of the three indices once."""
 
 CHECK_WRITES = 4
-"""The event and its three indices."""
+"""Write units of a recovery check: the event and its three indices."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """So many ``units`` of what ``PRICES`` has under ``kind``."""
+    """A number of ``units`` at the price of ``kind`` in ``PRICES``."""
 
     what: str
     kind: str
@@ -75,8 +75,10 @@ class Item:
 
 
 def looks_at(recovery: float) -> int:
-    """How often a group is looked at that recovers after so many seconds; the look that confirms it counts as the
-    same, for it is made by the same call."""
+    """Returns the number of checks of a group that recovers after so many seconds.
+
+    The confirming check does not count separately, because the same call makes it.
+    """
     times = accumulate(wait_before(attempt) for attempt in range(1000))
     return next(number for number, seconds in enumerate(times, 1) if seconds >= recovery)
 
@@ -91,21 +93,21 @@ def month(groups: int, probability: float, recovery: float) -> list[Item]:
     watching = killed * (0.5 * (1 + looks) + CONFIRM_WAIT + 2 * 0.3) * 0.25
     stored = 90 / 30.4 * decisions / 1e6
     return [
-        Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} looks)", "transition", steps),
+        Item(f"Step Functions: {killed:,.0f} terminations x (3 + 3 x {looks} checks)", "transition", steps),
         Item(f"Step Functions: {ticks} ticks x 6", "transition", ticks * 6),
-        Item("alarms, by the metrics they watch", "alarm", 17),
+        Item("alarms, by the metrics that they watch", "alarm", 17),
         Item("metrics of the watchdog, all month", "metric", 3),
-        Item("metrics of the workflow: 16 in the hours of business", "metric", 16 * hourly),
-        Item("metrics that are rare: 14 in 20 hours", "metric", 14 * 20 / HOURS),
+        Item("metrics of the workflow: 16 during business hours", "metric", 16 * hourly),
+        Item("rare metrics: 14 during 20 hours", "metric", 14 * 20 / HOURS),
         Item("metrics read by the watchdog", "metric read", WATCHDOG * 2),
         Item("the salt", "secret", 1),
-        Item("decisions written, and once more in their index", "write unit", decisions * 2),
-        Item("claims and looks written", "write unit", killed * (CLAIM_WRITES + CHECK_WRITES * looks)),
+        Item("decisions written, with their index", "write unit", decisions * 2),
+        Item("claims and recovery checks written", "write unit", killed * (CLAIM_WRITES + CHECK_WRITES * looks)),
         Item("tables read by ticks", "read unit", ticks * (groups / 10)),
-        Item("decisions of 90 days stored, 0.7 KB and 0.4 KB in the index", "stored GB", stored * 1.1),
+        Item("decisions of 90 days stored, 0.7 KB each and 0.4 KB in the index", "stored GB", stored * 1.1),
         Item("their point-in-time recovery", "recoverable GB", stored * 0.7),
         Item("functions: ticks, watchdog, sweeps, redrives", "GB-second", working),
-        Item("functions: terminations, looks, notifications", "GB-second", watching),
+        Item("functions: terminations, recovery checks, notifications", "GB-second", watching),
         Item("functions: calls", "call", ticks * 2 + WATCHDOG * 2 + HOURS + killed * (3 + looks)),
         Item("notifications", "event", 2 * killed * 1.5),
         Item("logs", "log GB", (killed * (3 + looks) * 1e-6) + decisions * 0.4e-6),
@@ -116,10 +118,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--probability", type=float, default=0.2)
-    parser.add_argument("--recovery", type=float, default=180, help="seconds until a group is whole again")
+    parser.add_argument("--recovery", type=float, default=180, help="seconds until a group recovers")
     options = parser.parse_args()
     items = month(options.groups, options.probability, options.recovery)
-    print(f"{options.groups:,} groups at {options.probability:g}, whole again after {options.recovery:g} s")
+    print(f"{options.groups:,} groups at {options.probability:g}, recovered after {options.recovery:g} s")
     print(f"\n{'item':<66}{'units':>14}{'a month':>9}")
     for item in items:
         print(f"{item.what:<66}{item.units:>14,.1f}{item.price:>9.2f}")
@@ -128,12 +130,12 @@ def main() -> None:
     for kind, price in left.items():
         if price >= 0.005:
             print(f"{'  ' + kind:<80}{price:>9.2f}")
-    print(f"{'after what is always free':<80}{sum(left.values()):>9.2f}")
+    print(f"{'after the permanent free tier':<80}{sum(left.values()):>9.2f}")
     print("\nprices from " + ", ".join(dict.fromkeys(f"https://{page}" for _, page in PRICES.values())))
 
 
 def after_free(items: list[Item]) -> dict[str, float]:
-    """The price by kind of what is more than an account has for nothing."""
+    """Returns the price of the units above the free tier, by kind."""
     units: dict[str, float] = {}
     for item in items:
         units[item.kind] = units.get(item.kind, 0) + item.units

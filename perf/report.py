@@ -1,10 +1,10 @@
-"""How long a large run's report takes to build, how much memory that needs, and how large it is.
+"""Measures how long the report of a large run takes to build, how much memory it needs, and its size.
 
     python -m perf.report [--seconds 300]
 
-The files are made up, but what they say of measured phases was merged by the code that does so: each cell has servers
-and four times fewer drivers, samples of every second, and reads whose times are spread as services' are. Each run is
-built in a process of its own; "build" is from bytes to bytes: reading all cells, making the report, writing it as JSON.
+The files are synthetic, but the product's code merges their measured phases. Each cell has servers and a quarter as
+many drivers, samples of every second, and reads with log-normal times. Each report is built in its own process.
+"build" covers everything from bytes to bytes: reading all cells, building the report, and writing it as JSON.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary
 from troop.report.build import build
 
 RUNS = ((1, 20), (200, 20), (6, 348))
-"""Cells, and nodes of each."""
+"""Numbers of cells, and of nodes in each cell."""
 
 AT = datetime.fromtimestamp(START, UTC)
 A_DRIVER = 2000
-"""Requests a second."""
+"""Requests per second of a driver."""
 WARM_UP = 30
 PRICES = Prices(
     on_demand={"i4i.large": Decimal("0.2"), "c7g.large": Decimal("0.08")}, volumes={"gp3": VolumePrice(Decimal("0.09"))}
@@ -53,7 +53,7 @@ PRICES = Prices(
 
 @dataclass
 class SyntheticRun:
-    """A run whose cells have all left the same."""
+    """A run whose cells all have the same files."""
 
     files: dict[str, bytes]
     cell: dict[str, bytes]
@@ -137,7 +137,7 @@ def synthetic_run(cells: int, nodes: int, seconds: int) -> SyntheticRun:
 
 
 def measure(cells: int, nodes: int, seconds: int) -> str:
-    """A line of the table."""
+    """Measures one run; returns a line of the table."""
     run = synthetic_run(cells, nodes, seconds)
     before, began = _most_memory(), time.perf_counter()
     document = build(run, AT, "perf").model_dump_json().encode()
@@ -148,13 +148,13 @@ def measure(cells: int, nodes: int, seconds: int) -> str:
 
 
 def _most_memory() -> float:
-    """MB that this process has had at most."""
+    """Returns the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=int, default=300, help="that are measured")
+    parser.add_argument("--seconds", type=int, default=300, help="measured seconds")
     options = parser.parse_args()
     print(f"{options.seconds} s measured; sizes and memory in MB")
     print(f"{'cells':>6}{'nodes':>7}{'a results':>12}{'report':>9}{'packed':>9}{'build s':>9}{'more':>9}{'memory':>9}")

@@ -1,11 +1,11 @@
-"""What a tick over many groups asks of AWS, counted on local AWS, and what that means on AWS.
+"""Counts the AWS calls of a tick over many groups on local AWS, and estimates its duration on AWS.
 
     python -m perf.tick [--groups 10000] [--instances 2] [--probability 0.2]
 
-A deployment of its own on local AWS, whose instances are no processes, gets the groups; then one execution of the
-workflow decides for all of them. Calls are counted by kind as IAM saw them, transitions from the execution's history.
-The seconds here are the emulators'; those on AWS are worked out below from the counted calls, AWS's page sizes and
-limits, and the processor time that the function Decide has taken.
+The groups are in a separate deployment on local AWS, without processes for instances. One execution of the workflow
+decides for all groups. Calls are counted by kind as IAM sees them, transitions from the execution's history. The
+measured seconds are those of the emulators. Seconds on AWS are estimated from the counted calls, the page sizes and
+limits of AWS, and the processor time of the function Decide.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ LATENCY = {
     "dynamodb:BatchWriteItem": 0.03,
     "dynamodb:Scan": 0.1,
 }
-"""Seconds that one call takes on AWS, on the safe side; any other: OTHER. An assumption: AWS promises no latencies."""
+"""Assumed seconds of one call on AWS, rounded up; other calls: OTHER. AWS guarantees no latencies."""
 OTHER = 0.1
 
 WRITE_UNITS = 4000
-"""Units a second that a new on-demand table takes from the start (DynamoDB developer guide, "Initial throughput")."""
+"""Write units per second of a new on-demand table (DynamoDB developer guide, "Initial throughput")."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=10_000)
-    parser.add_argument("--instances", type=int, default=2, help="of each group")
+    parser.add_argument("--instances", type=int, default=2, help="instances of each group")
     parser.add_argument("--probability", type=float, default=0.2)
     options = parser.parse_args()
     context = local_settings(datetime.now(UTC)) | {
@@ -94,7 +94,7 @@ def _create(account: LocalAccount, groups: int, instances: int) -> None:
 
 
 def _tick(account: LocalAccount, machine: str) -> list[dict[str, Any]]:
-    """Runs the workflow once; its history."""
+    """Runs the workflow once; returns its history."""
     states = account.client("stepfunctions")
     arn = states.start_execution(stateMachineArn=machine, input=json.dumps({"calendar": "default"}))["executionArn"]
     while (seen := states.describe_execution(executionArn=arn))["status"] == "RUNNING":
@@ -106,7 +106,7 @@ def _tick(account: LocalAccount, machine: str) -> list[dict[str, Any]]:
 
 
 def _decider(account: int) -> tuple[float, float]:
-    """Of the function Decide, a process of its own that lives on after the tick: MB at its peak, processor seconds."""
+    """Returns peak MB and processor seconds of the function Decide, whose process outlives the tick."""
     for listed in Path("/proc").glob("[0-9]*"):
         try:
             parent = int(listed.joinpath("stat").read_text().rpartition(")")[2].split()[1])
@@ -115,8 +115,8 @@ def _decider(account: int) -> tuple[float, float]:
                 ticks = listed.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
                 return int(status["VmHWM"].split()[0]) / 1024, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
         except OSError:
-            continue  # ended meanwhile
-    sys.exit("the function Decide has left no process")
+            continue  # the process has ended
+    sys.exit("the process of the function Decide was not found")
 
 
 def _report(
@@ -140,7 +140,7 @@ def _report(
         if previous:
             print(f"  {previous[0]:<20}{(at - previous[1]).total_seconds():>8.1f} s")
         previous = (name, at)
-    print(f"Decide: {processor:.1f} s of one core, its imports included; at its peak {peak:.0f} MB")
+    print(f"Decide: {processor:.1f} s of one core with imports; peak memory {peak:.0f} MB")
     print(f"\n{'call':<44}{'times':>8}{'s a call':>10}{'seconds on AWS':>16}")
     total = 0.0
     for action, count in calls.most_common():
@@ -149,7 +149,7 @@ def _report(
         print(f"{action:<44}{count:>8}{each:>10}{count * each:>16.1f}")
     throttled = groups / WRITE_UNITS
     print(f"{groups:,} writes at {WRITE_UNITS:,} units a second: at least {throttled:.1f} s for the decisions")
-    print(f"one after another, on AWS: about {total:.0f} s, and {processor:.0f} s of the processor; it may take 300 s")
+    print(f"in sequence, on AWS: about {total:.0f} s, and {processor:.0f} s of processor time; the limit is 300 s")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""How the ring is laid out, and what a node of it is started with. Pure: nothing here reads or writes anything.
+"""Computes the layout of the ring and the configuration of its servers. Pure.
 
-Everything follows from the roster, which is the same on all nodes: each server finds its token and the seeds by itself.
+Everything follows from the roster, which is the same on all nodes, so each server computes its token and the seeds
+itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 CLUSTER = "troop"
 DATACENTER = "dc1"
 REPLICAS = 3
-"""Of every row, each in another zone as far as there are so many."""
+"""Copies of every row, in different zones as far as possible."""
 
 STORAGE_PORT, NATIVE_PORT, AGENT_PORT = 7000, 9042, 8778
 
@@ -21,7 +22,7 @@ LOWEST_TOKEN, TOKENS = -(2**63), 2**64
 
 MIB = 1 << 20
 MOST_HEAP_MIB = 31 * 1024
-"""Beyond it the JVM's pointers become twice as long."""
+"""The limit up to which the JVM uses compressed pointers."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,22 @@ class Server:
 
 
 def servers(roster: Mapping[str, Any]) -> list[Server]:
-    """All servers, by rank."""
+    """Returns all servers, ordered by rank."""
     members = [Server(n["rank"], n["address"], n["zone"]) for n in roster["nodes"] if n["role"] == "servers"]
     return sorted(members, key=lambda server: server.rank)
 
 
 def token(rank: int, count: int) -> int:
-    """The one token of a server: ``count`` of them part the ring evenly. As ranks go round the zones, so does the ring:
-    neighbours, which hold the copies of the same rows, are in different zones.
+    """Returns a server's single token: ``count`` tokens divide the ring evenly.
+
+    Ranks alternate between zones, and so does the ring: neighbours, which hold copies of the same rows, are in
+    different zones.
     """
     return LOWEST_TOKEN + rank * TOKENS // count
 
 
 def seeds(all_servers: Sequence[Server]) -> list[str]:
-    """Addresses that new nodes ask for the others: the first server of each zone, of three zones at most."""
+    """Returns the addresses that new nodes ask for the others: the first server of each zone, at most three."""
     first: dict[str, str] = {}
     for server in all_servers:
         first.setdefault(server.zone, server.address)
@@ -55,17 +58,17 @@ def seeds(all_servers: Sequence[Server]) -> list[str]:
 
 
 def configuration(own: Server, ring: Sequence[Server], folders: Sequence[str], write_timeout_ms: int) -> dict[str, Any]:
-    """``cassandra.yaml`` of a server; JSON is YAML, too. What it leaves out is as Cassandra has it by default.
+    """Returns ``cassandra.yaml`` of a server (JSON is YAML). Omitted settings have Cassandra's defaults.
 
     Args:
-        folders: where data goes, one for each disk; the commit log goes to the first.
-        write_timeout_ms: after which a write has failed, and a replica drops what it has not applied.
+        folders: for data, one per disk; the commit log is in the first.
+        write_timeout_ms: after this time a write has failed, and a replica drops it if it is not applied.
     """
     return {
         "cluster_name": CLUSTER,
         "num_tokens": 1,
         "initial_token": str(token(own.rank, len(ring))),
-        "auto_bootstrap": False,  # an empty ring has nothing to stream, and so all may start at once
+        "auto_bootstrap": False,  # an empty ring has nothing to stream, so all servers can start at once
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
         "endpoint_snitch": "GossipingPropertyFileSnitch",
         "seed_provider": [
@@ -92,7 +95,7 @@ def configuration(own: Server, ring: Sequence[Server], folders: Sequence[str], w
 
 
 def rack(own: Server) -> str:
-    """``cassandra-rackdc.properties``: a zone is a rack, so the copies of a row are in different zones."""
+    """Returns ``cassandra-rackdc.properties``: a zone is a rack, so the copies of a row are in different zones."""
     return f"dc={DATACENTER}\nrack={own.zone}\n"
 
 
@@ -134,22 +137,24 @@ _OPENS = (
     "java.base/sun.nio.ch",
     "jdk.management/com.sun.management.internal",
 )
-"""What Cassandra needs of a Java 17 that keeps its own parts to itself."""
+"""Internal parts of Java 17 that Cassandra accesses."""
 
 
 def heap_mib(memory_mib: int, setting: int) -> int:
-    """As asked; with 0 a quarter of the memory, for the rest holds memtables and the system's cache of files."""
+    """Returns the configured heap; for 0 a quarter of the memory, because memtables and the file cache need the
+    rest.
+    """
     return setting or max(256, min(memory_mib // 4, MOST_HEAP_MIB))
 
 
 def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str], ring_delay_ms: int) -> list[str]:
-    """What the JVM is told, but for the class path.
+    """Returns the JVM's options without the class path.
 
     Args:
         heap: MiB.
         agent: the JAR that serves JMX over HTTP.
         folders: ``conf``, ``logs``, ``storage``, ``triggers``; and ``jamm``, a JAR.
-        ring_delay_ms: how long a node listens for others before it takes its place.
+        ring_delay_ms: how long a node listens for others before it joins the ring.
     """
     return [
         f"-Xms{heap}M",
@@ -169,7 +174,7 @@ def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str],
         f"-Dcassandra.triggers_dir={folders['triggers']}",
         f"-Dlogback.configurationFile={folders['conf']}/logback.xml",
         f"-Dcassandra.ring_delay_ms={ring_delay_ms}",
-        "-Dcassandra.consistent.rangemovement=false",  # or only one node at a time may join
+        "-Dcassandra.consistent.rangemovement=false",  # otherwise only one node at a time may join
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         f"-javaagent:{folders['jamm']}",
         f"-javaagent:{agent}=host={own.address},port={AGENT_PORT},discoveryEnabled=false",
@@ -179,5 +184,5 @@ def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str],
 
 
 def key_range(rank: int, keys: int) -> tuple[int, int]:
-    """The keys that a driver writes, and no other: from the first on, below the second."""
+    """Returns the keys that only this driver writes: the first, and the end, which is excluded."""
     return rank * keys, (rank + 1) * keys

@@ -1,5 +1,7 @@
-"""Afterwards: have the servers seen what the drivers say? Each driver tells the first one how much it has written, and
-that one asks all servers. With the parameter ``exact`` a difference is a failure: nothing may then have been dropped.
+"""Checks after the measurement whether the servers counted all writes of the drivers.
+
+Each driver reports its writes to the first driver, which asks all servers. With the parameter ``exact`` a difference is
+a failure: then no write may have been dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def main() -> None:
     copies = min(int(phase.parameters["replicas"]), len(phase.servers))
     print(json.dumps({"drivers": drivers, "servers": servers, "replicas": copies}))
     problems = differences(drivers, servers, copies)
-    print("\n".join(problems) or "the servers have coordinated and applied all that the drivers have written")
+    print("\n".join(problems) or "the servers coordinated and applied all writes of the drivers")
     if problems and phase.parameters["exact"]:
         sys.exit("; ".join(problems))
 
@@ -43,14 +45,16 @@ def added(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def differences(drivers: Mapping[str, int], servers: Mapping[str, int], copies: int) -> list[str]:
-    """Sentences; none when the servers have counted exactly what the drivers have, and each write once a replica."""
+    """Returns sentences about differences. There are none if the servers coordinated each write once and applied it
+    once per replica.
+    """
     written, problems = drivers["writes"], []
     if servers["coordinated"] != written:
-        problems.append(f"the drivers have written {written} rows, the servers coordinated {servers['coordinated']}")
+        problems.append(f"the drivers wrote {written} rows, but the servers coordinated {servers['coordinated']}")
     if servers["applied"] != copies * written:
         dropped = f"{servers['dropped']} were dropped"
         problems.append(
-            f"the servers have applied {servers['applied']} writes, not {copies} times {written}: {dropped}"
+            f"the servers applied {servers['applied']} writes instead of {copies} times {written}: {dropped}"
         )
     return problems
 
@@ -64,12 +68,12 @@ def tell(phase: Phase, own: Mapping[str, int]) -> None:
             return
         except OSError as error:
             if time.monotonic() > until:
-                sys.exit(f"the first driver does not listen: {error}")
+                sys.exit(f"cannot connect to the first driver: {error}")
             time.sleep(0.5)
 
 
 def heard(phase: Phase, count: int) -> list[dict[str, int]]:
-    """What the other drivers tell."""
+    """Receives the writes of the other drivers."""
     reports: list[dict[str, int]] = []
     with socket.create_server((phase.address, PORT), backlog=count + 1) as listening:
         listening.settimeout(SECONDS)
@@ -79,7 +83,7 @@ def heard(phase: Phase, count: int) -> list[dict[str, int]]:
                 with connection, connection.makefile("rb") as stream:
                     reports.append(json.load(stream))
             except (OSError, ValueError) as error:
-                sys.exit(f"{len(reports)} of {count} other drivers have told what they have written: {error}")
+                sys.exit(f"only {len(reports)} of {count} other drivers reported their writes: {error}")
     return reports
 
 

@@ -1,12 +1,12 @@
-"""A driver: makes the schema (phase ``schema``, one driver for all), writes for a while (``load``), and writes while it
-is measured (``measure``): rows of ten columns of ten bytes, at consistency ONE, of keys that no other driver writes.
+"""Drives the load: creates the schema (phase ``schema``, one driver for all), and writes rows of ten columns of ten
+bytes, at consistency ONE, in the phases ``load`` and ``measure``. No other driver writes the same keys.
 
-Parameters: ``driver``, latte or cassandra-stress; ``keys`` of each driver; ``threads``, how many writes of each driver
-are under way at a time; ``rate``, how many writes a second of each driver, 0 for as many as it can; ``sampling_ms``;
-``write_timeout_ms``; ``load_seconds``.
+Parameters: ``driver``, latte or cassandra-stress; ``keys`` of each driver; ``threads``, concurrent writes of each
+driver; ``rate``, writes per second of each driver, 0 for no limit; ``sampling_ms``; ``write_timeout_ms``;
+``load_seconds``.
 
-Recorded as ``write``, from the generator's own interval log: the time from the request to the answer, of failures, too,
-which generators do not tell apart. Errors: ``failed``.
+Recorded as ``write``, from the generator's interval log: the time from the request to the answer. It includes failures,
+which the generators do not separate. Errors: ``failed``.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from troop.measure.hdr_log import Interval
 from troop.measure.operations import Operation
 
 TAGS = {"latte": "requests", "cassandra-stress": "WRITE-st"}
-"""Of the intervals that hold each request once: from when it was sent to its answer."""
+"""Tags of the intervals that contain each request once, from sending it to its answer."""
 SLACK = 2.0
-"""Seconds of load beyond the measured time."""
+"""Seconds of load after the measured time."""
 LATER_MS = 3000
-"""How much longer than a server's own time-out a driver waits for its answer."""
+"""Milliseconds that a driver waits for an answer after a server's timeout."""
 MOST_PROBLEMS = 5
-"""Damaged lines of a log that a message names one by one."""
+"""The most damaged lines of a log that a message lists."""
 A_THREAD = 64
-"""Writes under way that one thread of latte looks after."""
+"""Concurrent writes per thread of latte."""
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def main() -> None:
     if phase.name == "schema":
         if phase.rank == 0:
             run(phase, schema_line(phase))
-            print("the schema is there")
+            print("the schema is ready")
         return
     seconds = float(phase.parameters["load_seconds"])
     if phase.measured_seconds:
@@ -65,18 +65,18 @@ def main() -> None:
     keep_totals(phase, sum(one.count for one in intervals), sum(failures))
     if phase.measured_seconds:
         record(phase, intervals, failures)
-    if problems:  # what is whole counts, but a node that lacks something has not succeeded
+    if problems:  # all complete intervals count, but a node with a damaged log has not succeeded
         sys.exit(damage(problems))
 
 
 def damage(problems: Sequence[str]) -> str:
-    """Says what of a log cannot be read."""
+    """Describes the damaged lines of a log."""
     more = len(problems) - MOST_PROBLEMS
     return "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
 def schema_line(phase: Phase) -> list[str]:
-    """The command that makes the schema."""
+    """Returns the command that creates the schema."""
     if phase.parameters["driver"] == "latte":
         latte, replicas = str(phase.artifacts / "latte"), f"replicas={phase.parameters['replicas']}"
         return [latte, "schema", "-P", replicas, str(phase.files / "write.rn"), *contacts(phase)]
@@ -84,7 +84,7 @@ def schema_line(phase: Phase) -> list[str]:
 
 
 def line(phase: Phase, seconds: float, log: Path) -> list[str]:
-    """The command that writes for so many seconds."""
+    """Returns the command that writes for ``seconds``."""
     parameters = phase.parameters
     begin, end = cluster.key_range(phase.rank, int(parameters["keys"]))
     if parameters["driver"] == "cassandra-stress":
@@ -107,7 +107,7 @@ def line(phase: Phase, seconds: float, log: Path) -> list[str]:
 
 
 def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, threads: int) -> list[str]:
-    """cassandra-stress's command; its own table is that of ``write.rn``."""
+    """Returns cassandra-stress's command; its default table is that of ``write.rn``."""
     parameters = phase.parameters
     throttle = [f"throttle={parameters['rate']}/s"] if parameters["rate"] else []
     return [
@@ -123,18 +123,18 @@ def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, thread
 
 
 def contacts(phase: Phase) -> list[str]:
-    """Servers that tell of all the others."""
+    """Returns the servers from which drivers learn of all others."""
     return cluster.seeds(phase.servers)
 
 
 def shares(threads: int, processors: int) -> tuple[int, int]:
-    """Threads of latte, and how many writes each has under way; together at least as many as asked for."""
+    """Returns the number of latte's threads and the concurrent writes of each, together at least ``threads``."""
     count = max(1, min(processors, threads // A_THREAD))
     return count, -(-threads // count)
 
 
 def run(phase: Phase, command: Sequence[str]) -> str:
-    """What a command has printed; ends the script when it fails, as lost when a server is gone."""
+    """Runs a command and returns its output. Ends the script if it fails: as lost if a server is gone."""
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
@@ -142,9 +142,9 @@ def run(phase: Phase, command: Sequence[str]) -> str:
     if done.returncode == 0:
         return done.stdout
     if phase.measured_seconds and (gone := [one.address for one in phase.servers if not answers(one.address)]):
-        print(f"{len(gone)} servers do not answer any more: {', '.join(gone[:5])}")
+        print(f"{len(gone)} servers no longer answer: {', '.join(gone[:5])}")
         sys.exit(LOST)
-    sys.exit(f"{Path(command[0]).name} ended with {done.returncode}")
+    sys.exit(f"{Path(command[0]).name} failed with exit code {done.returncode}")
 
 
 def answers(address: str) -> bool:
@@ -156,7 +156,9 @@ def answers(address: str) -> bool:
 
 
 def failed(phase: Phase, intervals: Sequence[Interval], output: str) -> list[int]:
-    """Failures by interval. Of cassandra-stress, which tells only how many there were, all in the last that counts."""
+    """Returns failures by interval. cassandra-stress reports only their sum, which is assigned to the last counted
+    interval.
+    """
     if phase.parameters["driver"] == "cassandra-stress":
         match = re.search(r"^Total errors\s*:\s*([0-9,]+)", output, re.MULTILINE)
         until = phase.measured_from + phase.measured_seconds if phase.measured_seconds else math.inf
@@ -167,7 +169,7 @@ def failed(phase: Phase, intervals: Sequence[Interval], output: str) -> list[int
 
 
 def keep_totals(phase: Phase, writes: int, failures: int) -> None:
-    """How much this driver has written so far, in all phases."""
+    """Stores the number of writes of this driver in all phases so far."""
     before = phase.read("writes.json") or {"writes": 0, "failed": 0}
     phase.keep("writes.json", {"writes": before["writes"] + writes, "failed": before["failed"] + failures})
 
@@ -181,21 +183,21 @@ def record(phase: Phase, intervals: Sequence[Interval], failures: Sequence[int])
     hdr_log.write({"write": operation}, phase.results)
     print(f"{operation.times.count} writes in the measured time")
     if not operation.times.count:
-        sys.exit("nothing was written in the measured time")
+        sys.exit("no write succeeded in the measured time")
 
 
 def uncovered(intervals: Sequence[Interval], begin: float, end: float) -> str | None:
-    """What is wrong when the load was not there for all of the measured time."""
+    """Returns the problem if the load did not cover the whole measured time."""
     first, last = intervals[0].start, max(one.start + one.seconds for one in intervals)
     if first > begin:
-        return f"the load began {first - begin:.1f} s after the measured time: a longer warm_up is needed"
-    return f"the load ended {end - last:.1f} s before the measured time" if last < end else None
+        return f"the load began {first - begin:.1f} s after the start of the measured time: increase warm_up"
+    return f"the load ended {end - last:.1f} s before the end of the measured time" if last < end else None
 
 
 def add_failures(
     operation: Operation, intervals: Iterable[Interval], failures: Iterable[int], begin: float, end: float
 ) -> None:
-    """Those of the warm-up, too, but only to what is told over time."""
+    """Adds failures; those of the warm-up only to the values over time."""
     for one, count in zip(intervals, failures):
         if count and operation.per_second.start <= one.middle < end:
             operation.per_second.errors[int(one.middle) - operation.per_second.start] += count

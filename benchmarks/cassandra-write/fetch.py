@@ -1,7 +1,7 @@
-"""Gets Cassandra and the JMX agent from Maven Central, by Maven: ``python3 fetch.py FOLDER``.
+"""Downloads Cassandra and the JMX agent from Maven Central with Maven: ``python3 fetch.py FOLDER``.
 
-Makes ``cassandra.tar``, which has the form of the distribution's archive (without cassandra-stress, which Maven has
-not), and ``jolokia.jar``. Both are always the same, byte by byte; the benchmark's file has their SHA-256.
+Writes ``cassandra.tar``, in the form of the distribution's archive but without cassandra-stress, and ``jolokia.jar``.
+Both are reproducible byte by byte; the benchmark's file contains their SHA-256.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHA256 = {
     "jolokia.jar": "38be4960fce575b355e9142f3c3cb89e54fb52bbbef4e1d48a5a6a1df8adb9bf",
 }
 ELSEWHERE = ("osx", "windows", "riscv64")
-"""Parts of the names of libraries that are of no use on these nodes."""
+"""Parts of the names of libraries that these nodes do not need."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         if not target.exists() or digest(target) != SHA256[name]:
             make(target)
             if digest(target) != SHA256[name]:
-                sys.exit(f"{target} is not what it was: its SHA-256 is {digest(target)}, not {SHA256[name]}")
+                sys.exit(f"{target} has changed: its SHA-256 is {digest(target)} instead of {SHA256[name]}")
         print(f"{digest(target)}  {target}")
     shutil.rmtree(folder / "m2", ignore_errors=True)
 
@@ -46,7 +46,7 @@ def cassandra(target: Path) -> None:
     goal = f"{PLUGIN}:copy-dependencies"
     maven(target.parent, goal, "-f", str(Path(__file__).with_name("pom.xml")), f"-DoutputDirectory={library}")
     partial = target.with_suffix(".part")
-    with tarfile.open(partial, "w", format=tarfile.USTAR_FORMAT) as archive:  # JARs are compressed already
+    with tarfile.open(partial, "w", format=tarfile.USTAR_FORMAT) as archive:  # JARs are already compressed
         for jar in sorted(library.glob("*.jar")):
             if not any(part in jar.name for part in ELSEWHERE):
                 entry = tarfile.TarInfo(f"apache-cassandra-{VERSION}/lib/{jar.name}")
@@ -64,14 +64,14 @@ def jolokia(target: Path) -> None:
 
 
 def maven(folder: Path, *arguments: str) -> None:
-    """Runs it with a repository of its own, so that it neither fills the user's nor depends on it."""
+    """Runs Maven with a separate repository, to keep it independent of the user's."""
     command = ["mvn", "--quiet", "--batch-mode", f"-Dmaven.repo.local={folder / 'm2'}", *arguments]
     try:
         done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False)
     except OSError as error:
-        sys.exit(f"Maven cannot be run: {error}; it is a package of most distributions: apt-get install maven")
+        sys.exit(f"cannot run Maven: {error}. Install it, for example with apt-get install maven")
     if done.returncode:
-        sys.exit(f"{' '.join(command[:1])} ended with {done.returncode}")
+        sys.exit(f"{' '.join(command[:1])} failed with exit code {done.returncode}")
 
 
 def digest(path: Path) -> str:

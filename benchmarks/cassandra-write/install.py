@@ -1,4 +1,4 @@
-"""Puts in place what servers and drivers need: Java, the disks, and what the archive holds.
+"""Installs what servers and drivers need: Java, disks, and the content of the archive.
 
 Parameters: ``system``, whether the node may be changed: packages installed, disks formatted, limits raised; ``disk``,
 where servers keep their data.
@@ -34,7 +34,7 @@ def main() -> None:
             Path("/proc/sys/vm/max_map_count").write_text(str(MOST_MAPS), encoding="ascii")
     elif phase.parameters["driver"] == "latte":
         (phase.artifacts / "latte").chmod(0o755)
-        version = run([str(phase.artifacts / "latte"), "--version"], "it must be built for this node: see README.md")
+        version = run([str(phase.artifacts / "latte"), "--version"], "build it for this type of node: see README.md")
         print(version.strip())
 
 
@@ -45,13 +45,13 @@ def install_java(may_change: bool) -> None:
         version = java_version()
     if version is None or version < JAVA:
         sys.exit(
-            f"Java {JAVA} is needed, there is {version or 'none'}: set system to true, or use an image that has it"
+            f"Java {JAVA} is required, but found {version or 'none'}: set system to true, or use an image with Java"
         )
     print(f"Java {version}")
 
 
 def java_version() -> int | None:
-    """17 of ``openjdk version "17.0.15"``; None without Java."""
+    """Returns 17 for ``openjdk version "17.0.15"``; None without Java."""
     if shutil.which("java") is None:
         return None
     output = subprocess.run(["java", "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False).stdout
@@ -61,18 +61,18 @@ def java_version() -> int | None:
 
 def unpack(phase: Phase) -> None:
     target = phase.shared / "cassandra"
-    with tarfile.open(phase.artifacts / "cassandra") as archive:  # of the content whose SHA-256 the benchmark names
+    with tarfile.open(phase.artifacts / "cassandra") as archive:  # staged and checked by its SHA-256
         archive.extractall(target)
     print(f"{phase.home.name}: {len(list((phase.home / 'lib').glob('*.jar')))} libraries")
 
 
 def folders(phase: Phase, may_change: bool) -> list[Path]:
-    """Where data goes: one folder for each disk, or one on the volume that the node has booted from."""
+    """Returns the data folders: one per disk, or one on the root volume."""
     disk = str(phase.parameters["disk"])
     if disk == "root":
         return [_make_folder(phase.shared / "data")]
     if not may_change:
-        sys.exit(f"disk is {disk}: it would be formatted, which parameters.system does not allow")
+        sys.exit(f"disk is {disk}: it must be formatted, which requires parameters.system: true")
     devices = disks(disk)
     return [
         _make_folder(mounted(device, Path(f"/mnt/cassandra-{n}")) / "cassandra") for n, device in enumerate(devices)
@@ -80,38 +80,38 @@ def folders(phase: Phase, may_change: bool) -> list[Path]:
 
 
 def disks(disk: str) -> list[Path]:
-    """Devices: all of the instance store, or the one that is named."""
+    """Returns the devices: all disks of the instance store, or the named one."""
     if disk == "instance-store":
         devices = {link.resolve() for link in Path("/").glob(INSTANCE_STORE.lstrip("/")) if "-part" not in link.name}
         if not devices:
-            sys.exit("disk is instance-store, and this instance type has none: choose another type, or a volume")
+            sys.exit("disk is instance-store, but this instance type has none: choose another type or a volume")
         return sorted(devices)
     named = [Path(disk), Path(disk.replace("/dev/sd", "/dev/xvd"))]
     there = [path.resolve() for path in named if path.exists()]
     if not there:
-        sys.exit(f"disk is {disk}, which is not there: must be root, instance-store, or a volume's device")
+        sys.exit(f"disk is {disk}, which does not exist: must be root, instance-store or a volume's device")
     return there[:1]
 
 
 def mounted(device: Path, folder: Path) -> Path:
-    """An empty file system on a device: whatever was on it is lost."""
-    run(["mkfs.xfs", "-f", "-q", str(device)], f"{device} cannot be formatted")
-    run(["mount", "-o", "noatime", str(device), str(_make_folder(folder))], f"{device} cannot be mounted")
+    """Creates an empty file system on a device and mounts it. Deletes everything on the device."""
+    run(["mkfs.xfs", "-f", "-q", str(device)], f"cannot format {device}")
+    run(["mount", "-o", "noatime", str(device), str(_make_folder(folder))], f"cannot mount {device}")
     print(f"{device} at {folder}")
     return folder
 
 
 def run(command: list[str], hint: str) -> str:
-    """What a command prints; ends the script when it fails."""
+    """Runs a command and returns its output. Ends the script if it fails."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     except OSError as error:
-        sys.exit(f"{command[0]} cannot be run: {error}; {hint}")
+        sys.exit(f"cannot run {command[0]}: {error}; {hint}")
     if done.returncode:
         print(done.stdout)
-        sys.exit(f"{command[0]} ended with {done.returncode}; {hint}")
+        sys.exit(f"{command[0]} failed with exit code {done.returncode}; {hint}")
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""The measured phase, which is one for both roles: servers are watched over while drivers write."""
+"""Runs the measured phase of both roles: servers are watched while drivers write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script finds on its node, as the agent has told it: parameters, roster and folders."""
+"""Reads a script's environment from the agent: parameters, roster and folders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import cluster
 from cluster import Server
 
 LOST = 75
-"""The exit code by which a script says that what it measures is there no more."""
+"""The exit code of a script whose subject is lost."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class Phase:
     """This phase on this node.
 
     Attributes:
-        shared: what phases leave for later ones.
-        measured_from: seconds since 1970; of a phase that measures.
-        warm_up_seconds: before that, for which there is load, too.
+        shared: folder for files that phases leave for later phases.
+        measured_from: seconds since 1970, for a measured phase.
+        warm_up_seconds: load time before it.
     """
 
     name: str
@@ -56,11 +56,11 @@ class Phase:
 
     @property
     def home(self) -> Path:
-        """Where the distribution has been unpacked to: the folder that holds ``lib``."""
+        """The folder of the unpacked distribution, which contains ``lib``."""
         return next((self.shared / "cassandra").glob("*/lib")).parent
 
     def read(self, name: str) -> Any:
-        """What an earlier phase of this node has kept; None when there is nothing."""
+        """Reads a document of an earlier phase on this node; returns None if there is none."""
         path = self.shared / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
@@ -69,7 +69,7 @@ class Phase:
 
 
 def this_phase() -> Phase:
-    """As the agent says in the environment of the script that it runs."""
+    """Returns the phase from the script's environment."""
 
     def variable(name: str) -> str:
         return os.environ[f"TROOP_{name}"]

@@ -1,4 +1,4 @@
-"""The server of this node: its process, and what it says of itself over JMX, by the HTTP of the agent beside it."""
+"""Accesses this node's server: its process, and its metrics from JMX over the HTTP of the Jolokia agent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DROPPED = "org.apache.cassandra.metrics:type=DroppedMessage,scope=MUTATION,name=
 SERVICE, PROXY = "org.apache.cassandra.db:type=StorageService", "org.apache.cassandra.db:type=StorageProxy"
 
 SECONDS = 10.0
-"""For an answer."""
+"""Timeout of an answer."""
 
 
 class SilentError(Exception):
@@ -27,15 +27,15 @@ class SilentError(Exception):
 
 
 class RefusedError(Exception):
-    """A server's answer is an error; what was asked for may not be there yet."""
+    """A server answered with an error; the requested value may not exist yet."""
 
 
 def ask(address: str, questions: Sequence[dict[str, Any]], seconds: float = SECONDS) -> list[Any]:
-    """What a server answers, in the order of the questions, all in one request.
+    """Sends all questions to a server in one request, and returns the answers in order.
 
     Raises:
         SilentError: there was no answer.
-        RefusedError: one of them has none.
+        RefusedError: a question has no answer.
     """
     request = urllib.request.Request(
         f"http://{address}:{cluster.AGENT_PORT}/jolokia/",
@@ -47,7 +47,7 @@ def ask(address: str, questions: Sequence[dict[str, Any]], seconds: float = SECO
         with opener.open(request, timeout=seconds) as answer:
             answers = json.load(answer)
     except (OSError, ValueError) as error:
-        raise SilentError(f"{address} does not answer: {error}") from None
+        raise SilentError(f"no answer from {address}: {error}") from None
     for question, one in zip(questions, answers):
         if one.get("status") != 200:
             raise RefusedError(f"{address}: {question['mbean']}: {one.get('error', one.get('status'))}")
@@ -55,7 +55,7 @@ def ask(address: str, questions: Sequence[dict[str, Any]], seconds: float = SECO
 
 
 def attributes(mbean: str, *names: str) -> dict[str, Any]:
-    """A question: its answer is a mapping of these to their values."""
+    """Returns a question whose answer maps these names to their values."""
     return {"type": "read", "mbean": mbean, "attribute": list(names)}
 
 
@@ -64,7 +64,7 @@ def count(mbean: str) -> dict[str, Any]:
 
 
 def buckets(mbean: str) -> dict[str, Any]:
-    """A question: its answer is how many values were in each bucket, since the server began."""
+    """Returns a question whose answer is the number of values in each bucket since the server started."""
     return {"type": "exec", "mbean": mbean, "operation": "values"}
 
 
@@ -73,9 +73,9 @@ class Ring:
     """The ring as a server sees it.
 
     Attributes:
-        live: addresses of those it can talk to.
-        moving: of those that are not (only) in their place: joining, leaving or moving, or not to be reached.
-        schemas: versions of the schema, by how many servers have each.
+        live: addresses of reachable servers.
+        moving: addresses of servers that join, leave, move or are unreachable.
+        schemas: number of servers by schema version.
     """
 
     mode: str
@@ -84,19 +84,19 @@ class Ring:
     schemas: dict[str, int]
 
     def missing(self, servers: Sequence[cluster.Server]) -> str | None:
-        """What it lacks to be up and normal on all servers, with one schema; None when it lacks nothing."""
+        """Returns what prevents the ring from being up and normal with one schema; None if nothing does."""
         addresses = {server.address for server in servers}
         if self.mode != "NORMAL":
-            return f"it is {self.mode}"
+            return f"the server is {self.mode}"
         if absent := sorted((addresses - self.live) | (addresses & self.moving)):
             return f"{len(absent)} of {len(addresses)} servers are not up and normal: {', '.join(absent[:5])}"
         if strange := sorted(self.live - addresses):
-            return f"there are servers of another ring: {', '.join(strange[:5])}"
+            return f"servers of another ring are connected: {', '.join(strange[:5])}"
         return None if len(self.schemas) == 1 else f"there are {len(self.schemas)} versions of the schema"
 
 
 def ring(address: str) -> Ring:
-    """Raises SilentError or RefusedError."""
+    """Reads the ring. Raises SilentError or RefusedError."""
     names = ("OperationMode", "LiveNodes", "UnreachableNodes", "JoiningNodes", "LeavingNodes", "MovingNodes")
     service, schemas = ask(address, [attributes(SERVICE, *names), attributes(PROXY, "SchemaVersions")])
     moving = {one for name in names[2:] for one in service[name]}
@@ -112,17 +112,17 @@ TOTALS = {
     "failures": f"{REQUEST}Failures",
     "dropped": DROPPED,
 }
-"""What a server counts: writes it has coordinated for drivers, and those it has applied as a replica; and errors."""
+"""A server's counters: writes coordinated for drivers, writes applied as a replica, and errors."""
 
 
 def totals(address: str) -> dict[str, int]:
-    """Since the server began; raises SilentError or RefusedError."""
+    """Reads the counters since the server started. Raises SilentError or RefusedError."""
     return dict(zip(TOTALS, ask(address, [count(mbean) for mbean in TOTALS.values()])))
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that an earlier phase has started: its number alone may be another's by now."""
+    """A process from an earlier phase. The start time identifies it, because ids are reused."""
 
     pid: int
     began: str
@@ -133,7 +133,7 @@ class Process:
 
 
 def began(pid: int) -> str | None:
-    """When a process began, in the kernel's ticks; None when there is none, or only its remains."""
+    """Returns the start time of a process in kernel ticks; None if it does not exist or is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -142,7 +142,7 @@ def began(pid: int) -> str | None:
 
 
 def started(phase: Phase) -> Process:
-    """The server that an earlier phase has started."""
+    """Returns the server process from an earlier phase."""
     return Process(**phase.read("server.json"))
 
 
@@ -153,7 +153,7 @@ def keep_started(phase: Phase, pid: int) -> Process:
 
 
 def log_tail(phase: Phase, lines: int = 12) -> str:
-    """The end of what the server has had to say."""
+    """Returns the end of the server's logs."""
     tail = []
     for name in ("system.log", "console.log"):
         path = phase.shared / "logs" / name
@@ -165,10 +165,10 @@ def log_tail(phase: Phase, lines: int = 12) -> str:
 
 
 def await_seeds(phase: Phase, until: float) -> None:
-    """Until all seeds are in their place: a server that is not one of them ends when it finds none that answers.
+    """Waits until all seeds are up and normal: any other server ends if no seed answers.
 
     Args:
-        until: a reading of the monotonic clock; the script ends when it comes.
+        until: a time of the monotonic clock, at which the script ends.
     """
     waited_for = cluster.seeds(phase.servers)
     while waited_for:
@@ -179,7 +179,7 @@ def await_seeds(phase: Phase, until: float) -> None:
 
 
 def mode(address: str) -> str:
-    """What a server is doing; empty while it does not answer."""
+    """Returns a server's operation mode; empty while it does not answer."""
     try:
         (service,) = ask(address, [attributes(SERVICE, "OperationMode")], seconds=5)
     except (SilentError, RefusedError):
@@ -188,16 +188,17 @@ def mode(address: str) -> str:
 
 
 def await_ring(phase: Phase, until: float) -> Ring:
-    """The ring once this server sees all others up and normal, with one schema; ends the script when that fails.
+    """Waits until this server sees all others up and normal with one schema, and returns the ring. Ends the script on
+    failure.
 
     Args:
-        until: a reading of the monotonic clock.
+        until: a time of the monotonic clock.
     """
-    process, why = started(phase), "it has not answered yet"
+    process, why = started(phase), "the server has not answered yet"
     while time.monotonic() < until:
         if not process.is_alive:
             print(log_tail(phase))
-            raise SystemExit("Cassandra has ended: see what it last said above")
+            raise SystemExit("Cassandra has ended: see the end of its log above")
         try:
             seen = ring(phase.address)
         except (SilentError, RefusedError) as error:
@@ -208,4 +209,4 @@ def await_ring(phase: Phase, until: float) -> Ring:
                 return seen
         time.sleep(1)
     print(log_tail(phase))
-    raise SystemExit(f"the ring is not whole: {why}")
+    raise SystemExit(f"the ring is incomplete: {why}")

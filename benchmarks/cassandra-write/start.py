@@ -1,7 +1,7 @@
-"""Starts this node's server, and waits until it sees the whole ring. Seeds begin, and then all others at once.
+"""Starts this node's server and waits until it sees the whole ring. Seeds start first, then all others at once.
 
-Parameters: ``heap_mib``, 0 for a part of the memory; ``ring_delay_ms``, for how long a server listens before it takes
-its place; ``ring_seconds``, how long all of it may take.
+Parameters: ``heap_mib``, 0 for a part of the memory; ``ring_delay_ms``, how long a server listens before it joins the
+ring; ``ring_seconds``, the limit for all of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import server
 from node import Phase, this_phase
 
 FILES = 1_048_576
-"""That a server may have open."""
+"""The limit of open files for a server."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def launch(phase: Phase) -> int:
-    """The number of its process, which goes on by itself."""
+    """Starts the server, which outlives this script, and returns its process id."""
     conf, logs = phase.shared / "conf", phase.shared / "logs"
     for folder in (conf, logs):
         folder.mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def launch(phase: Phase) -> int:
             stdin=subprocess.DEVNULL,
             stdout=console,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # or it would end with this script's time-out
+            start_new_session=True,  # otherwise the script's time limit would end it
             preexec_fn=_more_files,
         )
     return process.pid
@@ -72,10 +72,10 @@ def memory_mib() -> int:
 
 
 def _more_files() -> None:
-    with contextlib.suppress(ValueError, OSError):  # who may not has to do with what there is
+    with contextlib.suppress(ValueError, OSError):  # without the permission, the existing limits apply
         resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    with contextlib.suppress(OSError):  # the agent would rather have scripts killed than itself; a server is neither
+    with contextlib.suppress(OSError):  # the agent marks scripts to be killed first, but not a server
         Path("/proc/self/oom_score_adj").write_text("0", encoding="ascii")
 
 

@@ -1,4 +1,4 @@
-"""Before the measured phase: every server sees all others up and normal, and the same schema."""
+"""Checks before the measured phase that every server sees all others up and normal, with the same schema."""
 
 from __future__ import annotations
 

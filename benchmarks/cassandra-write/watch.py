@@ -1,10 +1,11 @@
-"""While drivers write: reads what this node's server counts, once a second, and sees to it that it lives.
+"""Watches this node's server while drivers write: reads its counters once a second, and checks that it lives.
 
-Recorded as ``coordinate``, the writes that the server has taken from drivers, and ``apply``, those it has made as one
-of the replicas. Times are Cassandra's own, whose buckets are a fifth wide; a value counts as the largest of its bucket,
-as in nodetool. Errors by kind: ``timeouts``, ``unavailables``, ``failures``; ``dropped``, what came too late to apply.
+Recorded as ``coordinate``, the writes that the server took from drivers, and ``apply``, those that it applied as a
+replica. Times come from Cassandra's histograms, whose buckets are a fifth wide; as in nodetool, a value counts as the
+largest of its bucket. Errors by kind: ``timeouts``, ``unavailables``, ``failures``; ``dropped``, writes that were too
+late to be applied.
 
-When the server has died, or is silent for long, it ends with the code that makes the cell invalid.
+If the server has died or is silent for too long, the script ends with the code that makes the cell invalid.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from troop.measure import hdr_log
 from troop.measure.operations import Operation, PerSecond
 
 SILENCE = 30.0
-"""Seconds without an answer after which a server that lives is as good as dead: it can do nothing else either."""
+"""Seconds without an answer after which a server counts as dead."""
 
 OPERATIONS = {"coordinate": "coordinated", "apply": "applied"}
-"""Operation -> the total that counts it."""
+"""The counter of each operation."""
 ERRORS = {"coordinate": ("timeouts", "unavailables", "failures"), "apply": ("dropped",)}
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a server had counted by one moment; ``at`` is in seconds since 1970."""
+    """A server's counters at ``at``, in seconds since 1970."""
 
     at: float
     totals: Mapping[str, int]
 
 
 def offsets(count: int) -> list[int]:
-    """The largest microseconds of each of Cassandra's buckets; of the last one, which has no end, where it begins."""
+    """Returns the largest microseconds of each bucket of Cassandra; for the last, which has no end, its smallest."""
     bounds = [1]
     while len(bounds) < count - 1:
         bounds.append(max(bounds[-1] + 1, round(bounds[-1] * 1.2)))
@@ -50,11 +51,11 @@ def offsets(count: int) -> list[int]:
 def operation(
     name: str, readings: Sequence[Reading], before: Sequence[int], after: Sequence[int], seconds: tuple[float, float]
 ) -> Operation:
-    """What was counted between the first reading and the last.
+    """Returns the operations between the first and the last reading.
 
     Args:
-        before: the buckets with the first reading; ``after`` with the last.
-        seconds: the measured time, from and until, in seconds since 1970.
+        before: the buckets at the first reading; ``after`` at the last.
+        seconds: start and end of the measured time, in seconds since 1970.
     """
     first = math.floor(seconds[0])
     length = math.ceil(seconds[1]) - first
@@ -82,7 +83,7 @@ class Watch:
         self.readings: list[Reading] = []
 
     def until(self, moment: float) -> None:
-        """Waits, and makes sure all the while that the server is there."""
+        """Waits until ``moment``, and checks the server meanwhile."""
         while True:
             if not self._process.is_alive:
                 self._lost("has died")
@@ -93,10 +94,10 @@ class Watch:
                 return
             time.sleep(min(left, 0.5))
             if left > 0.5 and not self.readings:
-                self._heard = time.monotonic()  # nobody has asked it yet
+                self._heard = time.monotonic()  # there has been no request yet
 
     def read(self, *more: dict[str, Any]) -> list[Any]:
-        """One reading, and the answers to further questions; none when the server is silent for now."""
+        """Makes one reading and returns the answers to further questions; empty if the server does not answer now."""
         questions = [server.count(mbean) for mbean in server.TOTALS.values()]
         try:
             answers = server.ask(self._phase.address, [*questions, *more], seconds=5)
@@ -108,7 +109,7 @@ class Watch:
         return answers[len(questions) :]
 
     def certainly(self, *more: dict[str, Any]) -> list[Any]:
-        """The same, tried until there is an answer."""
+        """Repeats :meth:`read` until there is an answer."""
         while not (answers := self.read(*more)):
             self.until(time.time() + 0.2)
         return answers
@@ -124,7 +125,7 @@ def main() -> None:
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     histograms = [server.buckets(server.TOTALS[total]) for total in OPERATIONS.values()]
     watch = Watch(phase)
-    watch.certainly(*histograms)  # the first answer takes a server longer than all later ones
+    watch.certainly(*histograms)  # a server's first answer takes longer than all others
     watch.readings.clear()
     watch.until(begin)
     before = watch.certainly(*histograms)

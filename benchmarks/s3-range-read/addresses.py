@@ -1,8 +1,8 @@
-"""Presigned addresses of the objects to read, and what keeps them valid for as long as a phase takes.
+"""Presigns URLs of the objects to read, and renews them during the measured phase.
 
-An address ends with the credentials it was made with, whatever time it was given: those of an instance change every few
-hours, and the new ones are there at least five minutes before the old ones end. So they are looked at more often than
-that, and when S3 refuses an address.
+A URL expires with the credentials that signed it, whatever its lifetime. An instance's credentials change every few
+hours, and new ones exist at least five minutes before the old ones expire. So they are checked more often than that,
+and whenever S3 refuses a URL.
 """
 
 from __future__ import annotations
@@ -18,52 +18,52 @@ from urllib.parse import parse_qs, urlsplit
 CHECK_SECONDS = 240.0
 LASTS_SECONDS = 6 * 3600
 REFUSED = frozenset({"http-400", "http-401", "http-403"})
-"""What S3 answers to an address whose time, or credentials, have ended."""
+"""S3's answers to a URL that has expired, or whose credentials have."""
 STOPS_WITHIN_SECONDS = 30.0
-"""It ends at once, or after the one command that it has just begun."""
+"""The thread ends at once, or after the command that it has just started."""
 PAUSE_SECONDS = 10.0
-"""Between two renewals because of refusals: what is refused for another reason is not renewed all the time."""
+"""Seconds between two renewals after refusals, which may have another reason."""
 
 
 class CliError(Exception):
-    """The AWS CLI has failed."""
+    """The AWS CLI failed."""
 
 
 def aws(*arguments: str, prefix: tuple[str, ...] = ()) -> str:
-    """What the AWS CLI answers.
+    """Runs the AWS CLI and returns its output.
 
     Raises:
-        CliError: it failed; its own words are in the output.
+        CliError: it failed; its message is in the script's output.
     """
     line = [*prefix, "aws", *arguments]
     done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise CliError(f"aws {' '.join(arguments[:2])} ended with {done.returncode}")
+        raise CliError(f"aws {' '.join(arguments[:2])} failed with exit code {done.returncode}")
     return done.stdout
 
 
 def presigned(bucket: str, key: str, seconds: int, prefix: tuple[str, ...] = ()) -> str:
-    """An address from which anybody can read the object for a while.
+    """Returns a URL that gives anyone read access to the object for ``seconds``.
 
     Raises:
-        CliError: it could not be made.
+        CliError: the URL could not be signed.
     """
     return aws("s3", "presign", f"s3://{bucket}/{key}", "--expires-in", str(seconds), prefix=prefix).strip()
 
 
 def write(path: Path, objects: list[dict[str, Any]]) -> None:
-    """Leaves the objects with their addresses for whoever reads them; nobody ever finds half of them."""
+    """Writes the objects with their URLs atomically."""
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(objects), encoding="utf-8")
     beside.replace(path)
 
 
 class Addresses:
-    """The objects with their addresses, as one of the processes that read sees them.
+    """The objects with their URLs, for one of the reading processes.
 
     Args:
-        edition: a number that all processes share, another one whenever the file is.
-        refusals: a pipe to whoever renews, who is told once of each edition that S3 refuses.
+        edition: a number shared by all processes; it changes with the file.
+        refusals: a pipe to the renewal, which receives once each edition that S3 refuses.
     """
 
     def __init__(self, path: Path, edition: Any, refusals: Any) -> None:
@@ -81,7 +81,7 @@ class Addresses:
         return self._objects
 
     def failed(self, kind: str) -> None:
-        """Told of every error: where it is the address that no longer works, another is asked for."""
+        """Reports an error: if the URL may have expired, requests a renewal."""
         if kind in REFUSED and self._reported_edition != self._seen:
             with self._lock:
                 if self._reported_edition != self._seen:
@@ -90,8 +90,8 @@ class Addresses:
 
 
 class Renewal:
-    """Makes addresses anew, beside the processes that read. Mostly it is one short command every few minutes, with a
-    low priority: whether the credentials are still the same.
+    """Renews URLs in a thread beside the reading processes. Usually it runs one short command with low priority every
+    few minutes, to check whether the credentials have changed.
     """
 
     def __init__(self, path: Path, parameters: dict[str, Any], edition: Any, refusals: Any) -> None:
@@ -107,8 +107,8 @@ class Renewal:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it, when nobody is left who could tell of refusals. A thread that is still at work, or writes, while
-        Python ends would have the whole script fail.
+        """Ends the thread, after all processes that could report refusals. If it still worked while Python ends, the
+        script would fail.
         """
         self._stopped.set()
         self._thread.join(STOPS_WITHIN_SECONDS)
@@ -119,7 +119,7 @@ class Renewal:
         while True:
             try:
                 refused = self._is_refused(pause) or refused
-            except (EOFError, OSError):  # all who read have ended
+            except (EOFError, OSError):  # all reading processes have ended
                 return
             if self._stopped.is_set():
                 return
@@ -129,11 +129,11 @@ class Renewal:
                     self._stopped.wait(again)
                 pause, refused = self._every, False
             except (CliError, OSError) as error:
-                print(f"addresses could not be renewed: {error}", flush=True)
+                print(f"cannot renew URLs: {error}", flush=True)
                 pause = again
 
     def _is_refused(self, seconds: float) -> bool:
-        """Waits for so long at most; whether S3 refuses the addresses that are there now."""
+        """Waits up to ``seconds`` for refusals. Returns whether S3 refused the current URLs."""
         pending = self._refusals.poll(seconds)
         editions = set()
         while pending:
@@ -142,10 +142,10 @@ class Renewal:
         return self._edition.value in editions
 
     def renew(self, refused: bool) -> bool:
-        """Renews all addresses when they were refused, are old, or other credentials sign now; whether it did.
+        """Renews all URLs if they were refused, are old, or the credentials have changed. Returns whether it did.
 
         Raises:
-            CliError: it could not be done; the old ones stay.
+            CliError: a URL could not be signed; the old ones stay.
         """
         objects = json.loads(self._path.read_text(encoding="utf-8"))
         first = self._address(objects[0])
@@ -161,15 +161,15 @@ class Renewal:
         write(self._path, renewed)
         self._written_at = now
         self._edition.value += 1
-        print(f"addresses renewed, {'refused' if refused else 'old' if old else 'other credentials'}", flush=True)
+        print(f"renewed all URLs: {'refused' if refused else 'old' if old else 'new credentials'}", flush=True)
         return True
 
     def _address(self, one: dict[str, Any]) -> str:
-        # Not 19: on processors that the readers saturate it would hardly ever run, and addresses would end unrenewed.
+        # Not 19: on processors that the readers saturate, it would rarely run, and URLs would expire.
         return presigned(self._bucket, one["key"], self._lasts, prefix=("nice", "-n", "5"))
 
 
 def signer(url: str) -> str:
-    """The id of the access key an address was made with, "" when it does not say."""
+    """Returns the id of the access key that signed a URL; "" if the URL does not contain it."""
     query = parse_qs(urlsplit(url).query)
     return (query.get("X-Amz-Credential") or query.get("AWSAccessKeyId") or [""])[0].partition("/")[0]

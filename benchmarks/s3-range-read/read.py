@@ -1,12 +1,12 @@
-"""Reads random byte ranges of objects, in many threads over kept connections, until the measured time is over.
+"""Reads random byte ranges of objects with many threads over open connections, until the measured time is over.
 
 Parameters: ``min_bytes`` and ``max_bytes`` of a range; ``threads`` of this node, in as many processes as it has
-processors; ``timeout_seconds``, which one read may take (default 10); ``address_seconds``, for how long an address
-works (default 6 h), and ``renew_seconds``, after how many it is looked whether addresses have to be renewed (240).
+processors; ``timeout_seconds`` of one read (default 10); ``address_seconds``, the lifetime of a URL (default 6 h);
+``renew_seconds``, the time between two checks whether URLs need a renewal (default 240).
 
-Recorded as ``read``: its time from the request to the last byte, with a new connection where one was needed. Errors by
-kind: ``timeout``, ``connection``, ``tls``, ``short`` (less than asked for), ``http-503`` and the like. Too many open
-files are no fault of S3's: then it ends.
+Recorded as ``read``: the time from the request to the last byte, including a new connection if needed. Errors by kind:
+``timeout``, ``connection``, ``tls``, ``short`` (fewer bytes than requested), ``http-503`` and the like. Too many open
+files are not S3's fault: then the script fails.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from addresses import Addresses, Renewal
 from troop.measure.recorder import Recorder
 
 PAUSE_SECONDS = 0.05
-"""After an error, so that one that comes at once is not a storm."""
+"""Seconds after an error, so that immediate errors do not become a storm."""
 
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the node itself: there are too many open files."""
+"""Errors of the node itself: too many open files."""
 
 
 class ReadError(Exception):
-    """A read that failed, by the kind of its error."""
+    """A read failed; the message is the kind of error."""
 
 
 class Reader:
@@ -52,10 +52,10 @@ class Reader:
         self._connection: http.client.HTTPConnection | None = None
 
     def read(self, url: str, first: int, count: int) -> int:
-        """Reads ``count`` bytes from ``first`` on, and answers how many those were.
+        """Reads ``count`` bytes from ``first``, and returns the number of bytes read.
 
         Raises:
-            ReadError: it failed, or took too long.
+            ReadError: the read failed or took too long.
             OSError: there are too many open files.
         """
         try:
@@ -94,17 +94,17 @@ class Reader:
             if not block:
                 break
             moved += len(block)
-        response.read()  # nothing is left; but some versions of Python only now let the connection be used again
+        response.read()  # nothing is left, but some versions of Python release the connection only now
         if moved != count:
             raise ReadError("short")
         return moved
 
     def _limit(self, connection: http.client.HTTPConnection, until: float) -> None:
-        """The time-out is the whole read's, not that of each of its packets."""
+        """Applies the timeout to the whole read, not to each packet."""
         left = until - time.monotonic()
         if left <= 0:
             raise ReadError("timeout")
-        if connection.sock is not None:  # None: the server has said that this is its last answer
+        if connection.sock is not None:  # None: the server announced its last answer
             connection.sock.settimeout(left)
 
     def _to(self, scheme: str, host: str) -> http.client.HTTPConnection:
@@ -127,7 +127,7 @@ class Reader:
 def work(
     recorder: Recorder, reader: Reader, seed: str, addresses: Addresses, parameters: dict[str, Any], shortage: Any
 ) -> None:
-    """One thread: reads until the measured time is over, or somebody has told of a shortage."""
+    """Reads until the measured time is over or a shortage is reported; runs in each thread."""
     dice = random.Random(seed)
     least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
     while recorder.now() < recorder.measured_until and not shortage.value:
@@ -152,10 +152,10 @@ def work(
 def process(
     number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], shortage: Any, sender: Any
 ) -> None:
-    """One process with its threads; tells how many reads succeeded and how many did not.
+    """Runs one process with its threads, and sends the number of successful and failed reads.
 
     Args:
-        shortage: a number that all processes share: of the error by which one has too many open files, else 0.
+        shortage: a number shared by all processes: the error number of too many open files, otherwise 0.
     """
     trusted = trust()
     limit = float(parameters.get("timeout_seconds", 10))
@@ -173,21 +173,21 @@ def process(
 
 
 def trust() -> ssl.SSLContext:
-    """The certificates that the AWS CLI trusts."""
+    """Returns a context with the certificates that the AWS CLI trusts."""
     return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
 
 
 def shares(threads: int, processors: int) -> list[int]:
-    """Threads of each process."""
+    """Returns the number of threads of each process."""
     processes = max(1, min(threads, processors))
     return [threads // processes + (n < threads % processes) for n in range(processes)]
 
 
 def too_many(number: int, threads: int) -> str:
-    """What the error of an open file that could not be had means."""
+    """Explains the error of too many open files."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (
-        f"{os.strerror(number)}: each of the {threads} threads needs one, and a process may have {limit} here: take "
+        f"{os.strerror(number)}: each of the {threads} threads needs one, but the limit per process is {limit}: use "
         "fewer threads, or more nodes"
     )
 
@@ -207,18 +207,18 @@ def main() -> None:
         one.start()
         processes.append(one)
         results.append(result)
-    renewal.start()  # not before: a process with two threads is not to be forked
+    renewal.start()  # not before: a process with two threads must not fork
     for one in processes:
         one.join()
-    refusals.close()  # the last end of the pipe to write into: that wakes the renewal up, and ends it
+    refusals.close()  # closing the pipe's last write end wakes the renewal and ends it
     renewal.stop()
     if shortage.value:
         sys.exit(too_many(shortage.value, int(parameters["threads"])))
     if any(one.exitcode for one in processes):
-        sys.exit("a process of readers has failed")
+        sys.exit("a reading process failed")
     totals = [result.recv() for result in results]
     succeeded, failed = (sum(column) for column in zip(*totals))
-    print(f"{succeeded} reads, and {failed} that failed")
+    print(f"{succeeded} reads succeeded, {failed} failed")
     if not succeeded:
         sys.exit("no read succeeded in the measured time")
 

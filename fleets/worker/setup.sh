@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs once on each node, also on those that come later. What is still running at its end goes on.
+# Runs once on each node, including replacements. Processes that still run at its end continue.
 set -euo pipefail
 work="$TROOP_SHARED/worker.py"
 cp "$TROOP_FILES/worker.py" "$work"

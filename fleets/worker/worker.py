@@ -1,4 +1,4 @@
-"""What a worker does, for as long as its node stands: here it only says that it does. Python 3.9, standard library."""
+"""Works for as long as its node exists; this example only prints a line. Python 3.9, standard library."""
 
 import json
 import sys

@@ -1,1 +1,1 @@
-"""Lambda entry points: parse, call, answer."""
+"""Lambda entry points: each parses its event, calls the steps, and builds the response."""

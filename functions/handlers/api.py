@@ -1,4 +1,4 @@
-"""The API's one function: every route, behind one resolver."""
+"""Serves the API: one function with every route."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ for module in ROUTES:
     app.include_router(module.router)
 
 
-NO_ROUTE = "there is no such path; units and events are spelled in it as the id that GET /groups and GET /events give"
+NO_ROUTE = "there is no such path; for units and events, use the id that GET /groups and GET /events return"
 
 
 def known_parameters(app: APIGatewayRestResolver, proceed: NextMiddleware) -> Response[Any]:
-    """Refuses parameters of the query that the route does not have: an answer without the filter that was meant reads
-    like one with it. The original Chaos Monkey's API takes any as a filter.
+    """Refuses unknown parameters of the query: a response without the intended filter looks like one with it. The
+    original Chaos Monkey's API accepts any parameter as a filter.
     """
     parameters = app.current_event.query_string_parameters or {}
     known = [str(parameter.alias) for parameter in app.context["_route"].dependant.query_params]
     for name in parameters:
         if name not in known and not name.startswith(SIGNED) and app.current_event.path not in READS_ITS_OWN:
-            allowed = spelling(name, known) if known else "left out: this path takes none"
+            allowed = spelling(name, known) if known else "left out: this path takes no parameters"
             return _refusal([{"where": f"query.{name}", "problem": f"is unknown, must be {allowed}"}])
     return proceed(app)
 
@@ -59,12 +59,12 @@ app.use(middlewares=[known_parameters])
 
 
 class BadAnswerError(Exception):
-    """A route's answer is not what its model says: a defect, not the caller's doing."""
+    """A route's response does not match its model: a defect, not the caller's error."""
 
 
 @app.exception_handler(RequestValidationError)  # type: ignore[untyped-decorator]
 def bad_request(error: RequestValidationError) -> Response[Any]:
-    """What the models refuse, as a 400 that names the parameter and what is allowed."""
+    """Returns a 400 for a request that the models refuse; it names the parameter and the allowed values."""
     problems = [
         {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem_of(problem)}
         for problem in error.errors()
@@ -85,7 +85,7 @@ def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
 
 @app.not_found
 def missing_route(error: NotFoundError) -> Response[Any]:
-    """A route that does not exist, or what a route says it has not found."""
+    """Returns a 404 for a route that does not exist, or for what a route has not found."""
     message = NO_ROUTE if error.msg == NotFoundError().msg else error.msg
     return Response(
         status_code=404, content_type=content_types.APPLICATION_JSON, body={"statusCode": 404, "message": message}
@@ -94,7 +94,7 @@ def missing_route(error: NotFoundError) -> Response[Any]:
 
 @logger.inject_lambda_context(correlation_id_path=correlation_paths.API_GATEWAY_REST)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """API Gateway's proxy event -> its proxy answer. Each request leaves a line in the log that says whose it was."""
+    """Converts API Gateway's proxy event to its proxy response. Logs a line for each request, with the caller."""
     began = perf_counter()
     try:
         problem = body_problem(event)

@@ -1,4 +1,4 @@
-"""The benchmark workflow's other steps: of a cell after its launch, and of the run around its cells."""
+"""Runs the benchmark workflow's steps other than the launch: those of a cell, and those of the run around its cells."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ logger = Logger()
 
 
 class UnknownStepError(TroopError):
-    """The workflow asks for a step that this function does not have: deploy the stack again."""
+    """The workflow requests a step that this function does not have: deploy the stack again."""
 
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"step", "run", ...}`` -> what the step answers; what it says nothing of is empty.
+    """Runs a step: ``{"step", "run", ...}`` -> the step's results; the other results are empty.
 
     =========  ======================================  ==========================
-    step       more it takes                           what it answers
+    step       other input                             results
     =========  ======================================  ==========================
     open       ``execution``                           ``run``, ``bucket``, ``key``, ``parallel``
     gather     ``cell``                                ``state``, ``wait_seconds``

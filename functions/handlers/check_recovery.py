@@ -1,4 +1,4 @@
-"""Runs the workflow's step CheckRecovery: has the group recovered?"""
+"""Runs the workflow's step CheckRecovery: checks whether the group has recovered."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ logger = Logger()
 
 @step(logger, "event_id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"event_id", "entered"}`` -> ``{"event_id", "status", "wait_seconds"}``.
+    """Checks once or twice: ``{"event_id", "entered"}`` -> ``{"event_id", "status", "wait_seconds"}``.
 
-    The status TERMINATED means: look again after the wait. ``entered`` is when the workflow entered the step.
+    The status TERMINATED means: check again after the wait. ``entered`` is when the workflow entered the step.
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     except StepRefused:
         observation = chaos.recovery_check().check_until_sure(
             event_id, entered
-        )  # closed between our read and write: take what is there
+        )  # closed between our read and write: returns the closed event
     logger.info(
         "recovery_check",
         event_id=observation.event.event_id,

@@ -1,4 +1,4 @@
-"""The workflow's step Decide: one decision for every unit, on record; what is to be terminated goes to S3."""
+"""Runs the workflow's step Decide: records a decision for every unit, and writes the list of terminations to S3."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ logger = Logger()
 
 @step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"calendar", "execution", "started"}`` -> ``{"count", "bucket", "key", "max_in_flight", "reasons"}``.
+    """Decides: ``{"calendar", "execution", "started"}`` -> ``{"count", "bucket", "key", "max_in_flight", "reasons"}``.
 
-    The list of what to terminate is in S3, for a state's payload ends at 256 KiB; nothing is written for none.
+    The list of terminations is in S3, because a state's payload is limited to 256 KiB; an empty list is not written.
     """
     execution = event["execution"]
     started = moments.parse(event["started"])

@@ -1,4 +1,4 @@
-"""The steps of a standing fleet's workflow; the API calls ``keep``, too, when it has changed what is wanted."""
+"""Runs the steps of a standing fleet's workflow; the API also calls ``keep`` after a change of the wanted sizes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ logger = Logger()
 
 
 class UnknownFleetStepError(TroopError):
-    """The workflow asks for a step that this function does not have: deploy the stack again."""
+    """The workflow requests a step that this function does not have: deploy the stack again."""
 
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"step": "open" | "keep" | "settle", "run", ...}`` -> ``{"run", "cell", "state", "wait_seconds", "status",
-    "reason"}``; what a step says nothing of is empty.
+    """Runs a step: ``{"step": "open" | "keep" | "settle", "run", ...}`` ->
+    ``{"run", "cell", "state", "wait_seconds", "status", "reason"}``; results that a step does not have are empty.
 
-    Open takes ``execution``, too, and settle ``error`` and ``cause``.
+    Open also has the input ``execution``, and settle ``error`` and ``cause``.
     """
     steps, name, run = bench.fleet_steps(), event["step"], event["run"]
     round, status, reason = FleetRound(State.WAITING), "", None

@@ -1,4 +1,4 @@
-"""The benchmark workflow's steps that launch: a cell's fleets, and what spot has not given of them."""
+"""Runs the benchmark workflow's steps that launch: a cell's fleets, and on-demand nodes for missing spot capacity."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ logger = Logger()
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"run", "cell", "step"?}`` -> ``{"phase_index", "state", "wait_seconds"}``: WAITING, until the nodes have
-    registered. ``step`` is ``backup`` for what spot has not given.
+    """Launches: ``{"run", "cell", "step"?}`` -> ``{"phase_index", "state", "wait_seconds"}``. The state is WAITING,
+    until the nodes have registered. ``step`` is ``backup`` for missing spot capacity.
     """
     name, elapsed = event.get("step", "launch"), 0.0
     if name == "backup":

@@ -1,5 +1,5 @@
-"""Tells others what was recorded: called by Lambda with the records of the tables' streams, and by a schedule for what
-could not be told in all that time.
+"""Sends notifications. Lambda calls it with the records of the tables' streams, and a schedule calls it to send overdue
+notifications again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ logger = Logger()
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"Records"}`` -> ``{"batchItemFailures"}``: the record that could not be told, if there is one. Anything else,
-    from the schedule -> ``{"letters", "kept"}``: how many dead letters were sent after all, and why others were not.
+    """Sends notifications: ``{"Records"}`` -> ``{"batchItemFailures"}``, the record that failed, if there is one.
+    Anything else, from the schedule -> ``{"letters", "kept"}``: how many dead letters were sent, and why others were
+    not.
 
-    Lambda calls again from that record on, until it is told of or too old. A record that cannot be read is logged,
-    counted and passed over, for it would hold up all that come after it.
+    Lambda calls again from the failed record on, until it is sent or too old. A record that cannot be read is logged,
+    counted and skipped, because it would block all later ones.
     """
     if "Records" not in event:
         return _redrive()
@@ -41,7 +42,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         except UnreadableRecord:
             failed += 1
             logger.exception("passed over", table=record.table, sequence=record.sequence)
-        except Exception:  # whatever it is, this record and those after it are tried again
+        except Exception:  # after any error, this record and later ones are retried
             failed += 1
             logger.exception("not sent", table=record.table, sequence=record.sequence)
             failures.append({"itemIdentifier": record.sequence})
@@ -60,7 +61,7 @@ def _redrive() -> dict[str, Any]:
 
 
 def _count(sent: Iterable[Notification], failed: int) -> None:
-    """A line for each notification, with the event it is about: what leads from a tick to what was heard of it."""
+    """Logs a line for each notification, with its event, so that a tick can be traced to its notifications."""
     sent = list(sent)
     for news in sent:
         about = {key: news.detail.get(key) for key in ("id", "event_id", "unit")}

@@ -1,4 +1,4 @@
-"""The reaper: on a schedule, and when the workflow of a run, or a teardown, has ended badly."""
+"""Runs the reaper: on a schedule, and after a run's workflow or a teardown has failed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from troop.wiring import bench, environment
 logger = Logger()
 
 NAMED = 100
-"""So many of what stays are in the log; the record of each run has its own."""
+"""The most leftovers in the log; the record of each run has all of them."""
 
 
 class ReapingIncompleteError(TroopError):
-    """Something could not be looked at, or not be done; the rest was."""
+    """Something could not be read or removed; everything else was."""
 
 
 @step(logger, "id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """A status-change event of Step Functions, or anything else from the schedule -> ``{"started", "removed"}``. Both
-    are empty while the reaper is switched off.
+    """Reaps: a status-change event of Step Functions, or anything else from the schedule -> ``{"started", "removed"}``.
+    Both are empty while the reaper is switched off.
 
     Raises:
-        ReapingIncompleteError: after all the rest was done.
+        ReapingIncompleteError: after everything else was done.
     """
     reaper = bench.reaper()
     heard = event.get("source") == "aws.states"
@@ -46,12 +46,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     deployment = environment.settings().deployment
     repairs = len(reaped.started) + len(reaped.removed)
-    # A zero ends the alarm on finds. A reaper that could not see everything sends none: it counts as silent, and that
-    # is an alarm. To hear of an end is the usual way, and no find.
+    # A zero ends the alarm on finds. A reaper that could not read everything sends none: it counts as silent, which
+    # raises another alarm. A status-change event is the normal case, and not a find.
     if not heard:
         if repairs or not reaped.failed:
             emit(deployment, {Metric.REAPER_FINDS: repairs})
-        # Their alarms end when nothing is written, so that they cost nothing as long as there is nothing to say.
+        # Their alarms end without data, so these metrics cost nothing while they are zero.
         counts = {Metric.REAPER_OFF: int(reaped.off), Metric.LEFT_BEHIND: len(reaped.left_behind)}
         emit(deployment, {metric: count for metric, count in counts.items() if count})
     emit_by_kind(deployment, Metric.RUNS_OPEN, reaped.runs_open)

@@ -1,4 +1,4 @@
-"""Makes the report of a run that has ended: at the end of its teardown, and whenever the API is asked for it anew."""
+"""Creates the report of an ended run: at the end of its teardown, and on each request by the API."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ logger = Logger()
 
 @step(logger, "run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"run"}`` -> ``{"run", "made"}``; made is false where there is no report: of a standing fleet, and of a run of
-    which nothing is kept any more.
+    """Creates a report: ``{"run"}`` -> ``{"run", "made"}``; made is false without a report: for a standing fleet, and
+    for a run whose results have expired.
     """
     run = event["run"]
     try:
         report = reports.reports().make(run)
-    except NoStoredResultsError as error:  # and another try finds no more
+    except NoStoredResultsError as error:  # a retry would not help
         logger.warning("no report", run=run, why=str(error))
         report = None
     if report is not None:

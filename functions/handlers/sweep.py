@@ -1,4 +1,4 @@
-"""Sweeps up what was left behind: the first step of every tick, and between ticks, day and night, by a schedule."""
+"""Sweeps: the first step of every tick, and also between ticks, at all hours, on a schedule."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ class SweepIncompleteError(TroopError):
 
 @step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"execution", "started"}`` -> ``{"swept": count}``. The two are a tick's, or of the call by the schedule.
+    """Sweeps: ``{"execution", "started"}`` -> ``{"swept": count}``. The two values are of a tick, or of the schedule's
+    call.
 
     Raises:
-        SweepIncompleteError: after all others were swept, when some event could not be.
+        SweepIncompleteError: after all others were swept, if some event could not be.
     """
     swept = chaos.sweeper().run(moments.parse(event["started"]))
     for one in swept:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])
-    # Without seconds: when such a group was whole again is known to the tick at best.
+    # Without seconds: such a group's recovery time is known only to within a tick.
     deployment = environment.settings().deployment
     emit(deployment, outcomes(one.status for one in swept))
     emit_outcomes(deployment, [one.status for one in swept])

@@ -1,4 +1,4 @@
-"""The steps of the workflow that removes what a run, or one cell of it, has created."""
+"""Runs the steps of the workflow that removes what a run, or one cell of it, has created."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ logger = Logger()
 
 @step(logger, "work.run")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """``{"step": "close" | "remove" | "conclude", "work", "execution"}`` -> ``{"run", "cell", "passes", "quiet",
-    "over", "wait_seconds", "report"}``.
+    """Runs a step: ``{"step": "close" | "remove" | "conclude", "work", "execution"}`` ->
+    ``{"run", "cell", "passes", "quiet", "over", "wait_seconds", "report"}``.
 
-    ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or what the step before has answered.
-    Over means: it can be concluded; else look again after the wait. Report, of the last step: one is to be made.
+    ``work`` is the workflow's input, ``{"run", "cell"?, "status"?, "reason"?}``, or the previous step's result. Over
+    means that it can be concluded; otherwise check again after the wait. Report, of the last step, means that a report
+    is needed.
     """
     work = Work.parse(event["work"])
     teardown = bench.teardown()

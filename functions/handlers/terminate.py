@@ -1,4 +1,4 @@
-"""The workflow's step Terminate: claims one unit's termination and carries it out."""
+"""Runs the workflow's step Terminate: claims one unit's termination and carries it out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = Logger()
 
 @step(logger, "execution")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """One work item of Decide -> ``{"event_id", "status", "reason", "wait_seconds"}``.
+    """Terminates for one work item of Decide -> ``{"event_id", "status", "reason", "wait_seconds"}``.
 
     The status is the event's, or REFUSED with the guard's reason.
     """
@@ -52,5 +52,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 def _count(status: str) -> None:
     if status == Status.TERMINATED:
         emit(environment.settings().deployment, {Metric.TERMINATIONS: 1})
-    if status != Status.CLAIMED:  # what becomes of that one, a sweep finds out
+    if status != Status.CLAIMED:  # a sweep determines the outcome of that one
         emit(environment.settings().deployment, {Metric.OUTCOMES: 1}, **{STATUS: status})

@@ -1,5 +1,5 @@
-"""The watchdog: on a schedule of its own it looks at the deployment's health, and says it as metrics for the alarms. It
-drops dead letters that have said what they had to say.
+"""Runs the watchdog: checks the deployment's health on its own schedule, and writes metrics for the alarms. It also
+drops dead letters that have caused their alarm.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _MEASURED = {
 
 @step(logger, "id")
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Anything -> ``{"status", "failing": [names of checks]}``.
+    """Checks the health: any event -> ``{"status", "failing": [names of checks]}``.
 
-    What could not be read has no metric: a zero would end an alarm. Then FailingChecks has none, either, for a watchdog
-    that does not see is as good as silent, and that is an alarm.
+    A value that could not be read has no metric, because a zero would end an alarm. Then FailingChecks has none either:
+    a watchdog that cannot read counts as silent, which raises an alarm.
     """
     _drop_letters()
     digest = watchdog.health().check()
@@ -46,13 +46,13 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
 
 def _drop_letters() -> None:
-    """Its own failure must not blind the watchdog: what is not dropped stays, and so does its alarm."""
+    """Drops dead letters. A failure must not stop the watchdog: the letters stay, and so does their alarm."""
     dropped = 0
     try:
         for _ in watchdog.dead_letters().drop(_write_down):
             dropped += 1
     except Exception:
-        logger.exception("dead letters could not be looked at")
+        logger.exception("dead letters could not be read")
     emit_repairs(environment.settings().deployment, Repair.DEAD_LETTER, dropped)
 
 

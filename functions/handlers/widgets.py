@@ -1,4 +1,6 @@
-"""What CloudWatch dashboards show: called with a widget's parameters, answers HTML. It is not told who looks."""
+"""Shows the custom widgets of CloudWatch dashboards: gets a widget's parameters, and returns HTML. It does not know the
+viewer.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ _LOST = (BadToken, BadCursor, decision_queries.BadPosition, event_queries.BadPos
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> str:
-    """``{"widget", ..., "widgetContext"}`` -> HTML; with ``describe`` Markdown. A failure is a sentence in the widget,
-    and a line in the log.
+    """Shows a widget: ``{"widget", ..., "widgetContext"}`` -> HTML; with ``describe`` Markdown. A failure becomes a
+    sentence in the widget, and a line in the log.
     """
     if event.get("describe"):
         return describe(event.get("widget"))
@@ -45,8 +47,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
     except widget_request.BadParameter as bad:
         return page.message(str(bad), viewer)
     except _LOST:
-        return page.message("This page of the listing is not there any more: refresh the widget.", viewer)
-    except Exception as error:  # whatever it is, it should not be a stack trace in a dashboard
+        return page.message("This page of the listing no longer exists: refresh the widget.", viewer)
+    except Exception as error:  # a dashboard must not show a stack trace
         logger.exception("the widget failed", widget=event.get("widget"))
         return page.message(_sentence(error, context.aws_request_id), viewer)
     took = round((perf_counter() - began) * 1000)
@@ -60,5 +62,5 @@ def _sentence(error: Exception, request: str) -> str:
     where = f"refresh the widget, or look for request {request} in the function's log"
     if isinstance(error, ClientError):
         code, operation = error.response["Error"].get("Code", "an error"), error.operation_name
-        return f"This cannot be shown, for AWS answered {operation} with {code}: {where}."
-    return f"This cannot be shown, for something went wrong: {where}."
+        return f"This cannot be shown because AWS answered {operation} with {code}: {where}."
+    return f"This cannot be shown because of an unexpected error: {where}."

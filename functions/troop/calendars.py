@@ -1,7 +1,7 @@
-"""Business calendars: which days, and which minutes of them, are open to chaos.
+"""Defines business calendars: the days, and the minutes of a day, that are open to chaos.
 
-"09:00 to 15:00" is what a clock on the wall says, also on a day on which the clocks change; how long such a window
-is, and when in it something is due, is reckoned in real minutes.
+A window such as "09:00 to 15:00" is on the wall clock, also on days on which the clocks change. Its length, and the
+moments in it, are in real minutes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from troop import values
 from troop.errors import SettingsError
 
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
-"""As EventBridge's cron expressions spell them; the position is Python's ``date.weekday()``."""
+"""As in EventBridge's cron expressions; the position is Python's ``date.weekday()``."""
 
 MARGIN_MINUTES = 15
-"""No roll falls due in a window's last minutes: the next tick and the termination must still fit into it."""
+"""No roll is due in a window's last minutes, so that the next tick and the termination fit into it."""
 
 _MINUTE = timedelta(minutes=1)
 
@@ -41,7 +41,7 @@ class Freeze:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Why a calendar is closed. ``kind``: ``weekend``, ``holiday``, ``freeze`` or ``outside-window``."""
+    """The reason why a calendar is closed. ``kind``: ``weekend``, ``holiday``, ``freeze`` or ``outside-window``."""
 
     kind: str
     detail: str
@@ -49,16 +49,16 @@ class Closure:
 
 @dataclass(frozen=True)
 class Calendar:
-    """When chaos may happen.
+    """The times that are open to chaos.
 
     Attributes:
         name: the key in the settings; a group names its calendar by tag or item.
         time_zone: IANA name, such as ``Europe/Vienna``.
         weekdays: ``date.weekday()`` numbers of the working week, Monday is 0.
         open_minute, close_minute: the window [open, close) in local minutes since midnight.
-        country, subdivision: whose public holidays are days off (ISO 3166 codes); None for no country's.
-        extra_dates: further days off, with what they are called.
-        freezes: spans of days without chaos. A frozen day is still a business day: people work on it.
+        country, subdivision: the public holidays that are days off (ISO 3166 codes); None for no country.
+        extra_dates: other days off, with their names.
+        freezes: periods without chaos. A frozen day is still a business day, on which people work.
     """
 
     name: str
@@ -72,18 +72,18 @@ class Calendar:
     freezes: tuple[Freeze, ...] = ()
 
     def __hash__(self) -> int:
-        return hash(self.name)  # cheap: calendars are keys of the caches below, several times for every unit
+        return hash(self.name)  # cheap: the caches below hash calendars several times for every unit
 
     def local(self, moment: datetime) -> datetime:
-        """An aware moment, on this calendar's clock."""
+        """Returns an aware moment on this calendar's clock."""
         return self.at(moment).local
 
     def at(self, moment: datetime) -> Reading:
-        """What this calendar says of an aware moment. Remembered, as every unit of a tick asks the same."""
+        """Returns the reading at an aware moment. Cached, because all units of a tick need the same."""
         return _reading(self, moment)
 
     def day_off(self, day: date) -> Closure | None:
-        """Why ``day`` is no business day (``weekend`` or ``holiday``), or None when it is one."""
+        """Returns why ``day`` is not a business day (``weekend`` or ``holiday``), or None if it is one."""
         if day.weekday() not in self.weekdays:
             return Closure("weekend", f"{day:%A} is not a working day of calendar {self.name}")
         for extra, name in self.extra_dates:
@@ -97,30 +97,30 @@ class Calendar:
         return self.day_off(day) is None
 
     def frozen(self, day: date) -> Closure | None:
-        """The freeze that covers ``day``, or None."""
+        """Returns the freeze that covers ``day``, or None."""
         for freeze in self.freezes:
             if freeze.covers(day):
                 return Closure("freeze", freeze.reason)
         return None
 
     def window(self, day: date) -> tuple[datetime, datetime]:
-        """The moments, in UTC, at which the window of ``day`` opens and closes.
+        """Returns the moments, in UTC, at which the window of ``day`` opens and closes.
 
-        A time that the clocks skip stands for the moment they skip it; one that they show twice, for the first time.
+        A time that the clocks skip is the moment of the skip; one that they show twice is its first occurrence.
         """
         return _window(self, day)
 
     def business_days_since(self, earlier: date, day: date, enough: int) -> int:
-        """How many business days lie after ``earlier`` up to and including ``day``, counted no further than ``enough``.
+        """Counts the business days after ``earlier`` up to and including ``day``, at most ``enough``.
 
-        Monday after Friday is 1; the same day is 0, and so is an earlier one.
+        Monday after Friday is 1; the same or an earlier day is 0.
         """
         return _business_days_since(self, earlier, day, enough)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a calendar says of a moment.
+    """The state of a calendar at a moment.
 
     Attributes:
         local: the moment on the calendar's clock.
@@ -142,8 +142,9 @@ def _reading(calendar: Calendar, moment: datetime) -> Reading:
 
 
 def _outside_window(calendar: Calendar, moment: datetime, local: datetime) -> Closure | None:
-    """Both the clock on the wall and the day's one stretch of time must be inside: a clock that is put back would
-    else open a window again that has closed."""
+    """Checks both the wall clock and the window's real period: otherwise a clock that is set back would reopen a closed
+    window.
+    """
     opens, closes = calendar.window(local.date())
     on_the_wall = calendar.open_minute <= local.hour * 60 + local.minute < calendar.close_minute
     if on_the_wall and opens <= moment < closes:
@@ -158,12 +159,12 @@ def _window(calendar: Calendar, day: date) -> tuple[datetime, datetime]:
 
 
 def _first(calendar: Calendar, day: date, minute: int) -> datetime:
-    """The first moment, in UTC, at which the local clock of ``day`` shows ``minute`` or a later one."""
+    """Returns the first moment, in UTC, at which the local clock of ``day`` shows ``minute`` or a later one."""
     zone = ZoneInfo(calendar.time_zone)
     local = datetime.combine(day, time.min) + timedelta(minutes=minute)
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     while (moment - _MINUTE).astimezone(zone).replace(tzinfo=None) >= local:
-        moment -= _MINUTE  # the wanted time is one that the clocks skip: go back to when they do
+        moment -= _MINUTE  # the clocks skip this time: go back to the moment of the skip
     return moment
 
 
@@ -177,30 +178,30 @@ def _business_days_since(calendar: Calendar, earlier: date, day: date, enough: i
 
 
 def clock(minute: int) -> str:
-    """Minutes since midnight as HH:MM."""
+    """Returns minutes since midnight as HH:MM."""
     return f"{minute // 60:02d}:{minute % 60:02d}"
 
 
 @lru_cache(maxsize=256)
 def _public_holidays(country: str, subdivision: str | None, year: int) -> Mapping[date, str]:
-    # One language for every country: the names stand in English sentences.
+    # One language for every country: the names are parts of English sentences.
     return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language="en_US").items())
 
 
 _NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})
-"""Files among the zones that are no places: what they say differs from machine to machine."""
+"""Files that are not zones of places: their contents differ from machine to machine."""
 
 _FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "extra_dates", "freezes")
 
 
 @cache
 def _zones() -> frozenset[str]:
-    """Names of zones; asked of the system once, which reads hundreds of files for it."""
+    """Returns the names of zones; cached, because the system reads hundreds of files for them."""
     return frozenset(available_timezones() - _NO_ZONES)
 
 
 def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
-    """A calendar from its settings.
+    """Parses a calendar of the settings.
 
     Args:
         key: the setting's name for error messages, such as ``troop:calendars``.
@@ -208,8 +209,8 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
         raw: the JSON object: ``time_zone``, ``open``, ``close`` are required.
 
     Raises:
-        SettingsError: for an unknown field, zone, country, subdivision or weekday, and for an empty, inverted or
-            too short window.
+        SettingsError: for an unknown field, zone, country, subdivision or weekday, and for an empty, inverted or too
+            short window.
     """
     where = f"{key}.{name}"
     if not isinstance(raw, Mapping):

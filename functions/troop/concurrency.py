@@ -1,4 +1,6 @@
-"""How many functions of a deployment run at one moment, beside how many the account may run in the region. Pure."""
+"""Computes how many functions of a deployment run at one time, and compares it with the account's limit in the region.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +13,28 @@ QUOTA_CODE = "L-B99A9384"
 """Service Quotas' code of Lambda's "Concurrent executions"; the same in every partition."""
 
 USUAL_QUOTA = 1000
-"""What AWS gives an account of some age; a new one has as few as 10."""
+"""The usual limit of an AWS account; a new one can have as few as 10."""
 
 _STREAMS = 4
-"""Tables whose changes Notify tells others; each is read by itself."""
+"""Tables whose streams Notify reads, each separately."""
 
 _SCHEDULED = 3
-"""Watchdog, sweep and the redrive of notifications."""
+"""Watchdog, sweep and the retry of notifications."""
 
 _PEOPLE = 8
 """Requests of one person's page, and the custom widgets of one open dashboard, four at a time each."""
 
 _BENCHMARKS = 5
-"""A cell's step, a standing fleet, a teardown, a report and the reaper. Each further cell at a time is one more."""
+"""A cell's step, a standing fleet, a teardown, a report and the reaper. Each further concurrent cell adds one."""
 
 
 @dataclass(frozen=True)
 class Concurrency:
-    """What an account may run at a time in a region.
+    """The limits of an account for concurrent functions in a region.
 
     Attributes:
         limit: of all functions together.
-        unreserved: of those for which nothing is reserved, such as Troop's.
+        unreserved: of those without a reservation, such as Troop's.
     """
 
     limit: int
@@ -41,7 +43,7 @@ class Concurrency:
 
 
 def needed(settings: Settings) -> Mapping[str, int]:
-    """Counts the functions that run at one moment on a busy day, by what they do."""
+    """Counts the functions that run at one time on a busy day, by purpose."""
     return {
         "ticks": len(settings.calendars),
         "terminations": settings.max_in_flight,
@@ -53,20 +55,20 @@ def needed(settings: Settings) -> Mapping[str, int]:
 
 
 def shortage(concurrency: Concurrency, settings: Settings) -> str:
-    """Says what an account lacks; "" where it has enough."""
+    """Describes the account's shortage; "" if there is none."""
     parts = needed(settings)
     required = sum(parts.values())
     if concurrency.unreserved >= required:
         return ""
     named = ", ".join(f"{count} for {part}" for part, count in parts.items())
     return (
-        f"Lambda runs at most {concurrency.unreserved} functions at a time here, and a busy day of Troop takes "
-        f"{required} ({named}): beyond that, steps are late and requests fail, troop halt among them"
+        f"Lambda runs at most {concurrency.unreserved} functions at a time here, but Troop needs {required} on a busy "
+        f"day ({named}): beyond the limit, steps are late and requests such as troop halt fail"
     )
 
 
 def remedy(concurrency: Concurrency, settings: Settings) -> str:
-    """Says how an account gets enough."""
+    """Describes how to remove the shortage."""
     required = sum(needed(settings).values())
     ask = (
         f"aws service-quotas request-service-quota-increase --region {concurrency.region} --service-code lambda "
@@ -75,4 +77,4 @@ def remedy(concurrency: Concurrency, settings: Settings) -> str:
     if concurrency.limit < required:
         return ask
     reserved = concurrency.limit - concurrency.unreserved
-    return f"other functions reserve {reserved} of the account's {concurrency.limit}: let them reserve less, or {ask}"
+    return f"other functions reserve {reserved} of the account's {concurrency.limit}: reserve less for them, or {ask}"

@@ -1,4 +1,4 @@
-"""What functions are told in their environment: the stack sets these variables, and the wiring reads them."""
+"""Defines the environment variables of functions, which the stack sets and the wiring reads."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from enum import StrEnum
 
 
 class Variable(StrEnum):
-    """Names of tables, buckets and the like, and ARNs of what is called. Which functions have which, infra/ says."""
+    """Names of tables, buckets and the like, and ARNs of what functions call. infra/ defines which functions have
+    which.
+    """
 
     DEPLOYMENT = "TROOP_DEPLOYMENT"
-    """Whose a function is. Without it failures are logged, and not counted."""
+    """The function's deployment. Without it failures are logged, but not counted."""
 
     GROUP_TAGS_TABLE = "TROOP_GROUP_TAGS_TABLE"
     EVENTS_TABLE = "TROOP_EVENTS_TABLE"
@@ -42,9 +44,9 @@ class Variable(StrEnum):
 
     NETWORK_VPC = "TROOP_NETWORK_VPC"
     NETWORK_SUBNETS = "TROOP_NETWORK_SUBNETS"
-    """Their ids, parted by commas."""
+    """Their ids, separated by commas."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"
 
     DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
     AGENT_FILE = "TROOP_AGENT_FILE"
-    """Paths of files that are not beside the handlers; the stack sets neither."""
+    """Paths of files that are not beside the handlers; the stack does not set them."""

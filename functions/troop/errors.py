@@ -1,4 +1,4 @@
-"""Errors that people see. Each says what is wrong and what to do about it."""
+"""Defines errors that users see. Each message states the problem, and what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from troop.values import shown
 
 
 class TroopError(Exception):
-    """Base of every error Troop raises on purpose."""
+    """Base of every error that Troop raises on purpose."""
 
 
 class SettingsError(TroopError):
@@ -14,8 +14,8 @@ class SettingsError(TroopError):
 
     Attributes:
         key: the setting's full name, such as ``troop:probability``.
-        value: what was given.
-        allowed: what would be accepted, as a phrase that follows "must be".
+        value: the value of the setting.
+        allowed: the accepted values, as a phrase that follows "must be".
     """
 
     def __init__(self, key: str, value: object, allowed: str) -> None:
@@ -48,7 +48,7 @@ class MissingRunError(TroopError):
 
 
 class RunClosedError(TroopError):
-    """Nothing may be launched for a run any more, or for a cell of it: it is being torn down, or was."""
+    """A run, or a cell of it, is being torn down or was, so that nothing may be launched for it."""
 
     def __init__(self, run: str, cell: str | None = None) -> None:
         self.run, self.cell = run, cell
@@ -57,17 +57,17 @@ class RunClosedError(TroopError):
 
 
 class NotEndedError(TroopError):
-    """Of a run that goes on there is no report."""
+    """A run that has not ended has no report."""
 
     def __init__(self, run: str) -> None:
-        super().__init__(f"the run {run} has not ended: its report is made when it has")
+        super().__init__(f"the run {run} has not ended: its report is created when it ends")
 
 
 class NoStoredResultsError(TroopError):
-    """What a report is made of is gone."""
+    """The results for a report have expired."""
 
     def __init__(self, run: str) -> None:
         super().__init__(
-            f"of the run {run} nothing is kept any more: results are there for as long as the setting "
-            "troop:results_retention_days says, and then no report can be made"
+            f"the results of run {run} have expired, so it can have no report: "
+            "the setting troop:results_retention_days limits how long results are stored"
         )

@@ -1,4 +1,4 @@
-"""Names of the metrics that a deployment writes; docs/metrics.md says what each is for."""
+"""Defines the names of the metrics that a deployment writes; docs/metrics.md describes each."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ DIMENSION = "deployment"
 """Every metric has this dimension, with the name of the stack."""
 
 REASON, STATUS = "reason", "status"
-"""The second dimensions of ``Decisions``, and of ``Outcomes`` and ``RunsEnded``; of few values each."""
+"""The second dimensions of ``Decisions``, and of ``Outcomes`` and ``RunsEnded``; with few values each."""
 
 CALENDAR, KIND, CURRENCY = "calendar", "kind", "currency"
 """The second dimensions: of units; of ``RunsOpen``, ``NodesAlive`` and ``Repairs``; of ``RunCost``."""
 
 OF_A_BENCHMARK, OF_A_FLEET = "benchmark", "fleet"
-"""Values of the dimension ``kind`` for what runs: a benchmark's run, or a standing fleet."""
+"""Values of the dimension ``kind`` for runs: a benchmark's run, or a standing fleet."""
 
 REFUSED = "REFUSED"
-"""What comes of a decision to terminate when something speaks against it at the last look: no event has this status."""
+"""The outcome of a decision to terminate that a guard or the claim refuses later: no event has this status."""
 
 CHILDREN = "TerminateAll"
-"""Label of the workflow's Distributed Map. Step Functions counts its children's ends under ``MACHINE_ARN/LABEL``, and
-none of them under the workflow's own ARN.
+"""Label of the workflow's Distributed Map. Step Functions counts the ends of its children under ``MACHINE_ARN/LABEL``,
+and none of them under the workflow's own ARN.
 """
 
 
 class Repair(StrEnum):
-    """What is mended without anybody's help: values of the dimension ``kind`` of ``Repairs``."""
+    """Kinds of automatic repairs: values of the dimension ``kind`` of ``Repairs``."""
 
     DEAD_LETTER = "dead-letter-dropped"
     NOTIFICATION = "notification-sent-late"
@@ -39,13 +39,13 @@ class Repair(StrEnum):
 
 
 class Metric(StrEnum):
-    """Every metric there is. All are counts, but ``RecoverySeconds`` and ``RunCost``."""
+    """All metrics. They are counts, except ``RecoverySeconds`` and ``RunCost``."""
 
-    # of the watchdog, every quarter of an hour: how things stand
+    # of the watchdog, every quarter of an hour: the current state
     UNITS_UNRECOVERED = "UnitsUnrecovered"
     MISSING_TICKS = "MissingTicks"
     FAILING_CHECKS = "FailingChecks"
-    # of the workflow: what happens
+    # of the workflow: its results
     TICKS = "Ticks"
     DECISIONS = "Decisions"
     TERMINATIONS = "Terminations"
@@ -55,17 +55,17 @@ class Metric(StrEnum):
     OUTCOMES = "Outcomes"
     UNITS_TAKING_PART = "UnitsTakingPart"
     UNITS_OPTED_OUT = "UnitsOptedOut"
-    # of the reaper, every quarter of an hour: what runs had left behind, or should have ended long ago
+    # of the reaper, every quarter of an hour: leftovers, and runs that should have ended
     REAPER_FINDS = "ReaperFinds"
     REAPER_OFF = "ReaperOff"
     LEFT_BEHIND = "LeftBehind"
     RUNS_OPEN = "RunsOpen"
     NODES_ALIVE = "NodesAlive"
-    # of teardowns: what became of a run
+    # of teardowns: the outcome of a run
     RUNS_ENDED = "RunsEnded"
-    # of the reaper and teardowns: what runs have cost since it was counted last
+    # of the reaper and teardowns: the cost of runs since the last count
     RUN_COST = "RunCost"
-    # of what others are told
+    # of notifications
     NOTIFICATIONS = "Notifications"
     NOTIFICATIONS_FAILED = "NotificationsFailed"
     SLOW_RECOVERIES = "SlowRecoveries"
@@ -85,4 +85,4 @@ SECOND: Mapping[Metric, str] = {
     Metric.REPAIRS: KIND,
     Metric.RUN_COST: CURRENCY,
 }
-"""The second dimension of the metrics that have one, always: without it there is no such metric."""
+"""The second dimension of the metrics that have one; these metrics do not exist without it."""

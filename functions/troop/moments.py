@@ -1,4 +1,4 @@
-"""Moments as text: UTC, to the millisecond, of one width, so that their order is the order of the text."""
+"""Converts moments to text: UTC, to the millisecond, with a fixed width, so that the texts sort by time."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 
 def iso(moment: datetime) -> str:
-    """An aware moment as ``2026-11-20T17:05:00.000Z``."""
+    """Formats an aware moment as ``2026-11-20T17:05:00.000Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse(text: str) -> datetime:
-    """The reverse of :func:`iso`; takes any ISO 8601 form with an offset.
+    """Parses a moment, the reverse of :func:`iso`; accepts any ISO 8601 form with an offset.
 
     Raises:
-        ValueError: if the text is no moment, or has no offset.
+        ValueError: the text is not a moment, or has no offset.
     """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise ValueError(f"{text!r} says no offset from UTC")
+        raise ValueError(f"{text!r} has no offset from UTC")
     return moment.astimezone(UTC)

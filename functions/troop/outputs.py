@@ -1,4 +1,4 @@
-"""What a deployed stack tells to those who only know its name: outputs that are read again, and its metadata."""
+"""Names what other programs read of a deployed stack: its outputs, and its metadata."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ SALT_SECRET = "SaltSecretArn"
 """Keys of its outputs; :data:`RUNS_TABLE` only with benchmarks."""
 
 SETTINGS_METADATA = "TroopSettings"
-"""In the template's metadata: the settings that its functions decide by, as JSON text; the stack has their name."""
+"""In the template's metadata: the settings of its functions, as JSON text; the deployment is the stack's name."""

@@ -1,4 +1,4 @@
-"""Records: dataclasses of which a tick makes several for each unit."""
+"""Defines records: dataclasses for objects that a tick creates several times for each unit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
-    """``@dataclass(frozen=True, slots=True)`` to the type checker, which lets nobody assign.
+    """Makes a dataclass that is ``@dataclass(frozen=True, slots=True)`` for the type checker, which rejects
+    assignments.
 
-    At run time nothing is frozen: to make a frozen object takes twice as long, as every field is set through a call,
-    and with those of a hundred thousand units that was a quarter of a tick's time.
+    It is not frozen at run time: a frozen object takes twice as long to create, because every field is set through a
+    call. With a hundred thousand units that was a quarter of a tick's time.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)

@@ -1,7 +1,7 @@
-"""The settings that decide: typed, checked, and the same at synth and in Lambda.
+"""Defines the settings that functions use: typed, checked, and the same at synth and in Lambda.
 
-At synth they come from the context of cdk.json; the functions read them back from ``deployment.json``, which the
-deployment puts beside the handlers (environment variables end at 4 KB, and calendars can be longer).
+At synth they come from the context of cdk.json. The functions read them from ``deployment.json``, which the deployment
+places beside the handlers, because calendars can exceed the 4 KB limit of environment variables.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from troop.errors import SettingsError
 METHODS = ("crash", "drain")
 PARTICIPATION = ("opt-out", "opt-in")
 OLDEST_TICK = timedelta(minutes=15)
-"""A tick that is older does nothing, and is not delivered either: another one has come since, or the day is over."""
+"""An older tick is not delivered, and does nothing: another one has followed, or the day is over."""
 
 TICK_MINUTES = (1, 5, 10, 15)
-"""From one tick to the next: what divides an hour, for the cron expression, and is no more than :data:`OLDEST_TICK`."""
+"""The minutes between two ticks: divisors of an hour, for the cron expression, up to :data:`OLDEST_TICK`."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a deployment decides by.
+    """The settings of a deployment.
 
     Attributes:
-        deployment: the stack's name; one account and region can hold several.
-        leashed: what the switch says until somebody sets it: decide and record, terminate nothing.
+        deployment: the stack's name; an account and region can have several deployments.
+        leashed: the initial state of the switch: decide and record, but terminate nothing.
         participation: ``opt-out`` (units take part unless opted out) or ``opt-in``.
-        probability: of a termination, a unit and business day, 0..1.
-        min_healthy: the least in-service healthy instances a group must have to take part.
-        lowest_min_healthy: below which no owner's ``min_healthy`` counts.
-        min_days_between: business days from one termination of a unit to the next; the next business day is 1, so
-            that 0 and 1 say the same.
+        probability: of a termination, for each unit and business day, 0..1.
+        min_healthy: the fewest healthy instances in service with which a group takes part.
+        lowest_min_healthy: the lower bound for an owner's ``min_healthy``.
+        min_days_between: business days from one termination of a unit to the next; the next business day is 1, so 0 and
+            1 have the same effect.
         method: ``crash`` or ``drain``.
-        max_per_day: terminations of the whole deployment on one local day.
-        max_in_flight: terminations that may be waiting for recovery at one time.
-        on_demand: whether the API takes requests to terminate.
+        max_per_day: terminations in the whole deployment on one local day.
+        max_in_flight: terminations that can be waiting for recovery at one time.
+        on_demand: whether the API accepts requests to terminate.
         units: (glob over group names, unit name), the first match wins.
-        calendars: by name; ``default`` is always there.
-        recovery_timeout_minutes: after which a group counts as unrecovered.
-        decision_retention_days: for which decisions are kept.
-        benchmarks: whether the deployment has the half that runs benchmarks.
-        max_nodes: the most nodes that one run may have at one time, all its fleets together.
+        calendars: by name; there is always a ``default``.
+        recovery_timeout_minutes: the time after which a group counts as unrecovered.
+        decision_retention_days: how long decisions are stored.
+        benchmarks: whether the deployment includes the part that runs benchmarks.
+        max_nodes: the most nodes that one run can have at one time, in all its fleets together.
         max_nodes_total: the most nodes of all open runs and standing fleets together.
-        max_run_cost: what one run or standing fleet may cost, in dollars, in China in yuan; None for no limit.
-        instance_types: globs over the instance types that nodes may have, such as ``c7g.*``.
-        allowed_buckets: names of the buckets that nodes may read, if a benchmark asks for them.
+        max_run_cost: what one run or standing fleet can cost, in dollars, in China in yuan; None for no limit.
+        instance_types: globs over the instance types that nodes can have, such as ``c7g.*``.
+        allowed_buckets: names of the buckets that nodes can read, if a benchmark requests them.
     """
 
     deployment: str
@@ -79,7 +79,7 @@ class Settings:
     allowed_buckets: tuple[str, ...]
 
     def __hash__(self) -> int:
-        return hash(self.deployment)  # cheap: settings are keys of caches, once for every unit
+        return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
 
 
 def _deployment(value: Any) -> str:
@@ -89,11 +89,11 @@ def _deployment(value: Any) -> str:
 
 
 _BUCKET = re.compile(values.BUCKET_NAME)
-_BUCKETS = 'a list of names of buckets, such as ["my-data"]: 3 to 63 lower-case letters, digits, dots and hyphens each'
+_BUCKETS = 'a list of bucket names, such as ["my-data"], each of 3 to 63 lower-case letters, digits, dots and hyphens'
 
 
 def _buckets(value: Any) -> tuple[str, ...]:
-    """Names of buckets; as text they are a JSON list, or parted by commas."""
+    """Parses names of buckets; as text they are a JSON list, or separated by commas."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = values.json_in(value)
@@ -109,13 +109,11 @@ def _buckets(value: Any) -> tuple[str, ...]:
 
 
 _GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")
-_GLOBS = (
-    'a list of patterns of instance types, such as ["c7g.*", "m7g.large"], with * for any text and ? for one character'
-)
+_GLOBS = 'a list of instance type patterns, such as ["c7g.*", "m7g.large"]: * matches any text, ? matches one character'
 
 
 def _instance_types(value: Any) -> tuple[str, ...]:
-    """Patterns; as text they are a JSON list, or separated by commas."""
+    """Parses patterns; as text they are a JSON list, or separated by commas."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -125,14 +123,14 @@ def _instance_types(value: Any) -> tuple[str, ...]:
         globs = values.names(value)
     except values.BadValue:
         raise values.BadValue(_GLOBS) from None
-    # Every type has a dot, so a pattern without a dot or a star matches none.
+    # Every type contains a dot, so a pattern without a dot or a star matches none.
     if not globs or not all(_GLOB.fullmatch(glob) and ("." in glob or "*" in glob) for glob in globs):
         raise values.BadValue(_GLOBS)
     return globs
 
 
 NO_LIMIT = "none"
-"""Stands for no limit: a word, so that a limit that is missing is not taken for none."""
+"""Means no limit. A word, so that a missing limit does not count as no limit."""
 
 _COST = values.number(0.01, 10_000_000)
 
@@ -169,18 +167,18 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
 }
 
 KEYS = (*_SCALARS, "units", "calendars")
-"""Every key :func:`parse_settings` takes, without prefix; all are required."""
+"""Every key that :func:`parse_settings` accepts, without prefix; all are required."""
 
 
 def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
-    """Settings from JSON-like values; scalars may be text, objects may be JSON text (as ``cdk -c`` passes them).
+    """Parses settings from JSON-like values. Scalars can be text, and objects JSON text, as ``cdk -c`` passes them.
 
     Args:
         raw: the values by key, without prefix.
-        prefix: what error messages put before a key.
+        prefix: of the keys in error messages.
 
     Raises:
-        SettingsError: names the key, the value and what is allowed; also for a missing or an unknown key.
+        SettingsError: names the key, the value and what is allowed; also for a missing or unknown key.
     """
     refuse_unknown(raw, KEYS, prefix)
     parsed: dict[str, Any] = {key: parse_value(prefix + key, raw.get(key), parse) for key, parse in _SCALARS.items()}
@@ -203,7 +201,7 @@ def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
 
 
 def parse_value(key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
-    """``parse(value)``, with what it refuses turned into a :class:`SettingsError` that names the key."""
+    """Returns ``parse(value)``. Raises a :class:`SettingsError` with the key if the value is refused."""
     try:
         return parse(value)
     except values.BadValue as error:
@@ -211,14 +209,14 @@ def parse_value(key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
 
 
 def refuse_unknown(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> None:
-    """Raises SettingsError for the first key that does not exist, with the nearest one that does."""
+    """Raises SettingsError for the first unknown key, and suggests the most similar known one."""
     for key in raw:
         if key not in known:
             raise SettingsError(prefix + key, raw[key], values.spelling(key, known, prefix))
 
 
 def json_object(value: Any) -> dict[str, Any]:
-    """A JSON object, given as one or as its text."""
+    """Parses a JSON object, or the text of one."""
     if isinstance(value, str):
         try:
             value = values.json_in(value)
@@ -234,9 +232,11 @@ def _units(value: Any) -> tuple[tuple[str, str], ...]:
     try:
         return tuple((name(glob), name(unit)) for glob, unit in json_object(value).items())
     except values.BadValue:
-        raise values.BadValue('an object of globs over group names and unit names, such as {"web-v*": "web"}') from None
+        raise values.BadValue(
+            'an object from patterns of group names to unit names, such as {"web-v*": "web"}'
+        ) from None
 
 
 def load_settings(path: Path) -> Settings:
-    """The settings of this deployment, from the ``deployment.json`` that stands beside the handlers."""
+    """Reads the settings of this deployment from the ``deployment.json`` beside the handlers."""
     return parse_settings(json.loads(path.read_text(encoding="utf-8")), prefix="")

@@ -1,6 +1,6 @@
-"""Stages: named sets of settings over the defaults, such as ``review``, ``staging`` and ``prod``.
+"""Reads stages: named sets of settings over the defaults, such as ``review``, ``staging`` and ``prod``.
 
-Values are as written; :mod:`troop.settings` and the deployment check them.
+Values are not converted; :mod:`troop.settings` and the deployment check them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from troop.errors import SettingsError
 from troop.settings import json_object, parse_value, refuse_unknown
 
 STAGE, STAGES = "stage", "stages"
-"""Keys of the settings: which stage is deployed (none: the defaults), and what each stage has of its own."""
+"""Keys of the settings: the deployed stage (without it the defaults), and the settings of each stage."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,19}")
 
 
 def stages_of(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> dict[str, dict[str, Any]]:
-    """What each stage has of its own, by its name; {} where there are no stages.
+    """Returns the settings of each stage by its name; {} without stages.
 
     Args:
         raw: all settings by key, without prefix.
-        known: every key a stage may have.
-        prefix: what error messages put before a key.
+        known: every key that a stage may have.
+        prefix: the prefix of a key in error messages.
 
     Raises:
         SettingsError: names the stage and the key.
@@ -44,7 +44,7 @@ def stages_of(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "tro
 
 
 def chosen(raw: Mapping[str, Any], stages: Iterable[str], prefix: str = "troop:") -> str | None:
-    """The stage that the settings choose; None for none.
+    """Returns the stage that the settings select; None for none.
 
     Raises:
         SettingsError: there is no such stage.
@@ -61,13 +61,13 @@ def chosen(raw: Mapping[str, Any], stages: Iterable[str], prefix: str = "troop:"
 def in_stage(
     raw: Mapping[str, Any], name: str, own: Mapping[str, Any], overrides: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """The settings of a stage: what it has of its own over the defaults, and what was ``overrides`` over both.
+    """Returns the settings of a stage: its own over the defaults, and those in ``overrides`` over both.
 
-    A stage that names no deployment is deployed beside the others, under the default's name with its own behind it.
+    A stage that names no deployment is deployed separately, under the default's name with the stage's appended.
 
     Args:
         raw: all settings by key, without prefix.
-        overrides: keys of ``raw`` that were given on the command line.
+        overrides: keys of ``raw`` from the command line.
     """
     merged = {key: value for key, value in raw.items() if key not in (STAGE, STAGES)}
     merged |= {"deployment": f"{raw.get('deployment')}-{name}"} | dict(own)

@@ -1,9 +1,9 @@
-"""The keys of the table ``State``: all that share it, each with a word or a prefix of its own."""
+"""Defines the keys of the table ``State``: each kind of item has a separate word or prefix."""
 
 from __future__ import annotations
 
 SWITCH = "switch"
-"""Whether chaos is leashed or halted, and the reaper off; with UNIT also the subjects of the table ``Changes``."""
+"""The state of chaos (leashed, halted) and of the reaper; with UNIT also the subjects of the table ``Changes``."""
 
 REAPER_OFF = "reaper_off"
 """Attribute of the switch."""
@@ -12,29 +12,29 @@ IN_FLIGHT = "in-flight"
 """How many terminations are in flight."""
 
 DAY = "day#"
-"""And a local day: how many terminations it has had."""
+"""With a local day: the number of its terminations."""
 
 UNIT = "unit#"
-"""And a unit: when it was hit last, and by which event it has left chaos."""
+"""With a unit: its last termination, and the event because of which it has left chaos."""
 
 UNRECOVERED = "unrecovered"
-"""Its attribute ``units`` is the set of all units that have left chaos; an index, so to speak, of the units' own items:
-these count.
+"""Its attribute ``units`` is the set of all units that have left chaos. It is an index of the units' own items, which
+are authoritative.
 """
 
-# What passes: these items expire by themselves.
+# The items below expire.
 
 REQUEST_KEY = "key#"
-"""And a digest of a group and an idempotency key: the termination that it has led to."""
+"""With a digest of a group and an idempotency key: its termination."""
 
 RUN_KEY = "run-key#"
-"""And a digest of an idempotency key: the run that it stands for."""
+"""With a digest of an idempotency key: its run."""
 
 REPEAT = "repeat#"
-"""And a digest of a request without a key: the key that it was given."""
+"""With a digest of a request without a key: the key that it received."""
 
 REPORT_CLAIM = "report-claim#"
-"""And a run: when its report was last asked for."""
+"""With a run: when its report was last requested."""
 
 PRICE = "price#"
-"""And a name: a price that was read a while ago."""
+"""With a name: a cached price."""

@@ -1,6 +1,6 @@
-"""The tables: by which keys their items are found, which indices are over them, and what expires.
+"""Defines the tables: the keys of their items, their indices, and the attributes by which items expire.
 
-The stack makes them of these descriptions, roles may query these indices, and whoever reads a table names them so.
+The stack creates the tables from these definitions, and all code that reads a table or an index uses these names.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ class Index:
     """A global secondary index. Its keys are text, as a table's are.
 
     Attributes:
-        partition, sort: attributes; an item that lacks one is not in the index.
-        view: the attributes that it holds besides keys; None for all of them.
+        partition, sort: attributes; an item without one of them is not in the index.
+        projected: its attributes other than keys; None for all of them.
     """
 
     name: str
@@ -28,10 +28,10 @@ class Table:
     """A table.
 
     Attributes:
-        name: what the stack calls it: its construct, and the tag by which a later deployment finds it.
-        partition, sort: attributes, both text; ``sort`` is "" where the partition alone is the key.
+        name: of its construct in the stack, and of the tag by which a later deployment finds it.
+        partition, sort: attributes, both text; ``sort`` is "" if the partition alone is the key.
         expires: the attribute with the seconds since 1970 after which DynamoDB removes an item; "" for never.
-        streamed: whether others are told of what is written: see infra/notifications.py.
+        streamed: whether writes can cause notifications: see infra/notifications.py.
     """
 
     name: str
@@ -57,36 +57,36 @@ EVENT, EVENT_OPEN = "event", "open"
 """Values of ``kind``, which all events have, and of ``open``, which those in flight have."""
 
 STATE = Table("State", "key", expires="expires_at", streamed=True)
-"""The switch, counters and what is known of a unit; what passes has ``expires_at``. :mod:`troop.state_keys`
-lists its keys.
+"""The switch, counters and the state of units; temporary items have ``expires_at``. :mod:`troop.state_keys` lists the
+keys.
 """
 
 DECISIONS_BY_DAY = Index(
     "by-day",
     "day_shard",
-    # All but the policy, which is half of an item: whoever asks for a day wants the reasons.
+    # Without the policy, which is half of an item: queries for a day need the reasons.
     projected=("calendar", "day", "detail", "group", "groups", "instance_id", "probability", "reason", "rolled"),
 )
 """A part of a local day, newest first."""
 
 DECISIONS = Table("Decisions", "unit", "tick", indices=(DECISIONS_BY_DAY,), expires="expires_at")
-"""What each tick decided about each unit."""
+"""The decisions of each tick about each unit."""
 
 CHANGES = Table("Changes", "subject", "at", streamed=True)
-"""Who has changed which policy, or the switch."""
+"""Changes of policies and of the switch, with their authors."""
 
 RUNS_BY_TIME = Index("by-time", "kind")
 RUNS_BY_OPEN = Index("by-open", "open")
-"""Runs of which something may still exist."""
+"""Runs that may still have resources."""
 
 RUNS = Table("Runs", "run", "item", indices=(RUNS_BY_TIME, RUNS_BY_OPEN))
-"""Runs, their cells, and what they create; runs alone are in the indices."""
+"""Runs, their cells, and what they create; the indices contain only runs."""
 
 BENCHMARK, FLEET = "run", "fleet"
-"""Values of a run's ``kind``, by which runs of benchmarks and standing fleets are listed apart."""
+"""Values of a run's ``kind``, to list runs of benchmarks and standing fleets separately."""
 
 RUN_OPEN, RUN_LEFT = "1", "left"
-"""Values of ``open``: of a run that has not ended, and of one that has ended and has left something behind."""
+"""Values of ``open``: of a run that has not ended, and of one that has ended with leftovers."""
 
 CHAOS_TABLES = (GROUP_TAGS, EVENTS, STATE, DECISIONS, CHANGES)
-"""Those of every deployment; with benchmarks there is :data:`RUNS`, too."""
+"""The tables of every deployment; with benchmarks also :data:`RUNS`."""

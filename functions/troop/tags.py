@@ -1,33 +1,35 @@
-"""Tags by which Troop knows what is its own, and what nobody may touch.
+"""Defines the tags by which Troop recognises its own resources, and those that it must not touch.
 
-What is tagged, what looks for the tag, and the roles' conditions on it have its name from here.
+The code that tags, the code that searches, and the conditions of roles use these names.
 """
 
 from __future__ import annotations
 
 DEPLOYMENT_TAG = "troop:deployment"
-"""The name of the deployment: on its stack and all that this has made, and on what its runs create."""
+"""The name of the deployment: on its stack and the stack's resources, and on what its runs create."""
 
 DATA_TAG = "troop:data"
-"""On each table, what it holds: a later deployment finds by it what an earlier one has left."""
+"""On each table, its contents: a later deployment finds the tables of an earlier one by it."""
 
 STACK_TAG = "aws:cloudformation:stack-id"
-"""Which stack CloudFormation made a resource for. Nobody but AWS can set a tag that begins with ``aws:``."""
+"""The stack for which CloudFormation created a resource. Only AWS can set a tag that begins with ``aws:``."""
 
 RUN_TAG, CELL_TAG = "troop:run", "troop:cell"
-"""Ids of the run, and of its cell, that has created something."""
+"""Ids of the run and of the cell that created a resource."""
 
 EXPIRES_TAG = "troop:expires-at"
-"""On what a run has created: until when it may be there, as ISO 8601."""
+"""On what a run has created: when it expires, as ISO 8601."""
 
 FLEET_TAG = "troop:fleet"
-"""The role of a node, such as ``drivers``, and of its group. Chaos never touches what carries it."""
+"""The role of a node, such as ``drivers``, and of its group. Chaos never touches resources with this tag."""
 
 PROTECTED_TAG = "troop:protected"
-"""Put by people on groups and instances, with any value: chaos never touches what carries it."""
+"""Set by people on groups and instances, with any value: chaos never touches resources with this tag."""
 
 UNTOUCHABLE_TAGS = (PROTECTED_TAG, FLEET_TAG)
-"""Whatever carries one of these is not terminated: a guard says so, and IAM, whatever a policy or a defect says."""
+"""Instances and groups with one of these tags are not terminated. A guard and IAM enforce it, even against a policy or
+a defect.
+"""
 
 UNIT_TAG = "troop:unit"
-"""Put by people on groups: the unit that a group is of."""
+"""Set by people on groups: the unit of a group."""

@@ -1,7 +1,7 @@
-"""Parsers of the values people write into settings, tags and table items.
+"""Parses the values that people write into settings, tags and table items.
 
-The same value can arrive as a JSON number, as a string (tags and ``cdk deploy -c`` know nothing else) or as a
-``Decimal`` (DynamoDB). Every parser takes all three and raises :class:`BadValue`, whose text follows "must be".
+The same value can arrive as a JSON number, as a string (the only type of tags and ``cdk deploy -c``) or as a
+``Decimal`` (DynamoDB). Every parser accepts all three and raises :class:`BadValue`, whose text follows "must be".
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 
 
 class BadValue(ValueError):
-    """A value that cannot be used; the message says what is allowed."""
+    """A value that cannot be used; the message states what is allowed."""
 
 
 def shown(value: Any, longest: int = 80) -> str:
-    """Writes a value for a message, as ``repr`` does; at most about ``longest`` characters of it.
+    """Formats a value for a message, as ``repr`` does; at most about ``longest`` characters of it.
 
-    Visits no more of the value than it writes: what a file holds can stand for much more than the file has bytes.
+    Visits no more of the value than it writes: a value can be much larger than the file that describes it.
     """
     text = ""
     for piece in _pieces(value, longest):
@@ -37,7 +37,7 @@ def shown(value: Any, longest: int = 80) -> str:
 
 
 _MOST_BITS = 12_000
-"""Of a whole number that is written out: Python refuses to write out one of more than 4,300 digits."""
+"""Of a whole number that is written in full: Python refuses to format one of more than 4,300 digits."""
 
 
 def _pieces(value: Any, longest: int) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _pieces(value: Any, longest: int) -> Iterator[str]:
 
 
 def is_deeper(document: Any, levels: int) -> bool:
-    """Whether mappings and lists are nested in more than so many levels."""
+    """Checks whether mappings and lists are nested in more than so many levels."""
     level = [document] if isinstance(document, Mapping | list) else []
     for _ in range(levels):
         level = [
@@ -81,16 +81,16 @@ def is_deeper(document: Any, levels: int) -> bool:
 
 
 def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Reads JSON from outside: no NaN, no infinite number, and none of more than 308 digits.
+    """Reads JSON from outside: without NaN, infinite numbers, and numbers of more than 308 digits.
 
     Args:
-        pairs: makes an object of its keys and values; without it the last one of a key counts.
+        pairs: makes an object of its keys and values; without it the last value of a key counts.
 
     Raises:
-        ValueError: the text is no such JSON, or is nested too deeply; the message says why.
+        ValueError: the text is not such JSON, or is nested too deeply; the message states why.
     """
     try:
-        # Python's functions cost as much as all else together, so they read only what may have such a number.
+        # The Python functions double the time, so they apply only to texts that may have such a number.
         own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _EXTREME.search(text) else {}
         return json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
     except RecursionError:
@@ -98,8 +98,8 @@ def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = No
 
 
 def _no_number(constant: str) -> Any:
-    """Refuses NaN and the infinities, which Python reads and writes, and nobody else."""
-    raise ValueError(f"{constant} is no number")
+    """Refuses NaN and the infinities, which Python reads and writes, but other programs do not."""
+    raise ValueError(f"{constant} is not a number")
 
 
 def _int(text: str) -> int:
@@ -117,17 +117,17 @@ def _finite(text: str) -> float:
 
 _EXTREME = re.compile(r"[0-9]{200}|[eE]\+?[0-9]{3}")
 _MOST_DIGITS = 308
-"""A whole number of more digits is beyond every float."""
+"""A whole number of more digits is larger than every float."""
 
 
 def spelling(key: str, known: Iterable[str], prefix: str = "") -> str:
-    """What an unknown key must be: the nearest known one, or all of them when none is near."""
+    """Returns what an unknown key must be: the nearest known one, or all of them if none is near."""
     near = get_close_matches(key.lower().replace("-", "_"), known, n=1)
     return f"spelled {prefix}{near[0]}" if near else "one of " + ", ".join(prefix + k for k in known)
 
 
 def boolean(value: Any) -> bool:
-    """True or false, as JSON or as text ("true", "yes", "on", "1" and their opposites, in any case)."""
+    """Parses true or false, as JSON or as text ("true", "yes", "on", "1" and their opposites, in any case)."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().lower()
@@ -139,17 +139,17 @@ def boolean(value: Any) -> bool:
 
 
 SMALLEST = 1e-100
-"""Less than that, other than 0, is no number: DynamoDB could not keep it."""
+"""Smaller numbers other than 0 are rejected, because DynamoDB could not store them."""
 
 
 def number(low: float, high: float) -> Callable[[Any], float]:
-    """A parser of numbers from ``low`` to ``high``, both included; NaN and the infinities are none, and neither is what
-    is nearly 0.
+    """Makes a parser of numbers from ``low`` to ``high``, both included; it rejects NaN, the infinities, and numbers
+    close to 0.
     """
 
     def parse(value: Any) -> float:
         result = _float(value)
-        if result is None or not low <= result <= high:  # NaN is between nothing
+        if result is None or not low <= result <= high:  # NaN is in no range
             raise BadValue(f"a number from {low:.12g} to {high:.12g}")
         if 0 < abs(result) < SMALLEST:
             raise BadValue(f"0, or a number of at least {SMALLEST:g}")
@@ -159,7 +159,7 @@ def number(low: float, high: float) -> Callable[[Any], float]:
 
 
 def _float(value: Any) -> float | None:
-    """``value`` as a float, None when it is no number; true, false and Python's 1_000 are none."""
+    """Returns ``value`` as a float, None if it is not a number; true, false and Python's 1_000 are not."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, str)):
         return None
     if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
@@ -174,7 +174,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def whole(low: int, high: int) -> Callable[[Any], int]:
-    """A parser of whole numbers from ``low`` to ``high``, both included; 2.0 is one."""
+    """Makes a parser of whole numbers from ``low`` to ``high``, both included; 2.0 is one."""
 
     def parse(value: Any) -> int:
         result = _float(value)
@@ -186,7 +186,7 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
 
 
 def one_of(*allowed: Any) -> Callable[[Any], Any]:
-    """A parser of one of a few values, compared as text."""
+    """Makes a parser of one of a few values, compared as text."""
     by_text = {str(a): a for a in allowed}
 
     def parse(value: Any) -> Any:
@@ -198,7 +198,7 @@ def one_of(*allowed: Any) -> Callable[[Any], Any]:
 
 
 def text(longest: int = 256) -> Callable[[Any], str]:
-    """A parser of text that is not blank and at most ``longest`` characters long."""
+    """Makes a parser of text that is not blank and at most ``longest`` characters long."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or not value.strip() or len(value) > longest:
@@ -209,7 +209,7 @@ def text(longest: int = 256) -> Callable[[Any], str]:
 
 
 def day(value: Any) -> date:
-    """A date as YYYY-MM-DD; no other of ISO 8601's forms."""
+    """Parses a date as YYYY-MM-DD; no other ISO 8601 form."""
     if isinstance(value, date) and not isinstance(value, datetime):
         return value
     try:
@@ -224,7 +224,7 @@ _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def minute_of_day(value: Any) -> int:
-    """A time of day as HH:MM, in minutes since midnight; 24:00 is the end of the day."""
+    """Parses a time of day as HH:MM, in minutes since midnight; 24:00 is the end of the day."""
     if isinstance(value, str) and (match := _CLOCK.fullmatch(value.strip())):
         result = int(match[1]) * 60 + int(match[2])
         if result <= 24 * 60:
@@ -236,13 +236,13 @@ _CLOCK = re.compile(r"([0-9]{2}):([0-5][0-9])")
 
 
 def names(value: Any) -> tuple[str, ...]:
-    """Names, as a JSON list, a DynamoDB list or set, or text parted by commas; in order, each once."""
+    """Parses names, as a JSON list, a DynamoDB list or set, or text separated by commas; in order, each once."""
     if isinstance(value, str):
         value = value.split(",")
     elif not isinstance(value, (set, frozenset, list, tuple)):
-        raise BadValue("names parted by commas")
+        raise BadValue("names separated by commas")
     parts: Iterable[Any] = value
     if not all(isinstance(part, str) and part.strip() for part in parts):
-        raise BadValue("names parted by commas, none of them empty")
+        raise BadValue("names separated by commas, none of them empty")
     names = [part.strip() for part in parts]
     return tuple(dict.fromkeys(sorted(names) if isinstance(value, (set, frozenset)) else names))

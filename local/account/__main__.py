@@ -1,7 +1,7 @@
 """Starts the account: checks versions, patches, serves moto, then runs MiniStack's own main.
 
-Ends, and with it everything it started, when its standard input ends: so it can outlive neither a launcher that stops
-it nor one that is killed.
+The account ends with its standard input, and so do all processes that it started. So it never outlives its launcher,
+even if that is killed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def main() -> None:
         AWS_REGION=REGION,
         AWS_EC2_METADATA_DISABLED="true",
     )
-    # Only now: both libraries read the environment when they are imported.
+    # Imported here, because both libraries read the environment at import.
     from . import compute, control_plane
     from .host import Host
 
@@ -88,7 +88,7 @@ def _end_with_launcher() -> None:
 
 
 def _free_port() -> int:
-    """Below the range the kernel gives to outgoing connections, so that none takes it before MiniStack binds it."""
+    """Returns a port below the range of outgoing connections, so that none takes it before MiniStack binds it."""
     for port in random.sample(range(15000, 32000), 200):
         with socket.socket() as probe:
             try:
@@ -96,7 +96,7 @@ def _free_port() -> int:
             except OSError:
                 continue
             return port
-    raise RuntimeError("found no free port on 127.0.0.1")
+    raise RuntimeError("there is no free port on 127.0.0.1")
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Addresses in 127.0.0.0/8 for instances, from a block that no other account on this machine uses."""
+"""Assigns addresses in 127.0.0.0/8 to instances, from a block that no other account on this machine uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RESERVATION_PORT = 45454
 
 
 class AddressBlock:
-    """A /16 of the loopback network, held by a socket for as long as the account lives."""
+    """A /16 block of the loopback network, which a socket reserves while the account runs."""
 
     def __init__(self) -> None:
         self._socket, self.second = self._reserve()
@@ -31,7 +31,7 @@ class AddressBlock:
         raise RuntimeError("every block of 127.0.0.0/8 is taken by another local account")
 
     def take(self) -> str:
-        """The next address; never one given before, so a replacement is told apart from its predecessor."""
+        """Returns an unused address, so that a replacement differs from its predecessor."""
         number = next(self._numbers)
         third, fourth = divmod(number, 250)
         if third > 250:

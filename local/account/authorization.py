@@ -1,4 +1,4 @@
-"""The gate before moto: a request gets through if its signature is right and its caller's policies allow it.
+"""Authorizes requests to moto: the signature must be correct, and the caller's policies must allow the call.
 
 moto checks neither. Every decision is recorded in `decisions.log`.
 """
@@ -26,7 +26,7 @@ WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class Gate:
-    """WSGI middleware. The lock serialises moto, whose models are not made for threads."""
+    """WSGI middleware. The lock serialises moto, whose models are not thread-safe."""
 
     def __init__(self, app: WsgiApp, lock: threading.RLock) -> None:
         self._app = app
@@ -40,7 +40,7 @@ class Gate:
             caller = identify(environ, body)
             if isinstance(caller, Refusal):
                 return _refuse(start_response, "ec2" if form.get("Version") == "2016-11-15" else "", caller)
-            if environ["PATH_INFO"] != "/":  # moto has endpoints of its own, for instance to empty it
+            if environ["PATH_INFO"] != "/":  # moto has internal endpoints, for instance to reset it
                 return _refuse(start_response, caller.service, Refusal("InvalidAction", "the path must be /"))
             if caller.service not in SERVICES:
                 message = f"{caller.service} is not served at this address; use AWS_ENDPOINT_URL"
@@ -52,7 +52,7 @@ class Gate:
 
 
 def _answer(app: WsgiApp, environ: Environ, start_response: StartResponse, service: str) -> Iterable[bytes]:
-    """moto's answer; where moto itself failed, an error document that SDKs can read."""
+    """Returns moto's response; if moto failed, an error document that SDKs can read."""
     status: list[Any] = []
     body = list(app(environ, lambda *arguments: status.extend(arguments)))
     if status[0].startswith("500") and not body[0].lstrip().startswith(b"<?xml"):
@@ -63,7 +63,7 @@ def _answer(app: WsgiApp, environ: Environ, start_response: StartResponse, servi
 
 
 def authorize(caller: Caller, form: dict[str, str]) -> Refusal | None:
-    """None if every resource the call names is allowed, else what AWS would answer."""
+    """Returns None if the caller may use every resource of the call, else the refusal of AWS."""
     name = form.get("Action", "")
     needed = subjects(caller.service, name, form)
     if caller.service == "autoscaling":

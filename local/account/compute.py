@@ -1,4 +1,4 @@
-"""EC2, Auto Scaling and load balancing of the account: moto behind the gate; and its prices. On a port of its own."""
+"""Serves EC2, Auto Scaling, load balancing and prices of the account on a separate port: moto behind the gate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .subjects import backend
 
 
 def serve(config: Config, host: Host, drawn: Secrets) -> str:
-    """Starts serving in background threads; the endpoint's URL."""
+    """Starts serving in background threads; returns the URL of the endpoint."""
     lock = threading.RLock()
     delays = Delays(config.notice_seconds, lock)
     replacements = moto_replacement.Replacements(delays, lock)
@@ -60,7 +60,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_templates.apply()
     moto_weights.apply()
     moto_termination.apply(delays)
-    moto_spot.apply(interruptions.taken_back)  # after it: it knows better why an instance shuts down
+    moto_spot.apply(interruptions.taken_back)  # after moto_termination: it overrides the reason of a shutdown
     moto_groups.apply(delays, replacements.terminating)
     moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
     moto_replacement.apply(replacements)
@@ -85,7 +85,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
 
 
 def _mirroring(app: WsgiApp) -> WsgiApp:
-    """Networks deployed since the last request are there for this one."""
+    """Copies new networks into moto before each request."""
 
     def mirrored(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         mirror(backend("ec2"))

@@ -1,4 +1,4 @@
-"""What the launcher tells the account process, as one JSON document in the environment."""
+"""Reads the configuration of the account process, a JSON document of the launcher in the environment."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class Config:
-    """`run`: a private, existing directory for everything the account writes.
-    `processes`: whether instances are processes (switch off for fleets of hundreds that only have to exist).
-    `notice_seconds`: how long an Auto Scaling group takes to notice that an instance is gone, and how long an instance
-    is shutting down. `aws`: the AWS CLI that instances find in their PATH.
-    `wait_scale`: what the Wait states of state machines are multiplied by; instances boot in seconds here, not minutes.
-    `secret`: what CloudFormation generates where a template wants a secret; a random one if empty.
+    """Settings of the account.
+
+    Attributes:
+        run: a private, existing directory for everything that the account writes.
+        aws: the AWS CLI in the PATH of instances.
+        processes: whether instances are processes (False for fleets of hundreds that only have to exist).
+        notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
+        wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
+        secret: the value of generated secrets in CloudFormation templates; random if empty.
     """
 
     run: Path
@@ -31,7 +34,7 @@ class Config:
 
     @classmethod
     def from_environment(cls) -> Config:
-        """Reads the variable TROOP_LOCAL_ACCOUNT; KeyError without it, ValueError for an unknown setting."""
+        """Reads the variable TROOP_LOCAL_ACCOUNT. Raises KeyError without it, ValueError for an unknown setting."""
         settings = json.loads(os.environ[VARIABLE])
         unknown = settings.keys() - {field.name for field in fields(cls)}
         if unknown:

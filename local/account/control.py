@@ -1,15 +1,15 @@
-"""The account's private endpoint, beside EC2 and Auto Scaling: what only tests and the launcher want to know.
+"""Serves the account's private endpoint for tests and the launcher, on the port of EC2 and Auto Scaling.
 
 Every request needs the header `Authorization: Bearer TOKEN`. The token is in the run directory's account.json.
 
-GET    /_account/decisions   authorisation decisions so far, see decisions.py
-DELETE /_account/decisions   forgets them
-GET    /_account/instances   the instances that are processes, see host.py
+GET    /_account/decisions   authorisation decisions, see decisions.py
+DELETE /_account/decisions   deletes them
+GET    /_account/instances   the instances with processes, see host.py
 POST   /_account/mirror      copies new networks into moto, see mirror.py
 POST   /_account/scarcity    {"instance_type", "left", "reason", "market"}: makes an instance type scarce, see
                              patches/moto_activities.py
-POST   /_account/interrupt   {"id", "seconds"}: spot takes an instance back, see interruptions.py
-POST   /_account/rebalance   {"id"}: EC2 expects that it will
+POST   /_account/interrupt   {"id", "seconds"}: interrupts a Spot instance, see interruptions.py
+POST   /_account/rebalance   {"id"}: recommends a rebalance
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MiniStack, with its patches applied: everything of the account except EC2, Auto Scaling and load balancing."""
+"""Runs MiniStack with its patches: all services except EC2, Auto Scaling and load balancing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .secret import Secrets
 
 
 def patch(config: Config, drawn: Secrets) -> None:
-    """Applies every patch; raises if one no longer fits."""
+    """Applies every patch. Raises an error if one no longer fits."""
     check_versions()
     listeners.apply()
     root_key.apply(drawn)
@@ -74,7 +74,7 @@ def patch(config: Config, drawn: Secrets) -> None:
 
 
 def run() -> None:
-    """MiniStack's own main, behind the door; returns when it ends."""
+    """Runs MiniStack's main behind the door, until it ends."""
     from ministack import app
 
     app.app = Door(app.app)

@@ -1,4 +1,4 @@
-"""Every authorisation decision taken in the account, counted: what a test compares with what the roles allow."""
+"""Counts the authorisation decisions of the account, which tests compare with the permissions of roles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Decision:
-    """`caller`: ARN of a role, user or the account's root. `decision`: Allow, Deny or ImplicitDeny.
-    `source`: who asked: "account" (MiniStack's API), "gate" (EC2, Auto Scaling, load balancing), "states" (a task of
-    a state machine) or "scheduler" (a schedule's target).
+    """A decision.
+
+    Attributes:
+        caller: ARN of a role, a user or the account's root.
+        decision: Allow, Deny or ImplicitDeny.
+        source: "account" (MiniStack's API), "gate" (EC2, Auto Scaling, load balancing), "states" (a task of a state
+            machine) or "scheduler" (the target of a schedule).
     """
 
     caller: str
@@ -23,7 +27,7 @@ class Decision:
 
 
 class DecisionLog:
-    """Counts equal decisions, so it stays small however long the account lives."""
+    """A log that counts equal decisions, so that it stays small."""
 
     def __init__(self) -> None:
         self._counts: Counter[Decision] = Counter()
@@ -35,7 +39,7 @@ class DecisionLog:
             self._counts[entry] += 1
 
     def entries(self) -> list[dict[str, Any]]:
-        """[{"caller", "action", "resource", "decision", "source", "count"}], in the order of first occurrence."""
+        """Returns [{"caller", "action", "resource", "decision", "source", "count"}], in order of first occurrence."""
         with self._lock:
             return [{**asdict(entry), "count": count} for entry, count in self._counts.items()]
 
@@ -45,7 +49,7 @@ class DecisionLog:
 
 
 def role_arn(caller: str) -> str:
-    """The role behind an assumed-role ARN, so that a role's sessions count as one; any other ARN as it is."""
+    """Returns the role of an assumed-role ARN, so that its sessions count as one; other ARNs unchanged."""
     prefix, separator, session = caller.partition(":assumed-role/")
     if not separator:
         return caller

@@ -1,4 +1,4 @@
-"""Transitions that take a while, as on AWS: an instance shuts down, a group notices a loss, a group is deleted."""
+"""Delays transitions as on AWS: shutdowns of instances, the notice of a loss, deletions of groups."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Delays:
-    """Delays transitions by `seconds`, and carries them out under `lock`; while they are held, none of them."""
+    """A scheduler that runs transitions after `seconds`, under `lock`, and not while they are held."""
 
     def __init__(self, seconds: float, lock: threading.RLock) -> None:
         self._seconds, self._lock = seconds, lock
@@ -25,9 +25,9 @@ class Delays:
         timer.start()
 
     def hold(self) -> None:
-        """From now on no transition is carried out."""
+        """Suspends all transitions."""
         self._free.clear()
 
     def release(self) -> None:
-        """Carries out those that are due, and all others in their time."""
+        """Resumes transitions: runs due ones at once, and others on time."""
         self._free.set()

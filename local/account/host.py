@@ -1,4 +1,4 @@
-"""The instance host: every running instance of moto is a process with a directory and a loopback address of its own."""
+"""Runs a process for every running instance of moto, with a separate directory and loopback address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
 
 @dataclass
 class Hosted:
-    """`state`: starting, ready, ended (its user data ended before it was ready)."""
+    """An instance with a process. `state`: starting, ready, ended (its user data ended before it was ready)."""
 
     address: str
     directory: Path
@@ -32,7 +32,7 @@ class Hosted:
 
 
 class Host:
-    """Follows moto's instances, and tells who is ready. `processes=False`: nothing is started, all is ready at once."""
+    """The host of moto's instances. With `processes=False`, it starts nothing, and every instance is ready at once."""
 
     def __init__(self, run: Path, processes: bool) -> None:
         self.processes = processes
@@ -53,7 +53,7 @@ class Host:
         threading.Thread(target=self._listen, name="instance-reports", daemon=True).start()
 
     def address_for(self, instance_id: str) -> str:
-        """The address an instance has for life."""
+        """Returns the permanent address of an instance."""
         with self._lock:
             if instance_id not in self._address_by_id:
                 self._address_by_id[instance_id] = self._addresses.take()
@@ -66,7 +66,7 @@ class Host:
         return hosted is not None and hosted.state == "ready"
 
     def describe(self) -> list[dict[str, Any]]:
-        """[{"id", "address", "state", "directory"}] of the instances that have a process now."""
+        """Returns [{"id", "address", "state", "directory"}] of the instances with a process."""
         with self._lock:
             return [
                 {"id": key, "address": one.address, "state": one.state, "directory": str(one.directory)}
@@ -74,20 +74,22 @@ class Host:
             ]
 
     def console(self, instance_id: str) -> bytes:
-        """The last 64 KiB of what the instance has printed, while it ran or before; EC2 keeps as much."""
+        """Returns the last 64 KiB of an instance's output, also after its end, as EC2 does."""
         log = self._root / instance_id / "console.log"
         return log.read_bytes()[-_CONSOLE_TAIL:] if log.exists() else b""
 
     def follow(self, backend: Any, lock: threading.RLock, environment: Callable[[str], dict[str, str]]) -> None:
-        """Starts a thread that keeps processes and moto's EC2 backend in step. `environment`: what an instance's
-        process gets beyond the runner's own, by its id."""
+        """Starts a thread that synchronises processes with moto's EC2 backend.
+
+        `environment`: returns additional variables of an instance's process by its id.
+        """
         if self.processes:
             self._environment = environment
 
             def follow() -> None:
                 try:
                     self._follow(backend, lock)
-                except Exception:  # noqa: BLE001 - whatever it is, an account without its host is no account
+                except Exception:  # noqa: BLE001 - the account cannot work without its host
                     _fail(traceback.format_exc())
 
             threading.Thread(target=follow, name="instance-host", daemon=True).start()
@@ -148,15 +150,15 @@ class Host:
                 elif report["event"] == "exited" and hosted.state == "starting":
                     hosted.state = "ended"
                     print(f"{report['id']}: user data ended ({report['code']}) before it was ready", flush=True)
-        _fail("the instances' runner has ended")
+        _fail("the runner of the instances has ended")
 
 
 def _fail(why: str) -> None:
-    """Ends the account at once: its launcher and its log say so, instead of instances that never change again."""
+    """Ends the account at once, so that the launcher and the log report the failure."""
     print(f"the instance host failed: {why}", flush=True)
     os._exit(1)
 
 
 def _decoded(user_data: Any) -> bytes:
-    """moto keeps user data as text, or in a type of its own when it came from a launch template; both in base64."""
+    """Decodes user data, which moto stores in base64 as text or, from a launch template, in another type."""
     return base64.b64decode(user_data if isinstance(user_data, str) else user_data.as_bytes())

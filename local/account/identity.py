@@ -1,4 +1,4 @@
-"""Who signed a request: the signature is verified and the caller found among the credentials MiniStack has issued."""
+"""Identifies the caller of a request: verifies the signature with the credentials that MiniStack has issued."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .config import ACCOUNT_ID
 
 @dataclass(frozen=True)
 class Caller:
-    """`policies` is None for the account's root, which may do everything."""
+    """A caller. `policies` is None for the account's root, which may do everything."""
 
     arn: str
     kind: str
@@ -32,7 +32,7 @@ class Refusal:
 
 
 def identify(environ: dict[str, Any], body: bytes) -> Caller | Refusal:
-    """The caller of a WSGI request signed in its headers (Signature Version 4)."""
+    """Returns the caller of a WSGI request with a signature in its headers (Signature Version 4)."""
     headers = {key[5:].replace("_", "-").lower(): value for key, value in environ.items() if key.startswith("HTTP_")}
     for name in ("CONTENT_TYPE", "CONTENT_LENGTH"):
         if environ.get(name):

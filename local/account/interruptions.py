@@ -1,4 +1,4 @@
-"""Spot taking its instances back: the notice in an instance's metadata, and its end some time after."""
+"""Interrupts Spot instances: first the notice in an instance's metadata, later its termination."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from .subjects import backend
 
 WARNING_SECONDS = 120.0
-"""Between EC2's notice and the end of the instance; scaled like the waits of state machines."""
+"""Seconds between EC2's notice and the end of the instance; scaled like the waits of state machines."""
 
 
 class Interruptions:
-    """`taken_back`: ids of the instances whose time is over. `wait_scale`: of the two minutes."""
+    """Pending interruptions. `taken_back`: ids of terminated instances. `wait_scale`: factor of the two minutes."""
 
     def __init__(self, lock: threading.RLock, wait_scale: float) -> None:
         self.taken_back: set[str] = set()
@@ -23,7 +23,7 @@ class Interruptions:
         self._recommended: dict[str, str] = {}
 
     def order(self, instance_id: str, seconds: float | None = None) -> None:
-        """From now on the instance is told of its end; so many seconds later, two scaled minutes if None, it comes."""
+        """Publishes the notice, and terminates the instance after `seconds`; if None, after two scaled minutes."""
         seconds = self._seconds if seconds is None else seconds
         self._notices[instance_id] = {"action": "terminate", "time": _iso(seconds)}
         timer = threading.Timer(seconds, self._end, (instance_id,))
@@ -34,11 +34,11 @@ class Interruptions:
         self._recommended[instance_id] = _iso(0)
 
     def notice(self, instance_id: str) -> dict[str, str] | None:
-        """What `spot/instance-action` says."""
+        """Returns the document `spot/instance-action`."""
         return self._notices.get(instance_id)
 
     def recommendation(self, instance_id: str) -> dict[str, str] | None:
-        """What `events/recommendations/rebalance` says."""
+        """Returns the document `events/recommendations/rebalance`."""
         recommended = self._recommended.get(instance_id)
         return {"noticeTime": recommended} if recommended else None
 

@@ -1,7 +1,7 @@
-"""What launching needs permission for, asked of whoever creates or changes a group with a launch template.
+"""Lists the permissions that the caller of a group's creation or change needs for its launch template.
 
-Auto Scaling launches as its service-linked role, but first checks that its caller could: RunInstances on everything
-the launch makes and uses, CreateTags for the tags of what it makes, PassRole for the instance profile's role.
+Auto Scaling launches with its service-linked role, but first checks the caller's permissions: RunInstances on every
+resource that the launch creates or uses, CreateTags for tags, and PassRole for the role of the instance profile.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .subjects import Subject, backend, ec2_arn, ec2_subject, request_tag_keys
 
 _CREATED_KINDS = ("instance", "volume", "network-interface")
 _NAMING = ("LaunchTemplate.", "MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.")
-"""How the parameters begin that name a launch template."""
+"""Prefixes of parameters that name a launch template."""
 _CHECKED = ("CreateAutoScalingGroup", "UpdateAutoScalingGroup")
 
 
 def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
-    """Empty unless the call names a launch template that exists."""
+    """Returns the subjects of a launch; none unless the call names an existing launch template."""
     version = _version(form) if action in _CHECKED else None
     if version is None:
         return []
@@ -43,7 +43,7 @@ def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
 
 
 def profile_of(template: dict[str, Any]) -> dict[str, Any] | None:
-    """MiniStack's record ({"Arn", "Roles": [names], ...}) of the instance profile that a launch template names."""
+    """Returns MiniStack's record ({"Arn", "Roles": [names], ...}) of the instance profile of a launch template."""
     named = template.get("IamInstanceProfile") or {}
     profiles: list[dict[str, Any]] = list(iam._instance_profiles.values())
     for profile in profiles:

@@ -1,10 +1,9 @@
-"""The instance metadata service, version 2 (and 1 where an instance allows it), of every instance of the account.
+"""Serves the instance metadata service of every instance: version 2, and version 1 if an instance allows it.
 
-An instance finds it through AWS_EC2_METADATA_SERVICE_ENDPOINT, the SDKs' own variable; its endpoint is `/imds/<secret>`
-beside EC2's. On EC2 only the instance reaches it. Here every user of the machine can, so each instance has a secret in
-its address, which stands in the environment of its processes alone. The credentials it hands out are those of the role
-of the instance's profile, as MiniStack's STS would issue them, so whatever a node asks of the account is allowed or
-refused by that role's policies.
+SDKs find it through their variable AWS_EC2_METADATA_SERVICE_ENDPOINT. The endpoint is `/imds/<secret>` on the port of
+EC2. On EC2, only the instance can reach it. Here every user of the machine can, so its address has a secret, which only
+the environment of the instance's processes contains. The credentials are those of the instance profile's role, as from
+MiniStack's STS. So the policies of that role decide about all calls of a node.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Metadata:
         return [body]
 
     def path_for(self, instance_id: str) -> str:
-        """Where the instance finds its own; the same for as long as it lives."""
+        """Returns the permanent path of an instance's metadata."""
         with self._lock:
             if instance_id not in self._secrets:
                 self._secrets[instance_id] = secrets.token_urlsafe(32)
@@ -105,7 +104,7 @@ class Metadata:
         return _facts(instance).get(path.removeprefix("latest/meta-data/").rstrip("/"))
 
     def _credentials_of(self, instance_id: str, role: dict[str, Any]) -> dict[str, str]:
-        """The same ones until ten minutes before they expire."""
+        """Returns the same credentials until ten minutes before they expire."""
         until, issued = self._credentials.get((instance_id, role["Arn"]), (0.0, {}))
         if time.time() > until - _RENEW_SECONDS:
             until = time.time() + _SESSION_SECONDS
@@ -144,7 +143,7 @@ def _identity(instance: Any) -> dict[str, str]:
 
 
 def _role_of(instance: Any) -> dict[str, Any] | None:
-    """The role of the instance's profile, if EC2 may assume it."""
+    """Returns the role of the instance's profile, if EC2 may assume it."""
     set_request_account_id(ACCOUNT_ID)
     set_request_region(REGION)
     named = (instance.iam_instance_profile or {}).get("Arn")

@@ -1,4 +1,4 @@
-"""Networks that CloudFormation made in MiniStack, copied into moto under the same ids: groups are launched there."""
+"""Copies networks that CloudFormation created in MiniStack into moto, with the same ids, for launches of groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .config import ACCOUNT_ID, REGION
 
 
 def mirror(backend: Any) -> dict[str, int]:
-    """Copies what moto does not have yet; {"vpcs", "subnets", "security_groups"}: how many of each were new."""
+    """Copies new networks; returns their numbers: {"vpcs", "subnets", "security_groups"}."""
     set_request_account_id(ACCOUNT_ID)
     set_request_region(REGION)
     return {

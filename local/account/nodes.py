@@ -1,6 +1,6 @@
-"""What an instance's process finds of AWS: the CLI as on Amazon Linux, the account's address, and its metadata.
+"""Creates the environment of an instance's process: the CLI as on Amazon Linux, and the addresses of local AWS.
 
-No credentials are among it: those of its role come from the metadata service.
+It has no credentials: those of the role come from the metadata service.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ region = {REGION}
 s3 =
     signature_version = s3v4
 """
-"""Version 1 of the CLI, the one on PyPI, would presign URLs as Amazon Linux's version 2 does not."""
+"""The CLI on PyPI is version 1, which presigns URLs differently from Amazon Linux's version 2."""
 
 
 def node_environment(config: Config, metadata: Callable[[str], str]) -> Callable[[str], dict[str, str]]:
-    """Makes an instance's environment of its id. `metadata`: makes the URL of its metadata service of its id.
+    """Returns a function from an instance's id to its environment. `metadata`: from an id to its metadata URL.
 
-    TROOP_NODE_HOME, which is not AWS's: the instance's own directory, for instances share this machine's /var/lib.
+    TROOP_NODE_HOME is not a variable of AWS: it names the instance's directory, because instances share /var/lib here.
     """
     tools = config.run / "node-tools"
     tools.mkdir()

@@ -1,6 +1,7 @@
-"""AWS's Price List and Service Quotas, as far as Troop asks them: neither MiniStack nor moto has the two.
+"""Emulates those calls of AWS Price List and Service Quotas that Troop uses, which MiniStack and moto lack.
 
-They are served beside moto, behind the same signatures and policies. Both speak JSON: the call is in a header.
+Both are on the port of moto, behind the same checks of signatures and policies. Both use JSON, with the call in a
+header.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TARGETS = {"AWSPriceListService": "pricing", "ServiceQuotasV20190624": "service
 
 
 class Offices:
-    """WSGI middleware: answers the calls of the two services, and passes on all others."""
+    """WSGI middleware that answers calls of the two services, and forwards all others."""
 
     def __init__(self, app: WsgiApp, lock: threading.RLock) -> None:
         self._app, self._lock = app, lock
@@ -61,7 +62,7 @@ class Offices:
 
 
 def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of an instance type, or of a type of volume; none of another region."""
+    """Returns the prices of an instance type or a volume type; none in other regions."""
     filters = {one["Field"]: one["Value"] for one in request.get("Filters", [])}
     if request.get("ServiceCode") != "AmazonEC2" or filters.get("regionCode") != REGION:
         return []
@@ -80,7 +81,7 @@ def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def vcpus_of(instance_type: str) -> int:
-    """How many virtual processors a type has; 0 for one that there is not."""
+    """Returns the number of vCPUs of an instance type; 0 for an unknown type."""
     types = backend("ec2").describe_instance_types(filters={"instance-type": [instance_type]})
     return int(types[0].get("VCpuInfo", {}).get("DefaultVCpus", 0)) if types else 0
 

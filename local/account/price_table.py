@@ -1,4 +1,4 @@
-"""The prices and quotas of the local account: a few, of the size that those of AWS have."""
+"""Defines some prices and quotas of the local account, of similar size as those of AWS."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from decimal import Decimal
 from .config import REGION
 
 VCPU_HOUR = {"a": "0.0204", "c": "0.0363", "d": "0.0865", "i": "0.0780", "m": "0.0408", "r": "0.0504", "t": "0.0084"}
-"""USD of a virtual processor's hour, by the family's first letter; an instance costs its processors."""
+"""USD per vCPU and hour, by the first letter of the family."""
 
 OTHERS_VCPU_HOUR = "0.1"
 SPOT_SHARE = Decimal("0.4")
-"""Of the price on demand; the zones differ a little."""
+"""The Spot price as a share of the On-Demand price; zones differ slightly."""
 
 VOLUMES = {
     "EBS:VolumeUsage.gp3": ("0.08", "GB-Mo"),
@@ -24,16 +24,16 @@ VOLUMES = {
 }
 
 VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0, "L-417A185B": 0.0}
-"""On demand and spot of the standard families; none of graphics, as in a young account."""
+"""Quotas of On-Demand and Spot for standard families; none for graphics, as in a new account."""
 
 
 def on_demand(instance_type: str, vcpus: int) -> Decimal:
-    """USD an hour."""
+    """Returns the On-Demand price in USD per hour."""
     return Decimal(VCPU_HOUR.get(instance_type[:1], OTHERS_VCPU_HOUR)) * vcpus
 
 
 def spot(instance_type: str, vcpus: int, zone: str) -> Decimal:
-    """USD an hour; each zone after the first costs a hundredth more."""
+    """Returns the Spot price in USD per hour. Each further zone costs 1 % more."""
     further = ord(zone.removeprefix(REGION)[:1] or "a") - ord("a")
     price = on_demand(instance_type, vcpus) * SPOT_SHARE * (100 + further) / 100
     return price.quantize(Decimal("0.000001"))

@@ -1,8 +1,8 @@
-"""In front of both servers: who may not enter at all, whatever the services behind would answer.
+"""Rejects requests before they reach either server.
 
-A request must name the server's own address in `Host`, so no web page reaches it under a name that was pointed here
-(DNS rebinding). MiniStack's port takes signed requests only, and verifies them before any route is looked at: MiniStack
-has routes of its own, for instance to empty the account or to read its queues, that ask for no signature.
+`Host` must be the server's address, so that no web page can use another name for it (DNS rebinding). MiniStack's port
+requires signatures, and verifies them before routing, because MiniStack has internal routes without signatures, for
+instance to reset the account or to read its queues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLOSED = "this endpoint is closed here"
 
 
 class HostCheck:
-    """WSGI middleware: refuses requests for other hosts."""
+    """WSGI middleware that rejects requests for other hosts."""
 
     def __init__(self, app: WsgiApp) -> None:
         self._app = app
@@ -45,8 +45,10 @@ class HostCheck:
 
 
 class Door:
-    """ASGI middleware in front of MiniStack. Open without a signature are whether it is up, the answers of custom
-    resources, whose address nobody can guess, and API Gateway's methods, which know themselves who may call them.
+    """ASGI middleware in front of MiniStack.
+
+    No signature is necessary for the health check, for responses of custom resources, whose address is secret, and for
+    methods of API Gateway, which authorize callers themselves.
     """
 
     def __init__(self, app: AsgiApp) -> None:
@@ -58,7 +60,7 @@ class Door:
                 await self._app(scope, receive, send)
             case "http":
                 await self._http(scope, receive, send)
-            case "websocket":  # nothing here uses one
+            case "websocket":  # not used here
                 await receive()
                 await send({"type": "websocket.close", "code": 1008})
 
@@ -69,7 +71,7 @@ class Door:
             await _send(send, (403, {"Content-Type": "text/plain"}, _FOREIGN.encode()))
         elif _is_open(method, path):
             await self._app(scope, receive, send)
-        elif path.startswith("/_"):  # MiniStack's own; no bucket begins so
+        elif path.startswith("/_"):  # internal to MiniStack; no bucket name starts like this
             await _send(send, (404, {"Content-Type": "text/plain"}, _CLOSED.encode()))
         elif (body := await _body(receive)) is not None:
             if refused := _refusal(scope, body):
@@ -85,7 +87,7 @@ def _is_open(method: str, path: str) -> bool:
 
 
 def _refusal(scope: Message, body: bytes) -> Answer | None:
-    """What a request is answered that is not signed, or wrongly; None for one whose signature is right."""
+    """Returns the refusal of a request without a valid signature; None if the signature is valid."""
     method, path = scope["method"], scope["path"]
     query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
     headers = {name.decode("latin-1").lower(): decode_header_value(value) for name, value in scope["headers"]}
@@ -94,7 +96,7 @@ def _refusal(scope: Message, body: bytes) -> Answer | None:
     request = iam_evaluator._signed_request.get()
     if request is None:
         failure = AuthError("MissingAuthenticationToken", "Request is missing Authentication Token")
-    elif request.s3_scoped:  # S3 verifies what is presigned for it
+    elif request.s3_scoped:  # S3 verifies presigned requests
         answer: Answer | None = s3._verify_presigned_sigv4(method, path, headers, query)
         return answer
     else:
@@ -110,7 +112,7 @@ def _refusal(scope: Message, body: bytes) -> Answer | None:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """A request's whole body; None if its sender has gone."""
+    """Returns the complete body of a request; None if the client has disconnected."""
     parts = []
     while (message := await receive())["type"] == "http.request":
         parts.append(message.get("body", b""))
@@ -120,7 +122,7 @@ async def _body(receive: Receive) -> bytes | None:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read already, then whatever comes after it."""
+    """Replays a body that was already read, then forwards further messages."""
     pending = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

@@ -1,16 +1,16 @@
-"""Runs the instances' user data, and makes sure that nothing the account started outlives it.
+"""Runs the user data of instances, and ensures that no process of the account outlives it.
 
-A process of its own, small and single-threaded, so that starting an instance stays cheap and the kernel's parent-death
-signal can be relied on (it follows the thread that forked). Standard library only. Its argument is the account's
-process id; it talks JSON lines:
+It is a small, single-threaded process, so that starting an instance is cheap and the kernel's parent-death signal is
+reliable (it follows the thread that forked). It uses only the standard library. Its argument is the account's process
+id. It reads and writes JSON lines:
 
   stdin   {"op": "start", "id", "address", "directory", "environment"} · {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
 or, if the user data mentions READY_FILE, once the file named by that variable exists. As on EC2, user data that ends
-does not end the instance. At the end of its stdin the runner waits for the account to be gone and then kills every
-process that carries the account's mark in its environment.
+does not end the instance. At the end of its stdin, the runner waits for the end of the account. Then it kills every
+process with the account's mark in its environment.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pathlib import Path
 MARK = "TROOP_LOCAL_RUN"
 _PR_SET_PDEATHSIG = 1
 _END_SECONDS = 20
-"""The longest that the account, and what is killed, takes to end where many other processes run."""
+"""Seconds in which the account and killed processes must end, also on a busy machine."""
 _CONSOLE_LIMIT = 1 << 20
 _CONSOLE_TAIL = 1 << 18
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -39,11 +39,11 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 _OPEN_FILES = 1024
-"""That a process may have unless it asks for more, as on EC2, where systemd starts it."""
+"""The soft limit of open files, as for a process that systemd starts on EC2."""
 
 
 def _begin_as_on_ec2() -> None:
-    """In the new process: it dies with its parent, and begins within systemd's limits."""
+    """Runs in the new process: makes it end with its parent, and sets the limits of systemd."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft > _OPEN_FILES or soft == resource.RLIM_INFINITY:
@@ -52,7 +52,7 @@ def _begin_as_on_ec2() -> None:
 
 @dataclass
 class Running:
-    """One instance's process and what is still expected of it."""
+    """The process of one instance, with its expected events."""
 
     process: subprocess.Popen[bytes] | None
     directory: Path
@@ -91,7 +91,7 @@ class Runner:
                     preexec_fn=_begin_as_on_ec2,
                 )
             except OSError as error:
-                # Not a script (cloud-config, MIME parts): say so where its owner looks, and never call it ready.
+                # Not a script (cloud-config, MIME parts): report it on the console; the instance never becomes ready.
                 console.write(f"user data cannot be run: {error}\n".encode())
                 self.instances[instance_id] = Running(None, home, exited=True)
                 _report("exited", instance_id, code=126)
@@ -104,13 +104,13 @@ class Runner:
         running = self.instances.pop(instance_id, None)
         if running and running.process:
             _kill_group(running.process)
-        # Daemons that left the process group still carry the mark.
+        # Daemons outside the process group still have the mark.
         for pid in marked_processes(_mark_of(instance_id)):
             _kill(pid)
         _report("stopped", instance_id)
 
     def watch(self) -> bool:
-        """Reports what became ready or ended; whether somebody is still being waited for."""
+        """Reports processes that became ready or ended; returns whether others are still pending."""
         for instance_id, running in self.instances.items():
             if not running.ready and (running.directory / "ready").exists():
                 running.ready = True
@@ -151,7 +151,7 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _trim(console: Path) -> None:
-    # The process holds the file in append mode, so what it writes next goes behind what is kept.
+    # The process appends to the file, so further output follows the rest.
     if console.stat().st_size <= _CONSOLE_LIMIT:
         return
     with console.open("rb") as reading:
@@ -163,10 +163,10 @@ def _trim(console: Path) -> None:
 
 
 def marked_processes(mark: str) -> list[int]:
-    """Ids of other processes whose environment carries the mark or one below it."""
+    """Lists the ids of other processes whose environment has the mark or one below it."""
     ids = []
     exact, below = f"{MARK}={mark}\0".encode(), f"{MARK}={mark}/".encode()
-    for entry in os.listdir("/proc"):  # noqa: PTH208 - called for every termination, and twice as fast
+    for entry in os.listdir("/proc"):  # noqa: PTH208 - twice as fast, and called for every termination
         if not entry.isdigit() or int(entry) == os.getpid():
             continue
         try:
@@ -179,8 +179,10 @@ def marked_processes(mark: str) -> list[int]:
 
 
 def _sweep(account: int) -> None:
-    """Waits until the account, this process's parent, is gone (it may still be starting workers), then kills all it
-    has left behind."""
+    """Waits until the account, this process's parent, has ended, then kills all its remaining processes.
+
+    Until its end, the account may still start workers.
+    """
     deadline = time.monotonic() + _END_SECONDS
     while os.getppid() == account and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -194,7 +196,7 @@ def _sweep(account: int) -> None:
 
 
 def main() -> None:
-    # Ctrl-C and SIGTERM reach the launcher and the account; the end of stdin is what ends this process.
+    # Ctrl-C and SIGTERM reach the launcher and the account; this process ends with its stdin.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)

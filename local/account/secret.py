@@ -1,4 +1,4 @@
-"""The secrets of one account: new at every start, in memory and in the private run directory only."""
+"""Creates the secrets of an account at every start. They are in memory and in the private run directory only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OF_A_KEY_ID = string.ascii_uppercase + "234567"
 
 @dataclass(frozen=True)
 class Secrets:
-    """`key_id`, `key`: root's access key. `token`: opens the private endpoint, see control.py."""
+    """The secrets. `key_id`, `key`: the access key of root. `token`: for the private endpoint, see control.py."""
 
     key_id: str
     key: str
@@ -24,5 +24,5 @@ class Secrets:
         return cls(key_id, secrets.token_urlsafe(30), secrets.token_urlsafe(32))
 
     def opens(self, authorization: str) -> bool:
-        """Whether a request's header `Authorization` bears the token; takes the same time whatever it says."""
+        """Checks in constant time whether a request's header `Authorization` has the token."""
         return hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode())

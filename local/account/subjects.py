@@ -1,7 +1,7 @@
-"""What a request to EC2, Auto Scaling or load balancing needs permission for: actions, resources, condition keys.
+"""Lists the permissions that a request to EC2, Auto Scaling or load balancing needs: actions, resources, keys.
 
-Only what Troop and its operators call is modelled. An action that is not listed here has the resource `*`, so a role
-that names resources is refused: a gap is an error, never a silent permission.
+The module covers only calls of Troop and its operators. Other actions have the resource `*`, so a role with specific
+resources is refused: a gap causes an error, never a silent permission.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ _EC2_KINDS = {
     "ami": "image",
 }
 _NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId")
-"""Parameters of EC2's calls that name what the call changes, alone or numbered."""
+"""Parameters of EC2 calls that name the changed resources, single or numbered."""
 _CREATED = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "launch-template"}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """`keys`: condition keys of the resource and the request, names in lower case. `action`: with its service, where
-    it is not the request's own: what AWS asks for besides."""
+    """A resource that needs a permission.
+
+    Attributes:
+        keys: condition keys of the resource and the request, with names in lower case.
+        action: an additional action with its service; empty for the action of the request.
+    """
 
     arn: str = "*"
     keys: dict[str, str] = field(default_factory=dict)
@@ -40,7 +44,7 @@ class Subject:
 
 
 def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
-    """Everything the call needs; all of it must be allowed."""
+    """Returns all subjects of a call; every one must be allowed."""
     if action.startswith("Describe"):
         return [Subject()]
     if service == "autoscaling":
@@ -52,26 +56,24 @@ def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
 
 
 def backend(service: str) -> Any:
-    """moto's backend of the account."""
+    """Returns moto's backend of the account."""
     return get_backend(service)[ACCOUNT_ID][REGION]
 
 
 def ec2_arn(kind: str, resource_id: str) -> str:
-    """Images belong to no account of ours."""
+    """Returns the ARN of an EC2 resource. The ARN of an image has no account."""
     return f"arn:aws:ec2:{REGION}:{'' if kind == 'image' else ACCOUNT_ID}:{kind}/{resource_id}"
 
 
 def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
-    """An existing resource of EC2, with its tags and what it is."""
+    """Returns the subject of an existing EC2 resource, with its tags and properties."""
     kind = _EC2_KINDS.get(resource_id.split("-")[0], "*")
     tags = _resource_tags("ec2", backend("ec2").tags.get(resource_id, {}))
     return Subject(ec2_arn(kind, resource_id), {**(keys or {}), **tags, **_properties(kind, resource_id)}, action)
 
 
 def _properties(kind: str, resource_id: str) -> dict[str, str]:
-    """The condition keys of an existing instance, security group or volume that tell what it is; none of one that there
-    is not.
-    """
+    """Returns condition keys for properties of an instance, security group or volume; none if it does not exist."""
     ec2 = backend("ec2")
     if kind == "instance":
         launches = (one.instances for one in ec2.reservations.values())
@@ -138,7 +140,7 @@ def _specification_keys(form: dict[str, str]) -> dict[str, str]:
 
 
 def _creation(action: str, form: dict[str, str]) -> list[Subject]:
-    """What is created has no id yet; a network it is created in has to be allowed, and so have its tags."""
+    """Returns the subjects of a creation: the new resource without an id, its network and its tags."""
     arn, request_keys = ec2_arn(_CREATED[action], "*"), _specification_keys(form)
     needed = [Subject(arn, request_keys)]
     if vpc := form.get("VpcId"):

@@ -1,1 +1,1 @@
-"""The demonstration: one whole loop, told as it happens."""
+"""Runs the demonstration of a complete cycle, and prints its progress."""

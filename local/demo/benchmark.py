@@ -1,4 +1,4 @@
-"""A benchmark as a person runs it: one command, a fleet of real processes, a table, a report; and nothing is left."""
+"""Demonstrates a benchmark: one command, a fleet of real processes, a table, a report, and the teardown."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from troop.tags import RUN_TAG
 
 COMMAND = ("bench", "run", "benchmarks/s3-range-read/benchmark.yaml", "--size", "smoke")
 SECONDS = 1200
-"""The longest it may take, on the slowest of machines."""
+"""The limit for a command, also on a slow machine."""
 
 OBJECTS, OBJECT_BYTES = 24, 256 << 10
 
 
 def put_data(account: LocalAccount) -> None:
-    """The bucket that the catalogue's benchmarks read, with a few megabytes in it."""
+    """Creates the bucket that the benchmarks of the catalogue read, with a few megabytes of data."""
     s3, dice = account.client("s3"), random.Random(1)
     s3.create_bucket(Bucket=DATA_BUCKET)
     for number in range(OBJECTS):
@@ -34,7 +34,7 @@ def put_data(account: LocalAccount) -> None:
 
 
 class BenchmarkStory:
-    """One telling, in an account that has a deployment with :func:`local_settings`."""
+    """One demonstration, in an account that has a deployment with :func:`local_settings`."""
 
     def __init__(self, account: LocalAccount, outputs: dict[str, str], narrator: Narrator) -> None:
         self._account, self._tell = account, narrator
@@ -43,8 +43,8 @@ class BenchmarkStory:
         self._there = ""
 
     def run(self) -> None:
-        """Raises DemoFailed when something does not happen."""
-        self._tell.title("A benchmark: random ranges of a bucket's objects, read by two nodes at once")
+        """Runs the demonstration. Raises DemoFailed if an expected event does not happen."""
+        self._tell.title("A benchmark: two nodes read random ranges of objects in a bucket")
         put_data(self._account)
         self._tell.say(f"the bucket {DATA_BUCKET} has {OBJECTS} objects of {OBJECT_BYTES >> 10} KiB each")
         with self._watching():
@@ -54,7 +54,7 @@ class BenchmarkStory:
         self._show_nothing_left()
 
     def _command(self, *words: str) -> None:
-        """A command itself, line by line; of the one that runs the benchmark the end is the benchmark's."""
+        """Runs a command and prints its output. `troop bench run` ends with the benchmark."""
         self._tell.say(f"$ troop {' '.join(words)}", "good")
         environment = {**tool_environment(), **self._account.exports, "COLUMNS": "150"}
         command = [str(ROOT / "scripts" / "troop"), *words]
@@ -76,18 +76,18 @@ class BenchmarkStory:
 
     @contextlib.contextmanager
     def _watching(self) -> Iterator[None]:
-        """Tells of every node that comes up."""
+        """Prints a line for every node that starts."""
         before, over = {one["id"] for one in self._account.instances()}, threading.Event()
 
         def watch() -> None:
             while not over.wait(0.5):
                 alive = {one["id"]: str(one["address"]) for one in self._account.instances() if one["id"] not in before}
                 for node in alive.keys() - self._nodes.keys():
-                    self._tell.say(f"the node {node} boots at {alive[node]}, a process of its own", "kill")
+                    self._tell.say(f"the node {node} boots at {alive[node]}, as a separate process", "kill")
                     self._nodes[node] = alive[node]
                 if self._nodes and not self._there:
                     self._there = _listing(self._left())
-                    self._tell.say(f"there is now: {self._there}")
+                    self._tell.say(f"resources now: {self._there}")
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
@@ -98,39 +98,39 @@ class BenchmarkStory:
             watcher.join()
 
     def _show_record(self) -> str:
-        """What was created is on record, and that each of it is gone. The run's id."""
-        self._tell.title("What is on record of the run")
+        """Prints the created resources and checks that each is gone. Returns the id of the run."""
+        self._tell.title("The resources of the run, with times of creation and removal")
         run = str(self._get("benchmarks")["runs"][0]["run"])
         record = self._get(f"benchmarks/{run}")
         if record["run"]["status"] != "SUCCEEDED" or not any(cell["results"] for cell in record["cells"]):
             raise DemoFailed(f"the run is {record['run']['status']}: {record['run']['reason']}")
         for resource in record["resources"]:
             if not resource["gone_at"]:
-                raise DemoFailed(f"{resource['kind']} {resource['name']} is not known to be gone")
+                raise DemoFailed(f"{resource['kind']} {resource['name']} is not recorded as gone")
             times = " → ".join((resource[key] or "-")[11:19] for key in ("created_at", "gone_at"))
             self._tell.text(f"{times}  {resource['kind']:18} {resource['name']}")
         if not self._nodes.keys() <= {resource["name"] for resource in record["resources"]}:
-            raise DemoFailed("a node is missing in the record")
+            raise DemoFailed("a node is missing from the record")
         return run
 
     def _show_report(self, run: str) -> None:
-        """The run's report, which outlives this account."""
-        self._tell.title("Its report, one page that needs nothing else")
+        """Downloads the report of the run, which outlives this account."""
+        self._tell.title("Its report, a single self-contained page")
         path = STATE / f"troop-report-{run}.html"
         self._command("bench", "report", run, "-o", str(path.relative_to(ROOT)))
         if run not in path.read_text(encoding="utf-8"):
-            raise DemoFailed(f"{path} is no report of {run}")
+            raise DemoFailed(f"{path} is not the report of {run}")
 
     def _show_nothing_left(self) -> None:
         leftovers = self._left()
-        self._tell.say(f"left of it: {_listing(leftovers)}", "good")
+        self._tell.say(f"leftovers: {_listing(leftovers)}", "good")
         if any(leftovers.values()):
-            raise DemoFailed(f"there is left: {leftovers}")
+            raise DemoFailed(f"leftovers: {leftovers}")
         if not self._there or " 0 " in f" {self._there}":
-            raise DemoFailed(f"while it ran there was not everything that is now gone: {self._there}")
+            raise DemoFailed(f"some kinds of resources did not exist during the run: {self._there}")
 
     def _left(self) -> dict[str, list[Any]]:
-        """Whatever carries a run's tag, by kind, asked of EC2 and Auto Scaling themselves; and processes."""
+        """Lists all resources with the tag of a run by kind, directly from EC2 and Auto Scaling, and processes."""
         ec2, tagged = self._account.client("ec2"), [{"Name": "tag-key", "Values": [RUN_TAG]}]
         living = [*tagged, {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
         reservations = ec2.describe_instances(Filters=living)["Reservations"]
@@ -148,7 +148,7 @@ class BenchmarkStory:
     def _get(self, path: str) -> dict[str, Any]:
         answer = self._api.get(path)
         if answer.status != 200:
-            raise DemoFailed(f"GET /{path} answers {answer.status}: {answer.body}")
+            raise DemoFailed(f"GET /{path} returned {answer.status}: {answer.body}")
         body: dict[str, Any] = answer.body
         return body
 
@@ -158,10 +158,10 @@ def _listing(leftovers: dict[str, list[Any]]) -> str:
 
 
 def tell_benchmark() -> int:
-    """The benchmark alone, from nothing to nothing left; the exit code."""
+    """Demonstrates the benchmark only; returns the exit code."""
     narrator = Narrator()
     try:
-        narrator.title("AWS on this machine, and the real cdk deploy of the real app into it")
+        narrator.title("Local AWS, and a real cdk deploy of the real app")
         with LocalAccount("bench", progress=narrator.say) as account:
             outputs = account.deploy(local_settings(datetime.now(UTC)))
             BenchmarkStory(account, outputs, narrator).run()
@@ -169,5 +169,5 @@ def tell_benchmark() -> int:
     except DemoFailed as failed:
         narrator.say(f"The benchmark failed: {failed}", "bad")
         return 1
-    narrator.say("done: nothing is left running", "good")
+    narrator.say("done: no process is left running", "good")
     return 0

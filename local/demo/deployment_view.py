@@ -1,4 +1,4 @@
-"""What the deployment itself says: its ticks, its events through the API, its decisions in the table."""
+"""Reads a deployment: its ticks, its events from the API, and its decisions from the table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUNNING = "RUNNING"
 
 @dataclass(frozen=True)
 class TickRun:
-    """An execution of the chaos workflow. ``started`` is aware; the workflow takes it as its now."""
+    """An execution of the chaos workflow. ``started`` is aware; the workflow uses it as the current time."""
 
     arn: str
     status: str
@@ -25,7 +25,7 @@ class TickRun:
 
 
 class DeploymentView:
-    """Reads a deployment in the local account."""
+    """A deployment in the local account."""
 
     def __init__(self, account: LocalAccount, outputs: dict[str, str]) -> None:
         self._states = account.client("stepfunctions")
@@ -34,7 +34,7 @@ class DeploymentView:
         self.api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
 
     def ticks(self) -> list[TickRun]:
-        """The workflow's executions, earliest first."""
+        """Lists the executions of the workflow, earliest first."""
         pages = self._states.get_paginator("list_executions").paginate(
             stateMachineArn=self._outputs["ChaosStateMachineArn"]
         )
@@ -42,24 +42,24 @@ class DeploymentView:
         return sorted(runs, key=lambda run: run.started)
 
     def failure(self, arn: str) -> str:
-        """Error and cause of a failed execution."""
+        """Returns the error and cause of a failed execution."""
         described = self._states.describe_execution(executionArn=arn)
         return f"{described.get('error')}: {described.get('cause')}"
 
     def events(self) -> list[dict[str, Any]]:
-        """``GET /events``.
+        """Returns the events of ``GET /events``.
 
         Raises:
-            RuntimeError: the API does not answer with 200.
+            RuntimeError: the API does not return 200.
         """
         answer = self.api.get("events")
         if answer.status != 200:
-            raise RuntimeError(f"GET /events answers {answer.status}: {answer.body}")
+            raise RuntimeError(f"GET /events returned {answer.status}: {answer.body}")
         events: list[dict[str, Any]] = answer.body["events"]
         return events
 
     def decisions(self, unit: str) -> list[dict[str, Any]]:
-        """The unit's decisions in the table, latest first."""
+        """Lists the decisions of a unit in the table, latest first."""
         answer = self._dynamodb.query(
             TableName=self._outputs["DecisionsTable"],
             KeyConditionExpression="#unit = :unit",
@@ -71,7 +71,7 @@ class DeploymentView:
         return [{k: _plain(v) for k, v in item.items()} for item in answer["Items"]]
 
     def opt_out(self, unit: str, reason: str, owner: str) -> None:
-        """Writes the item that a person would edit in the console."""
+        """Writes the item that a user would edit in the console."""
         self._dynamodb.put_item(
             TableName=self._outputs["GroupTagsTable"],
             Item={

@@ -1,7 +1,7 @@
-"""What ends a demonstration early."""
+"""Defines the error that ends a demonstration."""
 
 from __future__ import annotations
 
 
 class DemoFailed(Exception):
-    """Something the demo claims did not happen."""
+    """An expected event of the demonstration did not happen."""

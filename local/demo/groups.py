@@ -1,4 +1,4 @@
-"""The demo's Auto Scaling groups: made, awaited, and asked who is in them."""
+"""Creates the Auto Scaling groups of the demo, waits for them, and lists their instances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PORT = 8080
 
 @dataclass(frozen=True)
 class Member:
-    """An instance of a group, as Auto Scaling and EC2 tell."""
+    """An instance of a group, with data from Auto Scaling and EC2."""
 
     instance_id: str
     state: str
@@ -29,7 +29,7 @@ class Groups:
     ec2: Any
 
     def create(self, name: str, size: int, user_data: bytes | None = None, **more: Any) -> None:
-        """A group of ``size`` instances in the default subnets, which run the demo's server unless told otherwise.
+        """Creates a group of ``size`` instances in the default subnets, which run ``user_data`` or the demo's server.
 
         ``more``: further arguments of CreateAutoScalingGroup.
         """
@@ -56,7 +56,7 @@ class Groups:
         )
 
     def delete(self, name: str) -> None:
-        """The group, its instances and its launch template."""
+        """Deletes the group, its instances and its launch template."""
         self.autoscaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
         self.ec2.delete_launch_template(LaunchTemplateName=name)
 
@@ -69,7 +69,7 @@ class Groups:
         return str(images[0]["ImageId"])
 
     def members(self, name: str) -> list[Member]:
-        """All instances of a group."""
+        """Lists all instances of a group."""
         groups = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
         states = {i["InstanceId"]: i["LifecycleState"] for i in groups[0]["Instances"]} if groups else {}
         if not states:
@@ -85,7 +85,7 @@ class Groups:
         """Waits until ``size`` instances are in service.
 
         Raises:
-            TimeoutError: they were not in time.
+            TimeoutError: fewer are in service after ``seconds``.
         """
         until = time.monotonic() + seconds
         while True:

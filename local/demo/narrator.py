@@ -1,4 +1,4 @@
-"""Tells what happens, with the time since the start; in colour where a person watches."""
+"""Prints the progress with the time since the start; in colour on a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COLOURS = {"title": "1;36", "good": "32", "bad": "1;31", "kill": "1;35", "dim":
 
 
 class Narrator:
-    """Prints one line at a time, from any thread."""
+    """A printer of progress that threads can share."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -24,7 +24,7 @@ class Narrator:
         self._print(style, f"{time.monotonic() - self._start:6.1f} s  {text}")
 
     def text(self, text: str, style: str = "dim") -> None:
-        """Several lines, indented, without a time."""
+        """Prints indented lines without a time."""
         self._print(style, "\n".join(f"          {line}" for line in text.splitlines()))
 
     def _print(self, style: str, text: str) -> None:

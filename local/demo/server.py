@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""User data of the demo's instances: boots for a moment, then answers HTTP with its own name until it is terminated."""
+"""User data of the demo's instances: boots for a moment, then answers HTTP with the instance id."""
 
 import json
 import os
@@ -22,7 +22,7 @@ class Hello(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: object) -> None:
-        """Silent: the console log is for what goes wrong."""
+        """Writes nothing: the console log is for errors."""
 
 
 time.sleep(BOOT_SECONDS)

@@ -1,6 +1,6 @@
-"""The story: two groups take part, one is opted out; the deployed schedule does the rest, every claim is checked.
+"""Runs the demonstration: two groups take part, one is opted out, and the deployed schedule starts the ticks.
 
-Then a benchmark is run, and its fleet is gone again.
+Every printed statement is checked. A benchmark follows, whose fleet is removed at the end.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ PARTICIPANTS = ("demo-web", "demo-search")
 OPTED_OUT = "demo-ledger"
 SIZE = 3
 PATIENCE = 900
-"""Seconds to wait for a group, a tick or a recovery, on the slowest of machines; mostly it is less than two minutes."""
+"""Seconds to wait for a group, a tick or a recovery on a slow machine; usually it takes less than two minutes."""
 
 
 class Story:
-    """One telling, in an account that is up."""
+    """One demonstration, in a running account."""
 
     def __init__(self, account: LocalAccount, narrator: Narrator) -> None:
         self._account, self._tell = account, narrator
@@ -36,7 +36,7 @@ class Story:
         self._words: set[str] = set()
 
     def run(self) -> None:
-        """Raises DemoFailed, or TimeoutError, when something does not happen."""
+        """Runs the demonstration. Raises DemoFailed or TimeoutError if an expected event does not happen."""
         outputs = self._account.deploy(open_settings(datetime.now(UTC)))
         self._deployment = DeploymentView(self._account, outputs)
         before = self._bring_up_groups()
@@ -47,16 +47,16 @@ class Story:
             self._show_opted_out(before[OPTED_OUT])
             self._second_tick(before)
         BenchmarkStory(self._account, outputs, self._tell).run()
-        self._tell.title("What next")
+        self._tell.title("Next steps")
         self._tell.text(
-            "make local     the same account, kept up for you to play with\n"
-            "make test      everything that is checked\n"
-            "README.md      how to deploy into an account that matters, leashed at first",
+            "make local     the same account, until you press Ctrl-C\n"
+            "make test      all tests\n"
+            "README.md      how to deploy into your AWS account; it starts leashed",
             style="plain",
         )
 
     def _bring_up_groups(self) -> dict[str, list[Member]]:
-        self._tell.title("Three Auto Scaling groups, every instance a process of its own")
+        self._tell.title("Three Auto Scaling groups; every instance is a separate process")
         self._deployment.opt_out(OPTED_OUT, "month-end closing", "accounting")
         self._tell.say(f"{OPTED_OUT} is opted out by its item in the table GroupTags")
         for name in (*PARTICIPANTS, OPTED_OUT):
@@ -68,7 +68,7 @@ class Story:
         return members_by_group
 
     def _await_recoveries(self, before: dict[str, list[Member]]) -> None:
-        self._tell.title("The schedule starts the workflow at the next full minute; every roll of today is already due")
+        self._tell.title("The schedule starts the workflow at the next full minute; all of today's rolls are due")
 
         def progress() -> bool:
             self._tell_ticks()
@@ -80,13 +80,13 @@ class Story:
                 raise DemoFailed(f"{bad[0]['unit']} ended {bad[0]['status']}: {bad[0]['detail']}")
             return {e["unit"] for e in events if e["status"] == "RECOVERED"} == set(PARTICIPANTS)
 
-        self._until("both groups to be hit and to recover", progress)
+        self._until("both groups to lose an instance and recover", progress)
 
     def _tell_ticks(self) -> list[TickRun]:
         ticks = self._deployment.ticks()
         for tick in ticks:
             if self._once(tick.arn):
-                self._tell.say(f"tick: the schedule has started {tick.arn.rpartition(':')[2]}", "dim")
+                self._tell.say(f"tick: the schedule started {tick.arn.rpartition(':')[2]}", "dim")
             if tick.status not in (RUNNING, "SUCCEEDED"):
                 raise DemoFailed(f"execution {tick.arn} {tick.status}: {self._deployment.failure(tick.arn)}")
         return ticks
@@ -110,14 +110,14 @@ class Story:
                     self._tell.say(f"{name}: the replacement {member.instance_id} {words} at {member.address}")
 
     def _on_death(self, group: str, instance: str) -> None:
-        self._tell.say(f"{group}: {instance} does not answer any more; its process is dead", "kill")
+        self._tell.say(f"{group}: {instance} no longer answers; its process is dead", "kill")
 
     def _show_requests(self, traffic: Traffic) -> None:
-        self._tell.title("Requests to the groups all the while")
+        self._tell.title("Requests to the groups during that time")
         for name, tally in traffic.tallies.items():
             self._tell.say(
-                f"{name}: {tally.answered} answered by {len(tally.by_instance)} instances, "
-                f"{tally.rerouted} of them by another one than first asked, {tally.failed} unanswered",
+                f"{name}: {len(tally.by_instance)} instances answered {tally.answered} requests, "
+                f"{tally.rerouted} of them after a retry on another instance; {tally.failed} unanswered",
                 "bad" if tally.failed else "good",
             )
             if tally.failed or not tally.answered:
@@ -131,20 +131,20 @@ class Story:
         self._tell.title(f"The event, as API Gateway returns it: GET /events/{event['id']}")
         answer = self._deployment.api.get(f"events/{event['id']}")
         if answer.status != 200 or answer.body != event:
-            raise DemoFailed(f"GET /events/{event['id']} answers {answer.status}: {answer.body}")
+            raise DemoFailed(f"GET /events/{event['id']} returned {answer.status}: {answer.body}")
         self._tell.text(json.dumps(answer.body, indent=2))
 
     def _show_opted_out(self, before: list[Member]) -> None:
-        self._tell.title(f"Why {OPTED_OUT} was left alone")
+        self._tell.title(f"Why Troop skipped {OPTED_OUT}")
         decision = self._deployment.decisions(OPTED_OUT)[0]
         self._tell.say(f"decision of {decision['tick']}: {decision['reason']}: {decision['detail']}", "good")
         if decision["reason"] != "opted-out":
             raise DemoFailed(f"{OPTED_OUT} is {decision['reason']}, not opted-out")
         if {m.instance_id for m in self._groups.members(OPTED_OUT)} != {m.instance_id for m in before}:
-            raise DemoFailed(f"{OPTED_OUT} has other instances than before")
+            raise DemoFailed(f"instances of {OPTED_OUT} have changed")
 
     def _second_tick(self, before: dict[str, list[Member]]) -> None:
-        self._tell.title("A second tick of the same day terminates nothing more")
+        self._tell.title("A second tick on the same day terminates nothing")
         recovered = max(datetime.fromisoformat(e["recovered_at"]) for e in self._deployment.events())
         members = {name: {m.instance_id for m in self._groups.members(name)} for name in before}
 
@@ -160,7 +160,7 @@ class Story:
             if decision["reason"] != expected:
                 raise DemoFailed(f"the second tick decided {decision['reason']} for {name}, not {expected}")
             if {m.instance_id for m in self._groups.members(name)} != members[name]:
-                raise DemoFailed(f"{name} has other instances after the second tick")
+                raise DemoFailed(f"instances of {name} have changed after the second tick")
         if len(self._deployment.events()) != len(PARTICIPANTS):
             raise DemoFailed(f"there are {len(self._deployment.events())} events, not {len(PARTICIPANTS)}")
 
@@ -170,7 +170,7 @@ class Story:
         while not done():
             self._account.check()
             if time.monotonic() > until:
-                raise DemoFailed(f"waited {PATIENCE:g} seconds in vain for {what}")
+                raise DemoFailed(f"timed out after {PATIENCE:g} seconds: waiting for {what}")
             if time.monotonic() > next_word:
                 self._tell.say(f"waiting for {what}", "dim")
                 next_word += 10
@@ -183,10 +183,10 @@ class Story:
 
 
 def tell() -> int:
-    """Tells the story from nothing to nothing left; the exit code."""
+    """Runs the demonstration from start to cleanup; returns the exit code."""
     narrator = Narrator()
     try:
-        narrator.title("AWS on this machine, and the real cdk deploy of the real app into it")
+        narrator.title("Local AWS, and a real cdk deploy of the real app")
         salt = salt_for((*PARTICIPANTS, OPTED_OUT), datetime.now(UTC))
         with LocalAccount("demo", secret=salt, progress=narrator.say) as account:
             Story(account, narrator).run()
@@ -194,5 +194,5 @@ def tell() -> int:
     except (DemoFailed, TimeoutError) as failed:
         narrator.say(f"The demo failed: {failed}", "bad")
         return 1
-    narrator.say("done: nothing is left running", "good")
+    narrator.say("done: no process is left running", "good")
     return 0

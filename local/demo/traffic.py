@@ -1,4 +1,4 @@
-"""Requests to a group, sent as a load balancer would: round robin over its members, the next one when one fails."""
+"""Sends requests to a group as a load balancer does: round robin, with the next member after a failure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from local.demo.groups import PORT, Groups, Member
 
 INTERVAL, TIME_OUT, MEMBERS_AGE = 0.1, 30.0, 1.0
-"""Seconds. Nobody waits for the time-out on an idle machine: a dead process refuses at once."""
+"""Seconds. The time-out matters on a busy machine only: connections to a dead process fail at once."""
 
 
 @dataclass
 class Tally:
-    """What became of the requests to one group."""
+    """The outcomes of the requests to one group."""
 
     answered: int = 0
     rerouted: int = 0
@@ -29,10 +29,10 @@ class Tally:
 
 
 class Traffic:
-    """Sends requests to groups in the background, about ten a second and group, until it is stopped."""
+    """A background sender of about ten requests per second to each group."""
 
     def __init__(self, groups: Groups, names: list[str], on_death: Callable[[str, str], None]) -> None:
-        """``on_death(group, instance)`` is called when a member that has answered does not any more."""
+        """Calls ``on_death(group, instance)`` when a member stops answering."""
         self.tallies = {name: Tally() for name in names}
         self._groups, self._on_death = groups, on_death
         self._stop = threading.Event()
@@ -79,7 +79,7 @@ class Traffic:
         tally.failed += 1
 
     def _is_dead(self, name: str, member: Member) -> bool:
-        """Asks a member that has left its group, which may have happened between two requests to it."""
+        """Sends a request to a member that has left its group, because it may have died between two requests."""
         is_dead = ask(member.address) is None
         if is_dead:
             self._note_death(name, member)
@@ -93,7 +93,7 @@ class Traffic:
 
 
 def ask(address: str) -> str | None:
-    """The id of the instance that answers at an address, or None when nobody does."""
+    """Returns the id of the instance that answers at an address, or None without an answer."""
     connection = http.client.HTTPConnection(address, PORT, timeout=TIME_OUT)
     try:
         connection.request("GET", "/")

@@ -1,6 +1,6 @@
-"""Pictures for the documents: what a deployment on local AWS shows after it has been at work for some minutes.
+"""Takes the pictures of the documents from a deployment on local AWS after some minutes of work.
 
-:mod:`scene` brings that about, :mod:`seen` reads what dashboards show, :mod:`points` and :mod:`curves` do with metrics
-what CloudWatch does with them, :mod:`board` lays a dashboard out by its definition, :mod:`camera` looks at it in a
-browser, :mod:`take` is the command. Nothing in a picture is made up: what local AWS does not measure is empty.
+:mod:`scene` runs the deployment, :mod:`dashboard_sources` reads the data of dashboards, :mod:`points` and :mod:`curves`
+compute metrics as CloudWatch does, :mod:`board` lays a dashboard out by its definition, :mod:`camera` takes screenshots
+in a browser, :mod:`take` is the command. Nothing in a picture is invented: widgets without local data are empty.
 """

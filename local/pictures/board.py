@@ -1,4 +1,4 @@
-"""A dashboard as one page: each widget of its definition at the place and in the size that it has there."""
+"""Renders a dashboard as one page: each widget with the position and size of its definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from local.pictures.points import Point
 from troop.report.assets import chart_script
 
 COLUMN, ROW, GAP = 52, 50, 10
-"""Pixels: of CloudWatch's units, and between two widgets."""
+"""Pixels: CloudWatch's units of width and height, and the gap between two widgets."""
 
 _COLUMNS = 24
 _STATES = {"OK": "ok", "ALARM": "alarm"}
@@ -27,7 +27,7 @@ _DEFAULT = {"width": 6, "height": 6}
 
 @dataclass(frozen=True)
 class Place:
-    """Where a widget is, in pixels."""
+    """The position and size of a widget in pixels."""
 
     left: int
     top: int
@@ -37,10 +37,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a dashboard refers to.
+    """The data of a dashboard.
 
     Attributes:
-        custom: HTML of its custom widgets, in their order.
+        custom: HTML of its custom widgets, in order.
         alarms: state (OK, ALARM, INSUFFICIENT_DATA) by ARN.
     """
 
@@ -52,27 +52,27 @@ class Seen:
 
 
 def place(widget: Mapping[str, Any]) -> Place:
-    """Of a widget of a dashboard's body."""
+    """Computes the place of a widget in a dashboard's body."""
     at = {**_DEFAULT, "x": 0, "y": 0, **widget}
     return Place(at["x"] * COLUMN, at["y"] * ROW, at["width"] * COLUMN - GAP, at["height"] * ROW - GAP)
 
 
 def size(body: Mapping[str, Any]) -> tuple[int, int]:
-    """Width and height of all widgets together, in pixels."""
+    """Returns the total width and height of all widgets in pixels."""
     places = [place(widget) for widget in body["widgets"]]
     return _COLUMNS * COLUMN - GAP, max((one.top + one.height for one in places), default=0)
 
 
 def page(name: str, body: Mapping[str, Any], seen: Seen) -> str:
-    """The page, with all that it needs in it.
+    """Returns the self-contained page of a dashboard.
 
     Args:
         name: of the dashboard.
-        body: of the dashboard, as CloudWatch keeps it.
+        body: of the dashboard, as CloudWatch stores it.
 
     Raises:
-        NotUnderstoodError: a metric widget has something that :mod:`curves` does not know.
-        ValueError: a widget is of a kind that is not known.
+        NotUnderstoodError: a metric widget uses something that :mod:`curves` does not support.
+        ValueError: the kind of a widget is unknown.
     """
     custom = iter(seen.custom)
     widgets = [
@@ -96,7 +96,7 @@ def page(name: str, body: Mapping[str, Any], seen: Seen) -> str:
 
 
 def _drawn(widget: Mapping[str, Any], seen: Seen, custom: Any) -> dict[str, Any]:
-    """``kind``, and what the template shows of that kind."""
+    """Returns ``kind``, and the template's values for that kind."""
     kind, properties = widget["type"], widget["properties"]
     if kind == "text":
         return {"kind": kind, "html": Markup(MarkdownIt().render(properties["markdown"]))}
@@ -106,7 +106,7 @@ def _drawn(widget: Mapping[str, Any], seen: Seen, custom: Any) -> dict[str, Any]
         states = [(arn.rpartition(":")[2], seen.alarms.get(arn, "INSUFFICIENT_DATA")) for arn in properties["alarms"]]
         return {"kind": kind, "alarms": [(name, _STATES.get(state, "unknown")) for name, state in states]}
     if kind != "metric":
-        raise ValueError(f"a widget of the kind {kind!r} is not known")
+        raise ValueError(f"unknown kind of widget: {kind!r}")
     lines = curves(properties, seen.points, seen.span)
     if properties.get("view") == "singleValue":
         return {
@@ -136,7 +136,7 @@ def _graph(properties: Mapping[str, Any], lines: Sequence[Curve], span: Span) ->
 
 
 def number(value: float) -> str:
-    """At most two digits after the point."""
+    """Formats a number with at most two decimals."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 

@@ -1,4 +1,4 @@
-"""Looks at pages in Chromium, and keeps what it sees."""
+"""Opens pages in Chromium, and saves screenshots."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ class NoBrowserError(RuntimeError):
 
 
 def chromium_path() -> str | None:
-    """Where Chromium is; the variable TROOP_CHROMIUM names another one."""
+    """Returns the path of Chromium, or of the browser in the variable TROOP_CHROMIUM."""
     named = os.environ.get("TROOP_CHROMIUM") or _NAMES[0]
     return next(filter(None, map(shutil.which, (named, *_NAMES))), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """One, until the block ends.
+    """Runs a browser inside the block.
 
     Raises:
-        NoBrowserError
+        NoBrowserError: Chromium is missing.
     """
     path = chromium_path()
     if path is None:
-        raise NoBrowserError("Chromium is missing: scripts/browser installs it")
+        raise NoBrowserError("Chromium is missing: run scripts/browser to install it")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
         try:
@@ -52,7 +52,7 @@ def browser() -> Iterator[Browser]:
 
 
 def page(browser: Browser, theme: str, width: int, height: int, *, scale: float = 1) -> Page:
-    """A page of that size in pixels, whose viewer likes that theme; closing its context is the caller's.
+    """Opens a page with that size in pixels and that theme. The caller closes its context.
 
     Args:
         scale: device pixels for each pixel.
@@ -69,9 +69,9 @@ def page(browser: Browser, theme: str, width: int, height: int, *, scale: float 
 
 
 def keep(page: Page, path: Path, *, whole: bool = False) -> None:
-    """What the page shows now.
+    """Saves a screenshot of the page.
 
     Args:
-        whole: also what is below.
+        whole: includes what is below the viewport.
     """
     page.screenshot(path=path, full_page=whole, animations="disabled")

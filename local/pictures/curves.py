@@ -1,4 +1,4 @@
-"""What a metric widget shows of points: statistics by period, and searches, as CloudWatch reckons them."""
+"""Computes the lines of a metric widget from points: statistics by period, and searches, as CloudWatch does."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _FILL = re.compile(r"FILL\((?P<inner>.*), *(?P<value>-?[\d.]+)\)")
 _TERM = re.compile(r'(?P<name>\w+)="(?P<value>[^"]*)"')
 _PERCENTILE = re.compile(r"p(?P<percent>\d+(\.\d+)?)")
 _PERIOD = 300
-"""Seconds, where a widget and its metric name none."""
+"""Seconds; the default of a widget and its metric."""
 
 
 class NotUnderstoodError(ValueError):
-    """An expression or a statistic that this module does not know."""
+    """An expression or a statistic that this module does not support."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """How somebody looks at a dashboard.
+    """The time range of a dashboard.
 
     Attributes:
         start, end: seconds since 1970.
-        period: seconds, instead of the metrics' own; None for theirs.
+        period: seconds, which replace those of the metrics; None to use theirs.
     """
 
     start: float
@@ -38,11 +38,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a graph, or one of a widget's numbers.
+    """A line of a graph, or a number of a widget.
 
     Attributes:
-        right: whether it is drawn against the right axis.
-        values: (seconds since 1970, value), one for each period that has one.
+        right: whether it uses the right axis.
+        values: (seconds since 1970, value) of each period with a value.
     """
 
     label: str
@@ -51,13 +51,13 @@ class Curve:
 
 
 def curves(properties: Mapping[str, Any], points: Sequence[Point], span: Span) -> list[Curve]:
-    """All that a metric widget shows.
+    """Computes all lines of a metric widget.
 
     Args:
-        properties: of the widget, as a dashboard's body has them.
+        properties: of the widget, as in a dashboard's body.
 
     Raises:
-        NotUnderstoodError
+        NotUnderstoodError: an expression or a statistic is not supported.
     """
     whole = bool(properties.get("setPeriodToTimeRange"))
     lines: list[Curve] = []
@@ -85,10 +85,12 @@ def curves(properties: Mapping[str, Any], points: Sequence[Point], span: Span) -
 
 
 def statistic(name: str) -> Callable[[Sequence[float]], float]:
-    """Of at least one value: Sum, Maximum, Minimum, Average, SampleCount, or p and a percentage.
+    """Returns the function for Sum, Maximum, Minimum, Average, SampleCount, or a percentile such as p99.
+
+    It needs at least one value.
 
     Raises:
-        NotUnderstoodError
+        NotUnderstoodError: the statistic is not supported.
     """
     known: dict[str, Callable[[Sequence[float]], float]] = {
         "Sum": math.fsum,
@@ -102,12 +104,12 @@ def statistic(name: str) -> Callable[[Sequence[float]], float]:
     if match := _PERCENTILE.fullmatch(name):
         share = float(match["percent"]) / 100
         return lambda values: sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
-    raise NotUnderstoodError(f"the statistic {name!r} is not known")
+    raise NotUnderstoodError(f"unknown statistic: {name!r}")
 
 
 @dataclass(frozen=True)
 class _Periods:
-    """Stretches of time of one length, in seconds since 1970."""
+    """Periods of equal length. ``first``: seconds since 1970."""
 
     first: float
     length: float
@@ -129,7 +131,7 @@ class _Periods:
 
 
 def _periods(span: Span, length: int) -> _Periods:
-    """Periods begin at multiples of their length; the one in which ``span`` starts counts whole."""
+    """Returns periods that start at multiples of their length. The one in which ``span`` starts is complete."""
     first = math.floor(span.start / length)
     return _Periods(first * length, length, max(1, math.ceil(span.end / length) - first))
 
@@ -139,13 +141,13 @@ def _whole(span: Span) -> _Periods:
 
 
 def _searched(expression: str, points: Sequence[Point], periods: _Periods, right: bool) -> list[Curve]:
-    """One curve for each metric that is found, called by what tells them apart."""
+    """Returns a curve for each metric of a search, labelled by the dimensions that differ."""
     filling = None
     if filled := _FILL.fullmatch(expression):
         expression, filling = filled["inner"], float(filled["value"])
     search = _SEARCH.fullmatch(expression)
     if search is None:
-        raise NotUnderstoodError(f"the expression {expression!r} is not known")
+        raise NotUnderstoodError(f"unknown expression: {expression!r}")
     namespace, *schema = (part.strip().strip('"') for part in search["schema"].split(","))
     terms = {term["name"]: term["value"] for term in _TERM.finditer(search["terms"])}
     metric = terms.pop("MetricName", None)

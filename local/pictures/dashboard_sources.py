@@ -1,4 +1,4 @@
-"""What a deployment's dashboards show: their definitions, and all that these refer to, read from local AWS."""
+"""Reads the dashboards of a deployment from local AWS: their definitions and data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THEMES = ("light", "dark")
 
 
 def bodies(account: LocalAccount, deployment: str) -> dict[str, dict[str, Any]]:
-    """The dashboards' bodies as they were deployed, by the last word of their names in lower case."""
+    """Returns the deployed dashboard bodies, by the last word of their names in lower case."""
     cloudwatch = account.client("cloudwatch")
     names = [one["DashboardName"] for one in cloudwatch.list_dashboards()["DashboardEntries"]]
     return {
@@ -26,7 +26,7 @@ def bodies(account: LocalAccount, deployment: str) -> dict[str, dict[str, Any]]:
 
 
 def measured(account: LocalAccount, deployment: str) -> list[Point]:
-    """All that is measured, as far as functions' logs tell."""
+    """Returns all measurements in the logs of functions."""
     pages = account.client("lambda").get_paginator("list_functions").paginate()
     functions = [one for page in pages for one in page["Functions"] if one["FunctionName"].startswith(f"{deployment}-")]
     events = account.client("logs").get_paginator("filter_log_events")
@@ -42,13 +42,13 @@ def measured(account: LocalAccount, deployment: str) -> list[Point]:
 
 
 def alarms(account: LocalAccount) -> list[dict[str, Any]]:
-    """Every alarm: its ``AlarmArn``, ``AlarmName`` and ``StateValue`` among others."""
+    """Lists all alarms, with ``AlarmArn``, ``AlarmName``, ``StateValue`` and other keys."""
     pages = account.client("cloudwatch").get_paginator("describe_alarms").paginate()
     return [one for page in pages for kind in ("MetricAlarms", "CompositeAlarms") for one in page.get(kind, ())]
 
 
 def custom(account: LocalAccount, widgets: Sequence[Mapping[str, Any]], theme: str) -> list[str]:
-    """The HTML of each custom widget of a dashboard, as its function answers a viewer with that theme.
+    """Returns the HTML of each custom widget of a dashboard, from its function, for a theme.
 
     Raises:
         DemoFailed: the function fails.
@@ -62,10 +62,10 @@ def custom(account: LocalAccount, widgets: Sequence[Mapping[str, Any]], theme: s
         answer = account.client("lambda").invoke(FunctionName=properties["endpoint"], Payload=json.dumps(event))
         html = json.loads(answer["Payload"].read())
         if not isinstance(html, str):
-            raise DemoFailed(f"{properties['endpoint']} answers {event} with {html}")
+            raise DemoFailed(f"{properties['endpoint']} returned {html} for {event}")
         pages.append(html)
     return pages
 
 
 UTC = {"label": "UTC", "offsetISO": "+00:00", "offsetInMinutes": 0}
-"""The clock of whoever looks."""
+"""The time zone of the viewer."""

@@ -1,6 +1,4 @@
-"""Metrics of functions, from lines of their logs: those that CloudWatch takes from there (embedded metric format), and
-how long each call has taken, which Lambda writes there as well.
-"""
+"""Reads metrics of functions from their logs: embedded metric format, and durations that Lambda reports."""
 
 from __future__ import annotations
 
@@ -14,11 +12,11 @@ _REPORT = re.compile(r"REPORT RequestId: \S+\s+Duration: (?P<milliseconds>[\d.]+
 
 @dataclass(frozen=True)
 class Point:
-    """A value that was measured.
+    """A measured value.
 
     Attributes:
         seconds: since 1970.
-        dimensions: (name, value), in the order of the names.
+        dimensions: (name, value), sorted by name.
     """
 
     seconds: float
@@ -29,17 +27,17 @@ class Point:
 
 
 def dimensions_of(dimensions: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """As points have them."""
+    """Converts dimensions to the form that points have."""
     return tuple(sorted(dimensions.items()))
 
 
 def points(lines: Iterable[Mapping[str, Any]]) -> list[Point]:
-    """Every value of every line, once for each of its sets of dimensions."""
+    """Returns every value of every line, once for each of its sets of dimensions."""
     return [point for line in lines for point in _of(line)]
 
 
 def duration(seconds: float, line: str, function: str) -> Point | None:
-    """Of Lambda's report on one call of a function; None for any other line."""
+    """Returns the duration in Lambda's report on one call of a function; None for any other line."""
     match = _REPORT.match(line)
     if match is None:
         return None

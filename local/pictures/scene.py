@@ -1,4 +1,4 @@
-"""Some minutes of a deployment's life: groups with all kinds of policies, ticks that hit them, and a benchmark."""
+"""Runs a deployment for some minutes: groups with all kinds of policies, terminations, and a benchmark."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from local.project import ROOT, tool_environment
 from local.settings import local_settings
 
 NAME = "Troop"
-"""Of the deployment."""
+"""The name of the deployment."""
 
 _COMMAND_SECONDS = 420
 _HAPPENS_SECONDS = 300
 _UP_SECONDS = 120
 _MANY = 3
-"""Groups that are hit by one tick; the next ones are left to the next tick."""
+"""The largest number of terminations in one tick."""
 
 OFFICE = {
     "time_zone": "America/Los_Angeles",
@@ -36,11 +36,11 @@ OFFICE = {
     "extra_dates": [],
     "freezes": [],
 }
-"""A second calendar, of a team that sleeps while pictures are taken, or has its weekend."""
+"""A second calendar in another time zone, with holidays and weekends."""
 
 
 CALENDAR = "office"
-"""The name of that one."""
+"""The name of the second calendar."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Cast:
 
     Attributes:
         tags: with the prefix ``troop:`` on AWS.
-        hit: whether it is to be hit while the scene lasts.
+        hit: whether it must lose an instance during the scene.
     """
 
     name: str
@@ -86,24 +86,24 @@ BENCHMARK = (
 
 
 def settings(now: datetime) -> dict[str, Any]:
-    """Context (keys as in cdk.json) of the deployment at an aware moment."""
+    """Returns the context (keys as in cdk.json) of the deployment at an aware moment."""
     local = local_settings(now)
     calendars = {**local["troop:calendars"], CALENDAR: _with_a_freeze(now)}
     return local | {"troop:deployment": NAME, "troop:calendars": calendars, "troop:max_in_flight": _MANY}
 
 
 def _with_a_freeze(now: datetime) -> dict[str, Any]:
-    """The office's calendar, with the Wednesday to Friday of the week after next frozen."""
+    """Returns the second calendar with a freeze from Wednesday to Friday of the week after next."""
     monday = now.date() + timedelta(days=14 - now.weekday())
     first, last = (monday + timedelta(days=days) for days in (2, 4))
     return {**OFFICE, "freezes": [{"from": first.isoformat(), "to": last.isoformat(), "reason": "winter sale"}]}
 
 
 class Scene:
-    """One, in an account that is up.
+    """A scene in a running account.
 
     Args:
-        say: told what happens.
+        say: receives messages about the progress.
     """
 
     def __init__(self, account: LocalAccount, say: Callable[[str], None]) -> None:
@@ -112,7 +112,7 @@ class Scene:
         self.run_id = ""
 
     def play(self) -> None:
-        """From the deployment to when all is over.
+        """Runs the scene, from the deployment to the end of the benchmark.
 
         Raises:
             DemoFailed, TimeoutError: something did not happen in time.
@@ -123,13 +123,13 @@ class Scene:
         put_data(self._account)
         self._bring_up_groups()
         self._await_recoveries()
-        self._say("a benchmark in three steps, with nothing to disturb it")
+        self._say("a benchmark in three steps")
         self.troop(*BENCHMARK)
         self.run_id = str(self.view.api.get("benchmarks").body["runs"][0]["run"])
-        self._say(f"the benchmark {self.run_id} is over")
+        self._say(f"the benchmark {self.run_id} has ended")
 
     def troop(self, *words: str) -> str:
-        """What the command prints. DemoFailed if it fails."""
+        """Runs the command `troop`; returns its output. Raises DemoFailed if it fails."""
         command = [str(ROOT / "scripts" / "troop"), *words]
         environment = {**tool_environment(), **self._account.exports}
         try:
@@ -144,13 +144,13 @@ class Scene:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise DemoFailed(f"troop {' '.join(words)} takes longer than {_COMMAND_SECONDS} s") from None
+            raise DemoFailed(f"troop {' '.join(words)} took longer than {_COMMAND_SECONDS} s") from None
         if done.returncode:
             raise DemoFailed(f"troop {' '.join(words)} ended with {done.returncode}: {done.stderr or done.stdout}")
         return done.stdout
 
     def _watch_every_minute(self) -> None:
-        """What looks every quarter of an hour elsewhere: nothing of it would be seen in a few minutes."""
+        """Runs the watchdog and the reaper every minute instead of every 15, so that pictures show their metrics."""
         scheduler = self._account.client("scheduler")
         for page in scheduler.get_paginator("list_schedules").paginate():
             for summary in page["Schedules"]:
@@ -161,7 +161,7 @@ class Scene:
                     scheduler.update_schedule(**which, **settings, ScheduleExpression="rate(1 minute)")
 
     def _bring_up_groups(self) -> None:
-        self._say(f"{len(CAST)} groups, every instance a process")
+        self._say(f"{len(CAST)} groups; every instance is a process")
         groups = Groups(self._account.client("autoscaling"), self._account.client("ec2"))
         for one in CAST:
             tags = [
@@ -181,9 +181,9 @@ class Scene:
             recovered = {event["unit"] for event in self.view.events() if event["status"] == "RECOVERED"}
             if len(recovered) > count:
                 count = len(recovered)
-                self._say(f"{count} of {len(units)} groups were hit and have recovered")
+                self._say(f"{count} of {len(units)} groups lost an instance and have recovered")
             if units <= recovered:
                 return
             if time.monotonic() > until:
-                raise DemoFailed(f"not hit, or not recovered: {', '.join(sorted(units - recovered))}")
+                raise DemoFailed(f"no termination or no recovery: {', '.join(sorted(units - recovered))}")
             time.sleep(1)

@@ -1,4 +1,4 @@
-"""`python -m local pictures`: from nothing to a folder of pictures, and nothing left running."""
+"""Implements `python -m local pictures`: runs the scene, and saves the pictures in a folder."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from local.project import ROOT, tool_environment
 FOLDER = ROOT / "docs" / "pictures"
 WIDTH = 1280
 _PERIOD = 60
-"""Seconds of a dashboard's periods in a picture: the scene lasts minutes, the dashboards' own periods hours."""
+"""Seconds of a dashboard's periods in a picture: the scene lasts minutes, but the deployed periods are hours."""
 
 _PAGE_HEIGHT = 800
 _LAST_OF_REPORT, _MARGIN = "section[aria-labelledby=latency]", 20
-"""A report is shown down to that part of it, and so many pixels more."""
+"""A picture of a report ends after this section and this margin in pixels."""
 
 _DRAWN_MS = 500
-"""After which a report's charts have come to rest."""
+"""The time that the animated charts of a report need."""
 
 
 def take(folder: Path) -> int:
-    """All pictures into a folder; the exit code."""
+    """Saves all pictures in a folder; returns the exit code."""
     narrator = Narrator()
     try:
         if camera.chromium_path() is None:
-            raise camera.NoBrowserError("Chromium is missing: scripts/browser installs it")
-        narrator.title("Some minutes of a deployment's life, on AWS on this machine")
+            raise camera.NoBrowserError("Chromium is missing: run scripts/browser to install it")
+        narrator.title("Some minutes of a deployment on local AWS")
         with LocalAccount("pictures", progress=narrator.say) as account:
             scene = Scene(account, narrator.say)
             scene.play()
             folder.mkdir(parents=True, exist_ok=True)
-            narrator.title("Pictures of it")
+            narrator.title("Pictures")
             with camera.browser() as browser:
                 for path in Album(account, scene, browser, folder).take():
                     narrator.say(f"{path.name}: {path.stat().st_size >> 10} KiB", "good")
             narrator.say("stopping everything", "dim")
     except (DemoFailed, TimeoutError, camera.NoBrowserError, Error) as failed:
-        narrator.say(f"There are no pictures: {failed}", "bad")
+        narrator.say(f"No pictures: {failed}", "bad")
         return 1
     narrator.say(f"done: {folder}", "good")
     return 0
 
 
 class Album:
-    """Pictures of a scene that has been played."""
+    """The pictures of a finished scene."""
 
     def __init__(self, account: LocalAccount, scene: Scene, browser: Browser, folder: Path) -> None:
         self._account, self._scene, self._browser, self._folder = account, scene, browser, folder
 
     def take(self) -> Iterator[Path]:
-        """Takes one after the other; each picture's path when it is there."""
+        """Takes one picture after another; yields the path of each."""
         yield from self._dashboards()
         yield from self._report()
         yield from self._page()
@@ -124,7 +124,7 @@ class Album:
 
     @contextmanager
     def _served(self) -> Iterator[str]:
-        """The link of `troop ui`."""
+        """Runs `troop ui` inside the block; yields its link."""
         command = [sys.executable, str(ROOT / "cli"), "ui", "--no-open"]
         with tempfile.TemporaryDirectory() as home:
             environment = {**tool_environment(), **self._account.exports, "HOME": home, "TROOP_DEPLOYMENT": NAME}
@@ -143,6 +143,6 @@ class Album:
 
 
 def looked(measured: Sequence[Point], now: float) -> Span:
-    """From a minute before the first point until now, in whole minutes."""
+    """Returns the span from a minute before the first point until now, in whole minutes."""
     first = min((point.seconds for point in measured), default=now)
     return Span((first // _PERIOD - 1) * _PERIOD, (now // _PERIOD + 1) * _PERIOD, _PERIOD)

@@ -50,13 +50,13 @@ FAULTS = [
     Fault(
         "failing",
         "FAILED",
-        ("measure.sh went wrong on 1 node", "exit code 1", "simulated failure"),
+        ("measure.sh failed on 1 node", "exit code 1", "simulated failure"),
         log=("output/measure/", "simulated failure"),
     ),
     Fault(
         "mute",
         "FAILED",
-        ("not all have registered", "output/boot/"),
+        ("not all registered", "output/boot/"),
         log=("output/boot/", "cannot reach S3"),
         late=_boot_takes_too_long,
     ),

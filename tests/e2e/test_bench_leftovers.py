@@ -330,7 +330,7 @@ def test_a_fleet_that_cannot_be_launched(bench: Bench) -> None:
     assert_nothing_left(bench, detail["run"]["run"])
     (cell,) = detail["cells"]
     assert cell["status"] == "FAILED"
-    assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
+    assert "of 3 nodes in the fleet drivers, only 1 could be launched" in cell["reason"]
     assert "vCPU" in cell["reason"]
 
 
@@ -342,7 +342,7 @@ def test_a_fleet_whose_instances_die_while_they_are_pending(bench: Bench) -> Non
     assert_nothing_left(bench, detail["run"]["run"])
     (cell,) = detail["cells"]
     assert cell["status"] == "FAILED"
-    assert "of 3 nodes in the fleet drivers, 1 could be launched" in cell["reason"]
+    assert "of 3 nodes in the fleet drivers, only 1 could be launched" in cell["reason"]
     assert "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state" in cell["reason"]
 
 

@@ -46,7 +46,7 @@ def test_one_cell_that_fails_leaves_the_others_going(bench: Bench, detail: dict[
         assert ("simulated failure" in (cell["reason"] or "")) == (cell["cell"] == FAILING)
     run = detail["run"]
     assert (run["status"], run["cells"], run["nodes"]) == ("PARTIAL", 4, 4)
-    assert run["reason"].startswith(f"3 of 4 cells succeeded; {FAILING} FAILED: measure.sh went wrong on 1 node")
+    assert run["reason"].startswith(f"3 of 4 cells succeeded; {FAILING} FAILED: measure.sh failed on 1 node")
     execution = bench.execution(run["run"])
     assert (execution["status"], execution["error"]) == ("FAILED", "PARTIAL")
     assert_nothing_left(bench, run["run"])

@@ -94,7 +94,7 @@ def test_a_plan_tells_what_the_next_tick_decides(troop: Command, deployment: Dep
 
 def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deployment) -> None:
     output = troop("opt-out", LEDGER, "--reason", "month-end closing", "--until", "2099-12-31", "--owner", "accounting")
-    assert "left alone" in output
+    assert "skipped" in output
     assert deployment.tick()["status"] == "SUCCEEDED"
     assert deployment.view.decisions(LEDGER)[0]["reason"] == "opted-out"
     why = troop("why", LEDGER, "--all")
@@ -103,7 +103,7 @@ def test_an_opt_out_holds_at_the_next_tick(troop: Command, deployment: Deploymen
     assert why.splitlines()[-1].split()[1:4] == ["1", "opted", "out"]
     answer = troop.json("why", LEDGER)
     assert [decision["reason"] for decision in answer["decisions"]] == ["opted-out", "leashed"]
-    assert "were the deployment not leashed" in troop("why", WEB, "--day", answer["day"])
+    assert "but the deployment was leashed" in troop("why", WEB, "--day", answer["day"])
     listed = deployment.view.api.get("decisions", {"day": answer["day"]}).body["decisions"]
     assert {LEDGER: "opted-out", WEB: "leashed"}.items() <= {d["unit"]: d["reason"] for d in reversed(listed)}.items()
     assert "No tick decided about" in troop("why", WEB, "--day", "2020-02-20")

@@ -30,17 +30,17 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
     for claim in (
         "demo-web: chosen",
         "demo-search: chosen",
-        "does not answer any more; its process is dead",
+        "no longer answers; its process is dead",
         "boots at 127.",
         "demo-web: recovered",
         '"status": "RECOVERED"',
         "opted-out: opted out by item: month-end closing",
         "demo-web: already-today",
-        "a process of its own",
+        "a separate process",
         "SUCCEEDED (nothing is left of",
         "the report: .local/troop-report-",
-        "left of it: 0 groups, 0 instances, 0 launch templates, 0 security groups, 0 volumes, 0 network interfaces",
-        "nothing is left running",
+        "leftovers: 0 groups, 0 instances, 0 launch templates, 0 security groups, 0 volumes, 0 network interfaces",
+        "no process is left running",
     ):
         assert claim in output, output
     assert _left_over(began) == []

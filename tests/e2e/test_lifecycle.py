@@ -58,18 +58,18 @@ def lifecycle(account: LocalAccount) -> Lifecycle:
 
 
 def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifecycle) -> None:
-    assert "add YES=1" in lifecycle.deploy(DURABLE, code=Exit.NOT_CONFIRMED)
+    assert "rerun with YES=1" in lifecycle.deploy(DURABLE, code=Exit.NOT_CONFIRMED)
     output = lifecycle.deploy(DURABLE, "--yes")
     assert f"Deployment {DURABLE}, account 000000000000, region us-east-1" in output
-    assert "It is new" in output
+    assert "New deployment" in output
     assert "It starts leashed" in output
-    assert "a subnet in each of us-east-1a, us-east-1b, us-east-1c." in output
+    assert "a subnet in each of these zones: us-east-1a, us-east-1b, us-east-1c." in output
     first, tables = lifecycle.outputs(DURABLE), lifecycle.tables(DURABLE)
     dynamodb = lifecycle.account.client("dynamodb")
     switch: dict[str, Any] = {"key": {"S": "switch"}, "leashed": {"BOOL": False}, "halted": {"BOOL": True}}
     dynamodb.put_item(TableName=first["StateTable"], Item=switch)
 
-    assert f"add CONFIRM={DURABLE}" in lifecycle.run("destroy", "--deployment", DURABLE, code=Exit.NOT_CONFIRMED)
+    assert f"rerun with CONFIRM={DURABLE}" in lifecycle.run("destroy", "--deployment", DURABLE, code=Exit.NOT_CONFIRMED)
     assert "nothing was removed" in lifecycle.run(
         "destroy", "--deployment", DURABLE, "--confirm", "Kep", code=Exit.NOT_CONFIRMED
     )
@@ -106,7 +106,7 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     assert runs not in output
     # A deployment that is there takes over what it has a place for again.
     output = lifecycle.deploy(DURABLE, "--yes")
-    assert f"Runs: {runs}, made" in output
+    assert f"Runs: {runs}, created" in output
     assert "It starts" not in output
     assert lifecycle.tables(DURABLE) == tables
     second = lifecycle.outputs(DURABLE)

@@ -1,4 +1,4 @@
-"""The page of `troop ui` in a browser, against a deployment on local AWS, started as a person starts it."""
+"""Tests the page of `troop ui` in a browser, with a deployment on local AWS. The command runs as a user runs it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def page(browser: Browser, bench: Bench, groups: None, tmp_path_factory: pytest.
 
 
 def shoot(page: Page, folder: Path) -> None:
-    """Pictures of what there is to be seen, for those who want to look."""
+    """Takes screenshots of the views."""
     for view in ("units", "events", "calendar", "runs"):
         go(page, view)
         expect(page.locator("main table, main .days").first).to_be_visible()
@@ -73,7 +73,7 @@ def go(page: Page, view: str) -> None:
 
 
 def test_units_and_where_their_values_come_from(page: Page, bench: Bench) -> None:
-    expect(page.locator("#where")).to_have_text(f"{bench.deployment.name} on this machine")
+    expect(page.locator("#where")).to_have_text(f"{bench.deployment.name} local AWS")
     expect(page.locator("#switch")).to_contain_text("unleashed")
     page.get_by_label("Search").fill("ui")
     expect(page.locator("tbody tr")).to_have_count(2)
@@ -87,9 +87,9 @@ def test_opting_out_and_in(page: Page, bench: Bench) -> None:
     go(page, "units/ui~2Fledger")
     page.get_by_role("button", name="Opt out").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why").fill("month-end closing")
+    dialog.get_by_label("Reason").fill("month-end closing")
     dialog.get_by_role("button", name="Opt out").click()
-    expect(page.locator("#flash")).to_have_text(f"{LEDGER} is left alone.")
+    expect(page.locator("#flash")).to_have_text(f"{LEDGER} is opted out.")
     expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("item in GroupTags")
     group = bench.deployment.view.api.get("groups/ui~2Fledger").body
     assert group["policy"]["reason"] == {"value": "month-end closing", "source": "item"}
@@ -98,7 +98,7 @@ def test_opting_out_and_in(page: Page, bench: Bench) -> None:
     expect(page.locator(".answer")).to_contain_text(LEDGER)
     expect(page.locator(".answer")).to_contain_text(re.compile("opted out by item|outside"))
     page.get_by_text("Every tick of").click()
-    expect(page.get_by_role("table", name="What each tick decided")).to_be_visible()
+    expect(page.get_by_role("table", name="Decision of each tick")).to_be_visible()
     page.get_by_role("button", name="Opt in").click()
     dialog.get_by_role("button", name="Opt in").click()
     expect(page.locator("#flash")).to_have_text(f"{LEDGER} takes part.")
@@ -118,7 +118,7 @@ def test_events_are_seen_as_they_happen(page: Page, bench: Bench) -> None:
 
 def test_the_calendar_tells_what_is_to_be_expected(page: Page) -> None:
     go(page, "calendar")
-    page.get_by_label("Ahead").select_option("2")
+    page.get_by_label("Period").select_option("2")
     expect(page.locator(".days > li")).to_have_count(14)
     expect(page.locator(".day.today")).to_have_count(1)
     expect(page.locator(".day:not(.today)").get_by_role("link", name=WEB).first).to_be_visible()
@@ -126,12 +126,12 @@ def test_the_calendar_tells_what_is_to_be_expected(page: Page) -> None:
 
 def test_the_halt_switch(page: Page, bench: Bench) -> None:
     page.get_by_role("button", name="Halt").click()
-    page.get_by_role("dialog").get_by_label("Why").fill("incident")
+    page.get_by_role("dialog").get_by_label("Reason").fill("incident")
     page.keyboard.press("Enter")
     expect(page.locator("#switch")).to_contain_text("halted")
     switch = bench.deployment.view.api.get("switch").body
     assert (switch["halted"], switch["reason"]) == (True, "incident")
-    expect(page.get_by_text("nothing is to be expected until somebody resumes")).to_be_visible()
+    expect(page.get_by_text("No terminations until someone resumes.")).to_be_visible()
     page.get_by_role("button", name="Resume").click()
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     expect(page.locator("#switch")).to_contain_text("unleashed")
@@ -140,7 +140,7 @@ def test_the_halt_switch(page: Page, bench: Bench) -> None:
 
 @pytest.fixture(scope="module")
 def ended(bench: Bench) -> str:
-    """A run that is over, with its report."""
+    """Runs a benchmark to its end, with a report."""
     run = bench.start("ui-ended")
     bench.ended(run)
     return run
@@ -148,7 +148,7 @@ def ended(bench: Bench) -> str:
 
 def test_a_report_is_opened(page: Page, ended: str) -> None:
     go(page, f"runs/{ended}")
-    expect(page.get_by_role("table", name="What was measured")).to_contain_text("measure")
+    expect(page.get_by_role("table", name="Measurements")).to_contain_text("measure")
     link = page.get_by_role("link", name="Open the report")
     expect(link).to_have_attribute("rel", "noopener")
     with page.expect_popup() as opened:
@@ -165,14 +165,14 @@ def test_a_report_is_made_anew(page: Page, bench: Bench, ended: str) -> None:
         return str(bench.deployment.view.api.get(f"benchmarks/{ended}/report").body["created_at"])
 
     go(page, f"runs/{ended}")
-    expect(page.locator("#made")).to_contain_text("Report made")
+    expect(page.locator("#report-status")).to_contain_text("Report created")
     before = timestamp()
-    page.get_by_role("button", name="Make the report anew").click()
-    page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
-    expect(page.locator("#made")).to_contain_text("Asked for")
-    expect(page.locator("#made")).to_contain_text("The new report is there")
+    page.get_by_role("button", name="Recreate the report").click()
+    page.get_by_role("dialog").get_by_role("button", name="Recreate").click()
+    expect(page.locator("#report-status")).to_contain_text("Requested")
+    expect(page.locator("#report-status")).to_contain_text("The new report is ready")
     assert timestamp() > before
-    expect(page.get_by_role("button", name="Make the report anew")).to_be_focused()
+    expect(page.get_by_role("button", name="Recreate the report")).to_be_focused()
 
 
 def test_a_benchmark_is_watched_and_stopped(page: Page, bench: Bench, ended: str) -> None:

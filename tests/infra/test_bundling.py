@@ -85,7 +85,7 @@ def test_all_of_it_is_small(target: str) -> None:
 
 def test_too_large_a_bundle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundling, "SIZE_LIMIT", 1000)
-    with pytest.raises(BundlingError, match=r"bytes unzipped; at most 1,000 are allowed"):
+    with pytest.raises(BundlingError, match=r"bytes unzipped; must be at most 1,000"):
         bundle("lambda", "{}")
 
 

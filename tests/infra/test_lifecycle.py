@@ -74,7 +74,7 @@ def test_the_assembly_says_which_bootstrap_it_requires(cli_synth: Synthesised, m
             return {"Parameter": {"Value": "5"}}
 
     monkeypatch.setattr(aws, "client", lambda *_: Ssm())
-    with pytest.raises(CliError, match="has version 5, Troop requires 6"):
+    with pytest.raises(CliError, match="has version 5, but Troop requires 6"):
         bootstrap_missing(boto3.Session(region_name="eu-west-1"), "111122223333", cli_synth.folder, "Troop")
 
 

@@ -52,7 +52,7 @@ def test_integrations_are_those_of_the_partition(machine: dict[str, Any]) -> Non
 
 
 def test_a_name_without_substitution_is_refused() -> None:
-    with pytest.raises(ValueError, match="Typo: no such substitution; there are Decide"):
+    with pytest.raises(ValueError, match="Typo: unknown substitution; must be one of Decide"):
         used('{"a": "${Typo}", "b": "${Decide}"}', {"Decide": "arn"})
 
 

@@ -23,9 +23,9 @@ MESSAGE = welcome(FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
 
 def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
     assert "unleashed here" in MESSAGE
-    assert "a group of one, too" in MESSAGE
+    assert "even a group of one" in MESSAGE
     assert "starts leashed" in MESSAGE
-    assert f"22:24 ({CALENDAR['time_zone']})" in MESSAGE
+    assert f"22:24 in the calendar's time zone ({CALENDAR['time_zone']})" in MESSAGE
     assert "within 96 minutes" in MESSAGE
 
 

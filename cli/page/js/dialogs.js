@@ -1,49 +1,49 @@
-// Questions before a change: what will happen, and a way out. Nothing is sent twice.
+// Confirmation dialogs: they say what a change does, and can be cancelled. Nothing is sent twice.
 
 import { fill, h } from "./dom.js";
 import { sentence } from "./format.js";
 
-let asking = false;
+let open = false;
 
-/** Prepares a question and asks it, unless another is being prepared or asked: a double click asks once. */
+/** Prepares and shows a dialog, unless another one is being prepared or shown: a double click opens one dialog. */
 export async function once(question) {
-  if (asking) return;
-  asking = true;
+  if (open) return;
+  open = true;
   try {
     await question();
   } finally {
-    asking = false;
+    open = false;
   }
 }
 
 /**
- * Asks, and acts on a yes.
- * @param {object} asked
- * @param {string} asked.title
- * @param {Array} asked.content what will happen; fields
- * @param {string} asked.yes what the button says that does it
- * @param {boolean} [asked.danger]
- * @param {function} asked.act does it; what it raises is shown, and the dialog stays
- * @param {function} [asked.conflict] after somebody else's change: gives the content anew
- * @returns {Promise<boolean>} whether it was done
+ * Asks for confirmation, and then acts.
+ * @param {object} options
+ * @param {string} options.title
+ * @param {Array} options.content the effects of the change; fields
+ * @param {string} options.yes label of the button that confirms
+ * @param {boolean} [options.danger]
+ * @param {function} options.act makes the change; if it throws, the dialog shows the error and stays open
+ * @param {function} [options.conflict] returns the updated content after somebody else's change
+ * @returns {Promise<boolean>} whether the change was made
  */
 export function ask({ title, content, yes, danger = false, act, conflict }) {
   return new Promise((resolve) => {
     let busy = false;
     let done = false;
     const place = h("div", {}, content);
-    const wrong = h("div", { role: "alert" });
+    const alert = h("div", { role: "alert" });
     const no = h("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
     const go = h("button", { type: "submit", class: danger ? "danger" : "primary" }, yes);
     const form = h(
       "form",
       { method: "dialog", onsubmit: submit },
-      h("h2", { id: "asked" }, title),
+      h("h2", { id: "dialog-title" }, title),
       place,
-      wrong,
+      alert,
       h("div", { class: "buttons" }, no, go),
     );
-    const dialog = h("dialog", { "aria-labelledby": "asked", oncancel: keep, onclose: closed }, form);
+    const dialog = h("dialog", { "aria-labelledby": "dialog-title", oncancel: cancel, onclose: closed }, form);
 
     async function submit(event) {
       event.preventDefault();
@@ -51,23 +51,23 @@ export function ask({ title, content, yes, danger = false, act, conflict }) {
       busy = true;
       go.disabled = no.disabled = true;
       form.setAttribute("aria-busy", "true");
-      fill(wrong);
+      fill(alert);
       try {
         await act();
         done = true;
         dialog.close();
       } catch (error) {
-        const again = error.status === 409 && conflict ? await conflict().catch(() => null) : null;
-        if (again) fill(place, again);
-        fill(wrong, h("p", { class: "problem" }, again ? `${sentence(error.message)} This is how it is now: look, and decide again.` : error.message));
+        const updated = error.status === 409 && conflict ? await conflict().catch(() => null) : null;
+        if (updated) fill(place, updated);
+        fill(alert, h("p", { class: "problem" }, updated ? `${sentence(error.message)} This dialog now shows the current state. Check it, then confirm or cancel.` : error.message));
       } finally {
         busy = false;
         go.disabled = no.disabled = false;
         form.removeAttribute("aria-busy");
       }
     }
-    function keep(event) {
-      if (busy) event.preventDefault(); // it is under way: what comes of it is to be seen
+    function cancel(event) {
+      if (busy) event.preventDefault(); // the request is in progress: its outcome must be visible
     }
     function closed() {
       dialog.remove();

@@ -1,15 +1,15 @@
-// Elements, made without HTML in texts: whatever others have named something stays text.
+// Creates elements without parsing HTML: names and texts of others stay text.
 
-// Control characters and those that turn the direction of what follows must not rearrange the page.
+// Control characters and changes of text direction must not rearrange the page.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export const clean = (text) => String(text).replace(UNSEEN, "\ufffd");
 
 /**
- * An element.
+ * Creates an element.
  * @param {string} tag such as "td"
- * @param {object} attributes; those that are null, undefined or false are left out, functions listen ("onclick")
- * @param {...any} children elements, texts, arrays of such; null and false are left out
+ * @param {object} attributes null, undefined and false are omitted; functions become listeners ("onclick")
+ * @param {...any} children elements, texts, arrays of these; null, undefined and false are omitted
  */
 export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -29,7 +29,7 @@ function add(element, children) {
   }
 }
 
-/** Puts these children in place of those that are there. */
+/** Replaces the children of an element. */
 export function fill(element, ...children) {
   element.replaceChildren();
   add(element, children);
@@ -37,37 +37,37 @@ export function fill(element, ...children) {
 }
 
 /**
- * Draws a list anew, on top of which there may be more then: whoever stands on a link in it, or has scrolled into it, stays there.
+ * Redraws a list that can grow at the top, and keeps the focused link and the scroll position.
  * @param {Element} list
  * @param {function} draw
  */
 export function still(list, draw) {
   const like = (one) => [...list.querySelectorAll("a")].filter((other) => other.href === one.href);
-  const stood = list.contains(document.activeElement) && document.activeElement.matches("a") ? document.activeElement : null;
-  const fromEnd = stood && like(stood).length - like(stood).indexOf(stood);
+  const focused = list.contains(document.activeElement) && document.activeElement.matches("a") ? document.activeElement : null;
+  const fromEnd = focused && like(focused).length - like(focused).indexOf(focused);
   const height = list.offsetHeight;
   draw();
   if (list.getBoundingClientRect().top < 0) scrollBy({ top: list.offsetHeight - height, behavior: "instant" });
-  if (stood) like(stood).at(-fromEnd)?.focus({ preventScroll: true });
+  if (focused) like(focused).at(-fromEnd)?.focus({ preventScroll: true });
 }
 
 export const link = (to, ...children) => h("a", { href: to }, ...children);
 
-/** A word that stands out; `kind` is good, warn, bad, info or quiet. */
+/** A highlighted word; `kind` is good, warn, bad, info or quiet. */
 export const badge = (text, kind = "quiet") => h("span", { class: `badge ${kind}` }, text);
 
-/** A name or another text of somebody else's. */
+/** A name, or another text that somebody else wrote. */
 export const name = (text) => h("bdi", { class: String(text).length <= SHORT ? "name short" : "name" }, text);
 
-const FEW = 3; // columns, which need not be as wide as the page
-const SHORT = 24; // letters, in which no line is broken
+const FEW = 3; // columns: such a table does not fill the page's width
+const SHORT = 24; // characters: such a name does not wrap
 
 /**
- * A table that is one of cards on a narrow screen.
- * @param {string} caption for those who cannot see it
+ * A table; on a narrow screen its rows become cards.
+ * @param {string} caption for screen readers
  * @param {Array<{label: string, cell: function, number?: boolean, wide?: boolean, sort?: string}>} columns
- * @param {Array} rows what each `cell` is given
- * @param {{by: string, down: boolean, change: function}} [order] of columns that can be sorted by
+ * @param {Array} rows the argument of each `cell`
+ * @param {{by: string, down: boolean, change: function}} [order] for sortable columns
  */
 export function table(caption, columns, rows, order) {
   const head = columns.map((column) =>
@@ -84,7 +84,7 @@ export function table(caption, columns, rows, order) {
         : column.label,
     ),
   );
-  // A table whose rows are laid out otherwise is none any more to some readers, unless its parts say so.
+  // Some screen readers need the roles: CSS that lays out rows as cards removes the table's semantics.
   const whole = h(
     "table",
     { role: "table", class: columns.length <= FEW && "few" },
@@ -92,7 +92,7 @@ export function table(caption, columns, rows, order) {
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)),
     h("tbody", { role: "rowgroup" }, rows.map((row) => line(columns, row))),
   );
-  return h("div", { class: "scroll" }, whole); // what is too wide moves by itself, not the page
+  return h("div", { class: "scroll" }, whole); // a wide table scrolls; the page does not
 }
 
 function line(columns, row) {
@@ -111,18 +111,18 @@ function line(columns, row) {
 const sorted = (column, order) =>
   column.sort && order && order.by === column.sort ? (order.down ? "descending" : "ascending") : null;
 
-/** Pairs of a term and what it is; pairs without the latter are left out. */
+/** A list of terms and values; pairs without a value are omitted. */
 export function facts(pairs) {
-  const told = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return h("dl", { class: "facts" }, told.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return h("dl", { class: "facts" }, shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }
 
 /** A field with its label. */
 export function field(label, input, hint) {
   input.id ||= `f${++fields}`;
-  const told = hint ? h("small", { id: `${input.id}-hint` }, hint) : null;
-  if (told) input.setAttribute("aria-describedby", told.id);
-  return h("div", { class: "field" }, h("label", { for: input.id }, label), input, told);
+  const note = hint ? h("small", { id: `${input.id}-hint` }, hint) : null;
+  if (note) input.setAttribute("aria-describedby", note.id);
+  return h("div", { class: "field" }, h("label", { for: input.id }, label), input, note);
 }
 let fields = 0;
 
@@ -133,26 +133,26 @@ export const select = (options, chosen, change) =>
     options.map(([value, label]) => h("option", { value, selected: value === chosen }, label)),
   );
 
-/** The heading of a view; takes the focus when the view is new. */
+/** The heading of a view; receives the focus when the view opens. */
 export const heading = (...children) => h("h1", { tabindex: "-1" }, ...children);
 
-/** What went wrong, and a way to try again. */
-export function problem(error, again) {
+/** An error message, with a button to retry. */
+export function problem(error, retry) {
   return h(
     "div",
     { class: "problem", role: "alert" },
     h("p", {}, error.message),
-    again && h("button", { type: "button", onclick: again }, "Try again"),
+    retry && h("button", { type: "button", onclick: retry }, "Try again"),
   );
 }
 
 export const loading = (what) => h("p", { class: "loading", role: "status" }, `Loading ${what} …`);
 
-let told;
-/** Says what has been done, where everybody notices it. */
+let timer;
+/** Shows the result of an action above the view for 12 s. */
 export function flash(text) {
   const place = document.getElementById("flash");
-  clearTimeout(told);
+  clearTimeout(timer);
   fill(place, text);
-  told = setTimeout(() => fill(place), 12_000);
+  timer = setTimeout(() => fill(place), 12_000);
 }

@@ -1,4 +1,4 @@
-// Moments, times and amounts as people read them.
+// Formats times, amounts and names for people.
 
 const MOMENT = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
@@ -8,7 +8,7 @@ const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-d
 const DAY = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
 const LONG_DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
 
-/** An element for a moment of the API, on this machine's clock; null when there is none. */
+/** A <time> element for a timestamp of the API, in this machine's time zone; null without one. */
 export function moment(text) {
   if (!text) return null;
   const at = new Date(text);
@@ -20,24 +20,24 @@ export function moment(text) {
   return element;
 }
 
-/** A time of this day, on this machine's clock: "03:58:10 UTC". */
+/** The time of day in this machine's time zone: "03:58:10 UTC". */
 export const clock = (at) => CLOCK.format(at);
 
-/** "Mon, Nov 23" of 2026-11-23. */
+/** Formats 2026-11-23 as "Mon, Nov 23". */
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
 export const longDay = (text) => LONG_DAY.format(new Date(`${text}T00:00:00Z`));
 
-/** The first day that it can still be: on which calendar's clock it ends, the API knows. */
-export const stillToday = () => new Date(Date.now() - 12 * 3_600_000).toISOString().slice(0, 10);
+/** The earliest date that any calendar can still have: only the API knows the calendar's time zone. */
+export const earliestToday = () => new Date(Date.now() - 12 * 3_600_000).toISOString().slice(0, 10);
 
-/** A day so many days after another, as YYYY-MM-DD. */
+/** Adds days to a date; returns YYYY-MM-DD. */
 export function dayAfter(text, days) {
   const at = new Date(`${text}T00:00:00Z`);
   at.setUTCDate(at.getUTCDate() + days);
   return at.toISOString().slice(0, 10);
 }
 
-/** "4m 05s". */
+/** Formats seconds as "4m 05s". */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined) return null;
   const whole = Math.floor(seconds);
@@ -61,16 +61,16 @@ export function milliseconds(value) {
   return value < 100 ? `${Number(value.toPrecision(3))} ms` : `${Math.round(value).toLocaleString("en")} ms`;
 }
 
-/** With a full stop. */
+/** Ends a text with a full stop. */
 export const sentence = (text) => text.replace(/\.?$/, ".");
 
-/** Where a value of a policy comes from, in words. */
-export const whence = (source) => (source === "item" ? "item in GroupTags" : source);
+/** The source of a policy value, in words. */
+export const sourceName = (source) => (source === "item" ? "item in GroupTags" : source);
 
-/** How many of how many are shown, such as "3 of 8 units". */
-export const share = (shown, all, what, more) => `${shown === all ? "" : `${count(shown)} of `}${count(all)} ${all === 1 ? what : `${what}s`}${more ? " loaded so far" : ""}`;
+/** The number of shown items and of all, such as "3 of 8 units". */
+export const share = (shown, all, noun, more) => `${shown === all ? "" : `${count(shown)} of `}${count(all)} ${all === 1 ? noun : `${noun}s`}${more ? " loaded so far" : ""}`;
 
-/** A value of a policy. */
+/** Formats a policy value. */
 export function plain(value) {
   if (value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length)) return "–";
   if (value === true) return "yes";
@@ -78,7 +78,7 @@ export function plain(value) {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** Who: of an ARN the last part. */
+/** The last part of an ARN. */
 export const who = (arn) => String(arn).split(/[/:]/).pop();
 
 const STATUS = {
@@ -88,14 +88,14 @@ const STATUS = {
   LEASHED: "info", PENDING: "quiet",
 };
 export const kind = (status) => STATUS[status] ?? "quiet";
-/** A status as words. */
+/** Formats a status as words. */
 export const words = (status) => String(status).toLowerCase().replaceAll("_", " ");
 
 const PLAIN = /^[A-Za-z0-9_.-]$/;
 
-/** The API's form of a name as one segment of a path, ~ in place of %. */
+/** Encodes a name as one path segment, as the API does: with ~ instead of %. */
 function segment(text) {
-  const dots = /^\.*$/.test(text); // a segment of nothing but dots would be a step along the path
+  const dots = /^\.*$/.test(text); // a segment of dots only would be a relative path
   const bytes = Array.from(new TextEncoder().encode(text), (byte) => {
     const char = String.fromCharCode(byte);
     return PLAIN.test(char) && !(dots && char === ".") ? char : `~${byte.toString(16).toUpperCase().padStart(2, "0")}`;

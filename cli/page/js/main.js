@@ -1,53 +1,55 @@
-// Lets this tab in, and shows the view that the address names.
+// Admits this tab, and shows the view that the address names.
 
-import { get } from "./api.js";
+import { UNREACHABLE, get } from "./api.js";
 import { fill, h, heading, name, problem } from "./dom.js";
 import { enter } from "./session.js";
 import { watch } from "./switch.js";
 
-// What each address shows, loaded when it is first looked at.
+// Addresses, their modules (loaded on first use), their entry in the navigation, and their content for error messages.
 const VIEWS = [
-  [/^#\/units$/, () => import("./units.js"), "#/units"],
-  [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units"],
-  [/^#\/events$/, () => import("./events.js"), "#/events"],
-  [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events"],
-  [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar"],
-  [/^#\/runs$/, () => import("./runs.js"), "#/runs"],
-  [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/runs"],
-  [/^#\/runs\/([^/]+)\/report$/, () => import("./report.js"), "#/runs"],
+  [/^#\/units$/, () => import("./units.js"), "#/units", "the units"],
+  [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units", "the unit"],
+  [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
+  [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
+  [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],
+  [/^#\/runs$/, () => import("./runs.js"), "#/runs", "the benchmarks"],
+  [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/runs", "the run"],
+  [/^#\/runs\/([^/]+)\/report$/, () => import("./report.js"), "#/runs", "the report"],
 ];
 
 const main = document.getElementById("main");
 let leave = new AbortController();
 
 async function show(first = false) {
-  const [pattern, load, of] = VIEWS.find(([pattern]) => pattern.test(location.hash)) ?? [];
+  const [pattern, load, parent, content] = VIEWS.find(([pattern]) => pattern.test(location.hash)) ?? [];
   if (!pattern) {
     location.replace("#/units");
     return;
   }
   const open = document.querySelector("dialog[open]");
-  if (open && !open.querySelector("[aria-busy]")) open.close(); // what it asks is about a view that is left
+  if (open && !open.querySelector("[aria-busy]")) open.close(); // it concerns the previous view
   leave.abort();
   leave = new AbortController();
   const { signal } = leave;
   for (const view of document.querySelectorAll("#views a")) {
-    if (view.getAttribute("href") === of) view.setAttribute("aria-current", "page");
+    if (view.getAttribute("href") === parent) view.setAttribute("aria-current", "page");
     else view.removeAttribute("aria-current");
   }
   if (!first) fill(document.getElementById("flash"));
   try {
     const parameters = pattern.exec(location.hash).slice(1).map(decodeURIComponent);
-    const view = await load();
+    const view = await load().catch((error) => {
+      throw error instanceof TypeError ? new Error(UNREACHABLE) : error; // the module could not be fetched
+    });
     if (signal.aborted) return;
     await view.show(fill(main), signal, ...parameters);
   } catch (error) {
     if (signal.aborted || error.name === "AbortError") return;
-    fill(main, heading("This did not work"), problem(error, () => show()));
+    fill(main, heading(`Cannot load ${content}`), problem(error, () => show()));
   }
   if (signal.aborted) return;
   document.title = `${main.querySelector("h1")?.textContent ?? "Troop"} · Troop`;
-  const busy = main.querySelector(":focus") || document.querySelector("dialog[open]"); // somebody did not wait for the rest
+  const busy = main.querySelector(":focus") || document.querySelector("dialog[open]"); // the user has moved on meanwhile
   if (!first && !busy) main.querySelector("h1")?.focus({ preventScroll: true });
 }
 
@@ -57,9 +59,9 @@ function locked(message) {
   document.body.classList.add("locked");
   fill(
     main,
-    heading("Open the link once more"),
-    h("p", {}, message ?? "This tab does not know the token that every request needs."),
-    h("p", {}, "Press Enter in the terminal where ", h("code", {}, "troop ui"), " runs, or start it again: it makes a new link, good for one browser, once."),
+    heading("Open a new link"),
+    h("p", {}, message ?? "This tab has no access token."),
+    h("p", {}, "Press Enter in the terminal where ", h("code", {}, "troop ui"), " runs, or start it again. It prints a new link, which works once, in one browser."),
   );
   main.querySelector("h1").focus();
 }
@@ -77,9 +79,9 @@ async function start() {
     return;
   }
   addEventListener("hashchange", () => show());
-  addEventListener("troop-locked", () => locked("`troop ui` was started anew, and has another token now."));
+  addEventListener("troop-locked", () => locked("`troop ui` was restarted, so this tab needs a new access token."));
   document.getElementById("skip").addEventListener("click", (event) => {
-    event.preventDefault(); // the part of the address after # names a view
+    event.preventDefault(); // the address's fragment names a view
     main.focus();
   });
   if (!/\/report$/.test(location.hash)) watch();
@@ -88,7 +90,7 @@ async function start() {
 }
 
 function about({ deployment, account, region, local }) {
-  const where = local ? "on this machine" : `${account} · ${region}`;
+  const where = local ? "local AWS" : `${account} · ${region}`;
   fill(document.getElementById("where"), h("strong", {}, name(deployment)), " ", h("span", { class: "muted" }, where));
 }
 

@@ -1,11 +1,11 @@
-// One run of a benchmark: its cells, what they measured, what it has cost; stopping it.
+// One benchmark run: its cells, results, cost and report, and the button that stops it.
 
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
 import { count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
-import { making } from "./made.js";
-import { cost, report, took } from "./runs.js";
+import { reportStatus } from "./report_status.js";
+import { cost, elapsed, report } from "./runs.js";
 
 const [SOON, LATE] = [4_000, 30_000];
 const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);
@@ -13,29 +13,29 @@ const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);
 export async function show(main, signal, run) {
   const path = `benchmarks/${encodeURIComponent(run)}`;
   fill(main, loading("the run"));
-  let told = await get(path, { resources: "false" }, signal);
+  let state = await get(path, { resources: "false" }, signal);
   let timer;
   let wait = SOON;
   let before = "";
-  const byHand = new Map(); // results that were loaded one cell at a time: other answers have no room for them
-  let its; // report: of a run that has ended
+  const loaded = new Map(); // results that were requested for single cells: other responses lack space for them
+  let reporting; // the report's controls, once the run has ended
   const top = h("div", {});
   const cells = h("div", {});
   fill(main, top, cells);
   draw();
   later();
-  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : look()), { signal });
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
 
   function later() {
     clearTimeout(timer);
-    if (!told.run.ended_at && !document.hidden && !signal.aborted) timer = setTimeout(look, wait);
+    if (!state.run.ended_at && !document.hidden && !signal.aborted) timer = setTimeout(refresh, wait);
   }
 
-  async function look() {
-    if (told.run.ended_at) return;
+  async function refresh() {
+    if (state.run.ended_at) return;
     try {
-      told = await get(path, { resources: "false" }, signal);
+      state = await get(path, { resources: "false" }, signal);
       draw();
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
@@ -45,15 +45,15 @@ export async function show(main, signal, run) {
   }
 
   function draw() {
-    told = { ...told, cells: told.cells.map(completed) };
-    const now = JSON.stringify(told);
+    state = { ...state, cells: state.cells.map(completed) };
+    const now = JSON.stringify(state);
     wait = now === before ? Math.min(LATE, wait * 1.5) : SOON;
     if (now === before) return;
     before = now;
-    const { run: it } = told;
+    const { run: it } = state;
     const button = document.activeElement?.matches(".actions button") ? "focus" : null;
-    const over = it.ended_at && !its;
-    if (over) its = making(it.run, it.name, signal);
+    const over = it.ended_at && !reporting;
+    if (over) reporting = reportStatus(it.run, it.name, signal);
     fill(top, [
       h("p", { class: "back" }, link("#/runs", "← Benchmarks")),
       h(
@@ -64,38 +64,38 @@ export async function show(main, signal, run) {
         h(
           "div",
           { class: "actions" },
-          its && [report(it.run, "Open the report"), its.button],
+          reporting && [report(it.run, "Open the report"), reporting.button],
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),
-      its?.said,
+      reporting?.message,
       it.reason && h("p", { class: "problem" }, it.reason),
       facts([
         ["Run", h("code", {}, it.run)],
-        ["Began", moment(it.at)],
-        [it.ended_at ? "Took" : "For", took(it)],
-        ["By", h("span", { title: it.requested_by }, name(who(it.requested_by)))],
-        ["Nodes at most", count(it.nodes)],
+        ["Started", moment(it.at)],
+        [it.ended_at ? "Duration" : "Running for", elapsed(it)],
+        ["Started by", h("span", { title: it.requested_by }, name(who(it.requested_by)))],
+        ["Maximum nodes", count(it.nodes)],
         ["Cost", cost(it)],
-        ["Expected", it.cost && it.estimate ? `${money(it.estimate.expected, it.estimate.currency)}, ${money(it.estimate.most, it.estimate.currency)} at most` : null],
-        ["Removed at the latest", it.ended_at ? null : moment(it.expires_at)],
+        ["Expected cost", it.cost && it.estimate ? `${money(it.estimate.expected, it.estimate.currency)}, at most ${money(it.estimate.most, it.estimate.currency)}` : null],
+        ["Expires", it.ended_at ? null : moment(it.expires_at)],
       ]),
     ]);
-    fill(cells, cellTables(told, more));
+    fill(cells, cellTables(state, more));
     if (button) top.querySelector(".actions button")?.focus();
-    if (over) its.look();
+    if (over) reporting.refresh();
   }
 
   function completed(cell) {
-    const results = byHand.get(`${cell.cell} ${cell.attempt}`);
+    const results = loaded.get(`${cell.cell} ${cell.attempt}`);
     return results && cell.results_left_out && !cell.results ? { ...cell, results } : cell;
   }
 
-  /** The results of a cell for which the answer had no room. */
+  /** Requests the results of a cell that did not fit into the response. */
   async function more(cell) {
     try {
-      const found = await get(path, { resources: "false", cell }, signal);
-      for (const one of found.cells) if (one.results) byHand.set(`${one.cell} ${one.attempt}`, one.results);
+      const response = await get(path, { resources: "false", cell }, signal);
+      for (const one of response.cells) if (one.results) loaded.set(`${one.cell} ${one.attempt}`, one.results);
       draw();
     } catch (error) {
       if (!signal.aborted) flash(error.message);
@@ -105,20 +105,20 @@ export async function show(main, signal, run) {
   async function stop() {
     let after;
     const done = await ask({
-      title: `Stop ${told.run.name}?`,
+      title: `Stop ${state.run.name}?`,
       yes: "Stop the run",
       danger: true,
       content: [
-        h("p", {}, "Its cells are ended, and everything it has created is removed; that takes some minutes. What they have measured so far is kept; cells under way have no result. It cannot be taken back."),
-        h("p", { class: "muted" }, "Run ", h("code", {}, told.run.run), ", ", words(told.run.status), "."),
+        h("p", {}, "This stops its cells and removes everything that the run created, which takes some minutes. Measurements so far are kept, but cells in progress get no results. You cannot undo this."),
+        h("p", { class: "muted" }, "Run ", h("code", {}, state.run.run), ", ", words(state.run.status), "."),
       ],
       act: async () => {
         after = await change("DELETE", path);
       },
     });
     if (!done) return;
-    told = { ...told, run: after };
-    flash(`${told.run.name} is being stopped.`);
+    state = { ...state, run: after };
+    flash(`${state.run.name} is stopping.`);
     draw();
     main.querySelector("h1")?.focus();
     wait = SOON;
@@ -126,38 +126,38 @@ export async function show(main, signal, run) {
   }
 }
 
-function elapsed(cell) {
+function cellDuration(cell) {
   const at = Object.fromEntries(cell.steps.map((step) => [step.phase, new Date(step.at)]));
   return at.launch ? duration(Math.max(0, (at.over ?? new Date()) - at.launch) / 1000) : null;
 }
 
 const label = (cell) => [h("code", {}, cell.cell), cell.label && [" ", name(cell.label)]];
 
-function cellTables(told, more) {
-  const rows = told.cells.flatMap((cell) => (cell.results ?? []).map((result) => ({ cell, result })));
-  const absent = told.cells.filter((cell) => cell.results_left_out && !cell.results);
-  const several = told.cells.length > 1;
+function cellTables({ run, cells }, more) {
+  const rows = cells.flatMap((cell) => (cell.results ?? []).map((result) => ({ cell, result })));
+  const absent = cells.filter((cell) => cell.results_left_out && !cell.results);
+  const several = cells.length > 1;
   const columns = several ? [{ label: "Cell", cell: ({ cell }) => label(cell) }, ...RESULTS] : RESULTS;
   return [
     h("h2", {}, "Cells"),
-    told.cells.length ? table("Cells of the run", CELLS, told.cells) : h("p", { class: "muted" }, "None has begun."),
+    cells.length ? table("Cells of the run", CELLS, cells) : h("p", { class: "muted" }, "No cell has started."),
     h("h2", {}, "Results"),
-    rows.length ? table("What was measured", columns, rows) : h("p", { class: "muted" }, told.run.ended_at ? "Nothing was measured." : "Nothing has been measured yet."),
-    h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load the results of ", cell.cell))),
+    rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
+    h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
   ];
 }
 
 const CELLS = [
   { label: "Cell", cell: label },
   { label: "Status", cell: (cell) => badge(words(cell.status), kind(cell.status)) },
-  { label: "At", cell: (cell) => (cell.phase === "over" ? null : cell.phase || null) },
-  { label: "Took", number: true, cell: elapsed },
+  { label: "Phase", cell: (cell) => (cell.phase === "over" ? null : cell.phase || null) },
+  { label: "Duration", number: true, cell: cellDuration },
   { label: "Cost", number: true, cell: (cell) => cell.cost && money(cell.cost.amount, cell.cost.currency) },
   { label: "Reason", wide: true, cell: (cell) => cell.reason },
 ];
 
 const time = (key) => ({ label: key, number: true, cell: ({ result }) => milliseconds(result[`${key}_ms`]) });
-const errors = (found) => Object.entries(found ?? {}).map(([what, number]) => `${what} ${count(number)}`).join(", ") || "0";
+const errors = (counts) => Object.entries(counts ?? {}).map(([kind, number]) => `${kind} ${count(number)}`).join(", ") || "0";
 
 const RESULTS = [
   { label: "Phase", cell: ({ result }) => name(result.phase ?? "") },

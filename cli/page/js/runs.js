@@ -1,4 +1,4 @@
-// Runs of benchmarks, newest first, and below them standing fleets.
+// Benchmark runs, newest first, followed by standing fleets.
 
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
@@ -7,15 +7,15 @@ import { count, duration, kind, moment, money, share, who, words } from "./forma
 
 const PAGE = 50;
 
-/** What a run has cost, or was expected to. */
+/** The cost of a run, or its estimate. */
 export function cost(run) {
-  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without what has no price")];
+  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without items of unknown price")];
   return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
 }
 
-export const took = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
+export const elapsed = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
 
-/** The report, in a tab of its own. */
+/** A link that opens the report in a new tab. */
 export const report = (run, text = "Report") =>
   h("a", { href: `#/runs/${encodeURIComponent(run)}/report`, target: "_blank", rel: "noopener" }, text, h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗"));
 
@@ -23,8 +23,8 @@ const COLUMNS = [
   { label: "Run", cell: (run) => link(`#/runs/${encodeURIComponent(run.run)}`, h("code", {}, run.run)) },
   { label: "Benchmark", cell: (run) => name(run.name) },
   { label: "Status", cell: (run) => badge(words(run.status), kind(run.status)) },
-  { label: "Began", cell: (run) => [moment(run.at), h("small", { class: "source", title: run.requested_by }, "by ", name(who(run.requested_by)))] },
-  { label: "Took", number: true, cell: took },
+  { label: "Started", cell: (run) => [moment(run.at), h("small", { class: "source", title: run.requested_by }, "by ", name(who(run.requested_by)))] },
+  { label: "Duration", number: true, cell: elapsed },
   { label: "Cells", number: true, cell: (run) => count(run.cells) },
   { label: "Nodes", number: true, cell: (run) => count(run.nodes) },
   { label: "Cost", number: true, cell: cost },
@@ -35,17 +35,17 @@ export async function show(main, signal) {
   let runs = [];
   let cursor = "";
   const standing = fleets(signal);
-  let round = 0; // of loading: answers to earlier rounds are dropped
+  let round = 0; // of loading: responses to earlier rounds are dropped
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Load anew")), summary, list, more, standing.element);
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Refresh")), summary, list, more, standing.element);
 
-  async function load(anew = false) {
+  async function load(refresh = false) {
     const mine = ++round;
-    if (anew) {
+    if (refresh) {
       [runs, cursor] = [[], ""];
-      standing.clear(); // they come when runs have: what refuses both is said once
+      standing.clear(); // fleets load after runs: an error that concerns both appears once
     }
     if (!runs.length) fill(list, loading("runs"));
     fill(more);
@@ -55,8 +55,8 @@ export async function show(main, signal) {
       if (!cursor) standing.load();
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
-      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. ", h("code", {}, "troop bench run FILE"), " starts one."]);
-      fill(list, runs.length ? table("Runs of benchmarks, newest first", COLUMNS, runs) : null);
+      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. To start one: ", h("code", {}, "troop bench run FILE")]);
+      fill(list, runs.length ? table("Benchmark runs, newest first", COLUMNS, runs) : null);
       fill(more, cursor && h("button", { type: "button", onclick: () => load() }, "Load more"));
     } catch (error) {
       if (signal.aborted || mine !== round) return;

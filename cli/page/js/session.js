@@ -1,40 +1,40 @@
-// The token that every request needs: had once for the link's ticket, kept for this tab, and lent to other tabs.
+// The token that every request needs: obtained once for the link's ticket, stored for this tab, and shared with other tabs.
 
 const KEY = "troop-token";
-const WAIT = 300; // milliseconds that other tabs may take
+const WAIT = 300; // milliseconds in which other tabs must answer
 let token = null;
-const others = new BroadcastChannel("troop");
+const tabs = new BroadcastChannel("troop");
 
-others.addEventListener("message", ({ data }) => {
-  if (data.ask && token) others.postMessage({ token });
+tabs.addEventListener("message", ({ data }) => {
+  if (data.ask && token) tabs.postMessage({ token });
 });
 
-/** The token; null when there is none to be had. Raises what the server says of a ticket that it refuses. */
+/** Returns the token; null if this tab cannot get one. Throws the server's message if it rejects the ticket. */
 export async function enter() {
-  const found = /^#ticket=([\w-]+)$/.exec(location.hash);
-  if (found) {
-    history.replaceState(null, "", "#/units"); // so that it gets into no history
-    return keep(await redeem(found[1]));
+  const match = /^#ticket=([\w-]+)$/.exec(location.hash);
+  if (match) {
+    history.replaceState(null, "", "#/units"); // the ticket must not enter the history
+    return store(await redeem(match[1]));
   }
-  return keep(sessionStorage.getItem(KEY) ?? (await borrow()));
+  return store(sessionStorage.getItem(KEY) ?? (await borrow()));
 }
 
-function keep(found) {
-  token = found;
-  if (found) sessionStorage.setItem(KEY, found);
-  return found;
+function store(value) {
+  token = value;
+  if (value) sessionStorage.setItem(KEY, value);
+  return value;
 }
 
 async function redeem(ticket) {
-  const answer = await fetch("ui/session", {
+  const response = await fetch("ui/session", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ ticket }),
   });
-  const body = await answer.json();
-  if (!answer.ok) {
-    const lent = sessionStorage.getItem(KEY) ?? (await borrow());
-    if (lent) return lent;
+  const body = await response.json();
+  if (!response.ok) {
+    const borrowed = sessionStorage.getItem(KEY) ?? (await borrow());
+    if (borrowed) return borrowed;
     throw new Error(body.message);
   }
   return body.token;
@@ -42,20 +42,20 @@ async function redeem(ticket) {
 
 function borrow() {
   return new Promise((resolve) => {
-    const heard = ({ data }) => data.token && done(data.token);
-    const done = (found) => {
-      others.removeEventListener("message", heard);
-      resolve(found);
+    const receive = ({ data }) => data.token && finish(data.token);
+    const finish = (value) => {
+      tabs.removeEventListener("message", receive);
+      resolve(value);
     };
-    others.addEventListener("message", heard);
-    setTimeout(() => done(null), WAIT);
-    others.postMessage({ ask: true });
+    tabs.addEventListener("message", receive);
+    setTimeout(() => finish(null), WAIT);
+    tabs.postMessage({ ask: true });
   });
 }
 
 export const current = () => token;
 
-/** It is none any more: the command was started anew. */
+/** Deletes the token: after a restart of the command it is no longer valid. */
 export function forget() {
   token = null;
   sessionStorage.removeItem(KEY);

@@ -1,4 +1,4 @@
-// The switch of the whole deployment, in the page's head: what it says, halt and resume.
+// The switch of the deployment in the page's header: its state, halt and resume.
 
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
@@ -7,38 +7,38 @@ import { clock, moment, who } from "./format.js";
 
 const EVERY = 30_000;
 
-const SAID = {
-  halted: "Halted: nothing is rolled, nothing is terminated.",
-  leashed: "Leashed: it decides and records, and terminates nothing.",
-  unleashed: "Unleashed: it terminates instances.",
+const SENTENCE = {
+  halted: "Halted: no rolls, no terminations.",
+  leashed: "Leashed: a dry run that decides and records, but terminates nothing.",
+  unleashed: "Unleashed: terminates instances.",
 };
 const BRIEFLY = {
-  halted: "nothing is rolled, nothing is terminated",
-  leashed: "decides and records, terminates nothing",
+  halted: "no rolls, no terminations",
+  leashed: "dry run: decides and records, terminates nothing",
   unleashed: "terminates instances",
 };
 const state = (now) => (now.halted ? "halted" : now.leashed ? "leashed" : "unleashed");
-const ALREADY = { true: "It has been halted already.", false: "It has been resumed already." };
+const ALREADY = { true: "Already halted.", false: "Already resumed." };
 const KIND = { halted: "bad", leashed: "info", unleashed: "good" };
 
 const place = () => document.getElementById("switch");
 
-let known; // the switch as it was read last, and `at`: when
-let turns = 0; // changes from here: what was asked before one says how it was before
+let known; // the last state of the switch, and `at`: its time
+let turns = 0; // changes by this page: responses to requests before a change are outdated
 const label = h("span", {});
 const means = h("span", { class: "means muted small" });
-const again = h("button", { type: "button", class: "again", onclick: () => look() }, "Look again");
-// It stays the same element, so that whoever stands on it is not thrown off by a look.
+const retry = h("button", { type: "button", class: "retry", onclick: () => refresh() }, "Check again");
+// The element stays the same, so that a refresh does not take its focus.
 const button = h("button", { type: "button", onclick: () => once(button.dataset.act === "resume" ? resume : halt) });
 
-/** Shows it, and goes on looking while somebody looks. */
+/** Shows the switch, and refreshes it while the page is visible. */
 export async function watch() {
-  await look();
-  setInterval(() => document.hidden || document.querySelector("dialog[open], .locked") || look(), EVERY);
-  document.addEventListener("visibilitychange", () => document.hidden || look());
+  await refresh();
+  setInterval(() => document.hidden || document.querySelector("dialog[open], .locked") || refresh(), EVERY);
+  document.addEventListener("visibilitychange", () => document.hidden || refresh());
 }
 
-async function look(then = draw, failed = drawUnknown) {
+async function refresh(then = draw, failed = drawUnknown) {
   const mine = turns;
   try {
     const now = await get("switch");
@@ -51,37 +51,37 @@ async function look(then = draw, failed = drawUnknown) {
 function draw(now) {
   known = { ...now, at: new Date() };
   const by = [now.changed_by && `, by ${who(now.changed_by)}`, now.reason && `: ${now.reason}`];
-  const said = [BRIEFLY[state(now)], ...(now.halted ? by : [])].filter(Boolean).join("");
-  show(state(now), KIND[state(now)], said, { resume: now.halted, loud: now.halted });
+  const text = [BRIEFLY[state(now)], ...(now.halted ? by : [])].filter(Boolean).join("");
+  show(state(now), KIND[state(now)], text, { resume: now.halted, loud: now.halted });
 }
 
-/** Halting needs no look: what cannot be read can still be turned off. */
+/** Halting needs no state: it works even if the switch cannot be read. */
 function drawUnknown(error) {
-  const said = known ? `as of ${clock(known.at)}: ${BRIEFLY[state(known)]}. It cannot be read now.` : `The switch cannot be read: ${error.message}`;
-  show(known ? state(known) : "unknown", "warn", said, { unread: error.message, loud: true });
+  const text = known ? `as of ${clock(known.at)}: ${BRIEFLY[state(known)]}. The current state cannot be read.` : `Cannot read the switch: ${error.message}`;
+  show(known ? state(known) : "unknown", "warn", text, { unread: error.message, loud: true });
 }
 
-function show(text, kind, said, { resume = false, loud = false, unread = "" }) {
-  fill(label, badge(text, kind));
-  fill(means, said);
-  means.title = again.title = unread;
-  again.hidden = !unread;
+function show(status, kind, text, { resume = false, loud = false, unread = "" }) {
+  fill(label, badge(status, kind));
+  fill(means, text);
+  means.title = retry.title = unread;
+  retry.hidden = !unread;
   place().classList.toggle("loud", loud);
   button.dataset.act = resume ? "resume" : "halt";
   button.className = resume ? "primary" : "danger";
   const words = resume ? "Resume …" : "Halt …";
   if (button.textContent !== words) fill(button, words);
-  if (!place().contains(button)) fill(place(), label, means, again, button);
+  if (!place().contains(button)) fill(place(), label, means, retry, button);
 }
 
 const since = (now) =>
   h(
     "p",
     { class: "muted" },
-    SAID[state(now)],
+    SENTENCE[state(now)],
     now.changed_at
       ? [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."]
-      : now.reason && [" Changed in the table by hand: ", now.reason, "."],
+      : now.reason && [" Changed directly in the table: ", now.reason, "."],
   );
 
 async function halt() {
@@ -90,13 +90,13 @@ async function halt() {
     title: "Halt everything?",
     yes: "Halt",
     danger: true,
-    wanted: { halted: true },
-    told: (now) => [
-      h("p", {}, "At once nothing is rolled and nothing is terminated any more; claims that were made are not carried out. Recoveries are still watched, and benchmarks go on."),
+    target: { halted: true },
+    describe: (now) => [
+      h("p", {}, "Rolls and terminations stop at once, and pending claims are abandoned. Recovery checks and benchmarks continue."),
       now && since(now),
     ],
     reason,
-    done: "Halted: nothing is terminated until somebody resumes.",
+    done: "Halted: no terminations until someone resumes.",
   });
 }
 
@@ -105,26 +105,26 @@ async function resume() {
   await turn({
     title: "Resume?",
     yes: "Resume",
-    wanted: { halted: false },
-    told: (now) => [
-      h("p", {}, now.leashed ? "It is leashed: from its next tick on it will decide and record, and terminate nothing." : "It is unleashed: from its next tick on it will terminate instances."),
+    target: { halted: false },
+    describe: (now) => [
+      h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but terminates nothing." : "The deployment is unleashed. From the next tick on, it terminates instances."),
       since(now),
     ],
     reason,
-    done: "Resumed: it goes on from its next tick.",
+    done: "Resumed: decisions continue with the next tick.",
   });
 }
 
-async function turn({ title, yes, danger, wanted, told, reason, done }) {
-  const said = h("div", {}, told(known));
-  const tell = (now) => {
+async function turn({ title, yes, danger, target, describe, reason, done }) {
+  const status = h("div", {}, describe(known));
+  const display = (now) => {
     draw(now);
-    fill(said, now.halted === wanted.halted ? [h("p", {}, h("strong", {}, ALREADY[String(now.halted)])), since(now)] : told(now));
+    fill(status, now.halted === target.halted ? [h("p", {}, h("strong", {}, ALREADY[String(now.halted)])), since(now)] : describe(now));
   };
-  if (wanted.halted) look(tell); // nobody waits for it
+  if (target.halted) refresh(display); // halting does not wait for the state
   else {
     try {
-      tell(await get("switch")); // into what it is resumed must be known
+      display(await get("switch")); // the dialog must say what resuming leads to
     } catch (error) {
       flash(error.message);
       return;
@@ -134,9 +134,9 @@ async function turn({ title, yes, danger, wanted, told, reason, done }) {
       return;
     }
   }
-  const content = [said, field("Why (goes on record)", reason)];
+  const content = [status, field("Reason (recorded)", reason)];
   let after;
-  const was = await ask({
+  const confirmed = await ask({
     title,
     yes,
     danger,
@@ -144,14 +144,14 @@ async function turn({ title, yes, danger, wanted, told, reason, done }) {
     act: async () => {
       const text = reason.value.trim();
       turns += 1;
-      after = await change("PATCH", "switch", { ...wanted, ...(text && { reason: text }) });
+      after = await change("PATCH", "switch", { ...target, ...(text && { reason: text }) });
     },
     conflict: async () => {
-      tell(await get("switch"));
+      display(await get("switch"));
       return content;
     },
   });
-  if (!was) return;
+  if (!confirmed) return;
   draw(after);
   flash(done);
   button.focus();

@@ -1,16 +1,16 @@
-// One unit: why it was left alone or what became of it, what holds for it and why, opting out and in.
+// One unit: the decision of a day, its policy with sources, groups, events and changes; opting out and in.
 
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, field, fill, flash, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { lapse } from "./event.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, longDay, moment, plain, stillToday, whence, who } from "./format.js";
-import { noted } from "./units.js";
+import { dayAfter, earliestToday, longDay, moment, plain, sourceName, who } from "./format.js";
+import { updateRow } from "./units.js";
 
-const MEANS = {
-  takes_part: "Takes part", until: "Opted out until", probability: "Probability on each business day", min_healthy: "At least healthy",
-  min_days_between: "Business days between", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
+const LABELS = {
+  takes_part: "Takes part", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
+  min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
 };
 
 export async function show(main, signal, id) {
@@ -21,33 +21,33 @@ export async function show(main, signal, id) {
     unit = await get(path, {}, signal);
   } catch (error) {
     if (error.status !== 404) throw error;
-    nothing(main, id);
+    missing(main, id);
     return;
   }
   const place = h("div", {});
-  const why = whyPanel(unit.unit, signal);
-  fill(main, place, why.element);
+  const decision = decisionPanel(unit.unit, signal);
+  fill(main, place, decision.element);
   const rest = h("div", {});
   main.append(rest);
   draw();
-  why.look();
+  decision.refresh();
 
   function draw() {
     fill(place, head(unit, () => once(optOut), () => once(optIn)));
     fill(rest, details(unit));
   }
 
-  async function changed(told, after) {
+  async function changed(message, after) {
     unit = after;
-    noted(unit);
+    updateRow(unit);
     draw();
-    flash(told);
+    flash(message);
     main.querySelector(".actions button")?.focus();
-    why.look();
+    decision.refresh();
   }
 
-  /** Asks with the unit as it is now, and sends its version: what somebody else has changed in between is not undone. */
-  async function decide(title, yes, content, wanted, told) {
+  /** Confirms a change of the unit's current state, and sends its version, so that it does not undo somebody else's change. */
+  async function decide(title, yes, content, changes, message) {
     try {
       unit = await get(path, {}, signal);
     } catch (error) {
@@ -59,7 +59,7 @@ export async function show(main, signal, id) {
       title, yes,
       content: content(unit),
       act: async () => {
-        after = await change("PATCH", path, { ...wanted(unit), version: unit.version });
+        after = await change("PATCH", path, { ...changes(unit), version: unit.version });
       },
       conflict: async () => {
         unit = await get(path, {}, signal);
@@ -67,22 +67,22 @@ export async function show(main, signal, id) {
         return content(unit);
       },
     });
-    if (done) await changed(told(after), after);
+    if (done) await changed(message(after), after);
   }
 
   function optOut() {
     const reason = h("input", { maxlength: "256", name: "reason", autocomplete: "off" });
-    const until = h("input", { type: "date", name: "until", min: stillToday() });
+    const until = h("input", { type: "date", name: "until", min: earliestToday() });
     const owner = h("input", { maxlength: "256", name: "owner", autocomplete: "off" });
     return decide(
-      `Leave ${unit.unit} alone?`,
+      `Opt out ${unit.unit}?`,
       "Opt out",
       (now) => [
-        h("p", {}, `No instance of ${groupsOf(now)} is terminated by a roll any more, from the next decision on, until the end given here or until somebody opts it in.`),
+        h("p", {}, `From the next decision on, no roll terminates an instance of ${groupsOf(now)}. The opt-out lasts until the last day below, or until someone opts the unit in.`),
         standing(now),
-        field("Why", reason, "Shown wherever the unit is left alone."),
-        field("Until", until, "The last day of it; without one it has no end."),
-        field("Whose it is", owner, "Left empty, the owner stays as it is."),
+        field("Reason", reason, "Shown wherever the unit is skipped."),
+        field("Until", until, "Last day of the opt-out. Leave empty for an opt-out without end."),
+        field("Owner", owner, "Leave empty to keep the current owner."),
       ],
       () => ({
         opt_out: true,
@@ -90,37 +90,37 @@ export async function show(main, signal, id) {
         reason: reason.value.trim() || null,
         ...(owner.value.trim() && { owner: owner.value.trim() }),
       }),
-      (now) => `${now.unit} is left alone${until.value ? ` until ${until.value}, that day included` : ""}.`,
+      (now) => `${now.unit} is opted out${until.value ? ` until the end of ${until.value}` : ""}.`,
     );
   }
 
   function optIn() {
     return decide(
-      unit.unrecovered ? `Put ${unit.unit} back into chaos?` : `Let ${unit.unit} take part?`,
-      unit.unrecovered ? "Put back" : "Opt in",
+      unit.unrecovered ? `Opt in ${unit.unit} again?` : `Opt in ${unit.unit}?`,
+      unit.unrecovered ? "Opt in again" : "Opt in",
       (now) => [
-        h("p", {}, `From the next decision on instances of ${groupsOf(now)} can be terminated again. An opt-out, its end and its reason are removed.`),
-        now.unrecovered && h("p", {}, "It has not recovered from ", lapse(now), ": this puts it back all the same."),
+        h("p", {}, `From the next decision on, Troop can terminate instances of ${groupsOf(now)}. This removes an opt-out with its end and reason.`),
+        now.unrecovered && h("p", {}, "The unit has not recovered from ", lapse(now), ". Opting in again clears this state."),
         standing(now),
       ],
       (now) => ({ opt_in: true, opt_out: null, until: null, reason: null, ...(now.unrecovered && { unrecovered: false }) }),
-      (now) => (now.policy.takes_part?.value ? `${now.unit} takes part.` : `${now.unit} is changed, and still left alone: ${now.policy.takes_part?.source}.`),
+      (now) => (now.policy.takes_part?.value ? `${now.unit} takes part.` : `${now.unit} is changed, but still skipped (${now.policy.takes_part?.source}).`),
     );
   }
 }
 
-function nothing(main, id) {
-  let called = id;
+function missing(main, id) {
+  let unit = id;
   try {
-    called = decodeURIComponent(id.replaceAll("~", "%"));
+    unit = decodeURIComponent(id.replaceAll("~", "%"));
   } catch {
-    // no spelling of a name
+    // not an encoded name
   }
   fill(
     main,
     h("p", { class: "back" }, link("#/units", "← Units")),
-    heading("There is no unit ", name(called)),
-    h("p", {}, "No group of this account and region belongs to it, and nobody has set a policy for it. Those there are: ", link("#/units", "the list of units"), "."),
+    heading("There is no unit ", name(unit)),
+    h("p", {}, "No Auto Scaling group in this account and region belongs to it, and it has no policy. See ", link("#/units", "the list of units"), "."),
   );
 }
 
@@ -128,10 +128,10 @@ const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(0, 5).j
 
 function standing(unit) {
   const part = unit.policy.takes_part;
-  return part && h("p", { class: "muted" }, `Now: ${part.value ? "takes part" : "left alone"} (${part.source})${unit.policy.reason?.value ? `: ${unit.policy.reason.value}` : ""}.`);
+  return part && h("p", { class: "muted" }, `Now: ${part.value ? "takes part" : "skipped"} (${part.source})${unit.policy.reason?.value ? `: ${unit.policy.reason.value}` : ""}.`);
 }
 
-/** What protects all groups of a unit; null when one of them may be touched. */
+/** What protects all groups of a unit; null if one of them is not protected. */
 function protection(unit) {
   const source = unit.policy.takes_part?.source ?? "";
   return source.startsWith("tag troop:") ? source : null;
@@ -148,19 +148,19 @@ function head(unit, optOut, optIn) {
       "div",
       { class: "headline" },
       heading(name(unit.unit)),
-      shield ? badge("protected", "info") : malformed ? badge("malformed", "bad") : unit.unrecovered ? badge("has not recovered", "bad") : part && (out ? badge("left alone", "info") : badge("takes part", "good")),
+      shield ? badge("protected", "info") : malformed ? badge("malformed", "bad") : unit.unrecovered ? badge("not recovered", "bad") : part && (out ? badge("skipped", "info") : badge("takes part", "good")),
       h(
         "div",
         { class: "actions" },
-        ((out && !malformed) || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Put back …" : "Opt in …"),
+        ((out && !malformed) || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
         (!out || shield || malformed) && h("button", { type: "button", onclick: optOut }, "Opt out …"),
       ),
     ),
-    !unit.known && h("p", { class: "problem" }, "No group of this unit is known: it is set ahead, or misspelled."),
-    shield && h("p", { class: "problem" }, `It is protected by the ${shield} of its groups: nothing terminates their instances, whatever its policy says.`),
-    unit.unrecovered && h("p", { class: "problem" }, "It has not recovered from ", lapse(unit), ", and is left alone until it is put back."),
-    (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "There is no alarm ", name(alarm), ": until there is, it is left alone.")),
-    unit.problems.map((text) => h("p", { class: "problem" }, `Malformed, so it is left alone until that is mended, whatever else its policy says: ${text}`)),
+    !unit.known && h("p", { class: "problem" }, "This unit has no groups. Its policy was set in advance, or its name is misspelled."),
+    shield && h("p", { class: "problem" }, `Protected by the ${shield} of its groups: Troop never terminates their instances.`),
+    unit.unrecovered && h("p", { class: "problem" }, "The unit has not recovered from ", lapse(unit), ". Skipped until someone opts it in again."),
+    (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "The stop alarm ", name(alarm), " does not exist. The unit is skipped until it does.")),
+    unit.problems.map((text) => h("p", { class: "problem" }, `Skipped, because its policy is malformed: ${text}`)),
   ];
 }
 
@@ -168,13 +168,13 @@ function details(unit) {
   const policy = Object.entries(unit.policy);
   return [
     h("h2", {}, "Policy"),
-    table("What holds, and where each value comes from", [
-      { label: "Value", cell: ([key]) => MEANS[key] ?? key },
-      { label: "Holds", cell: ([key, { value }]) => (key === "takes_part" ? takesPart(unit, value) : name(plain(value))) },
-      { label: "Comes from", cell: ([, { source }]) => name(whence(source)) },
+    table("Policy values and their sources", [
+      { label: "Setting", cell: ([key]) => LABELS[key] ?? key },
+      { label: "Value", cell: ([key, { value }]) => (key === "takes_part" ? takesPart(unit, value) : name(plain(value))) },
+      { label: "Source", cell: ([, { source }]) => name(sourceName(source)) },
     ], policy),
     facts([
-      ["Next possible", unit.next_possible ? moment(unit.next_possible) : "not before somebody does something"],
+      ["Next possible termination", unit.next_possible ? moment(unit.next_possible) : "not until someone changes the unit"],
       ["Last terminated on", unit.last_day],
     ]),
     h("h2", {}, "Groups"),
@@ -183,74 +183,74 @@ function details(unit) {
           { label: "Group", cell: (group) => [name(group.group), group.protected && [" ", badge("protected", "info")]] },
           { label: "In service", number: true, cell: (group) => (group.in_service === undefined ? null : `${group.in_service} of ${group.desired}`) },
         ], unit.groups)
-      : h("p", { class: "muted" }, "None is known yet."),
+      : h("p", { class: "muted" }, "There are no groups yet."),
     h("h2", {}, "Last events"),
-    unit.events.length ? table("Last events", EVENT_COLUMNS.filter((column) => column.label !== "Unit"), unit.events) : h("p", { class: "muted" }, "None on record."),
+    unit.events.length ? table("Last events", EVENT_COLUMNS.filter((column) => column.label !== "Unit"), unit.events) : h("p", { class: "muted" }, "There are no events."),
     h("h2", {}, "Last changes"),
     unit.changes.length
       ? table("Last changes", [
-          { label: "When", cell: (change) => moment(change.at) },
+          { label: "Time", cell: (change) => moment(change.at) },
           { label: "By", cell: (change) => h("span", { title: change.caller }, name(who(change.caller))) },
-          { label: "What", wide: true, cell: (change) => Object.entries(change.changes).map(([key, { old, new: now }]) => h("p", {}, `${key}: ${plain(old)} → ${plain(now)}`)) },
+          { label: "Changes", wide: true, cell: (change) => Object.entries(change.changes).map(([key, { old, new: now }]) => h("p", {}, `${key}: ${plain(old)} → ${plain(now)}`)) },
         ], unit.changes)
-      : h("p", { class: "muted" }, "None through the API."),
+      : h("p", { class: "muted" }, "There are no changes through the API."),
   ];
 }
 
-/** Its policy's word, unless it is left alone all the same. */
+/** The policy's value, unless the unit is skipped for another reason. */
 const takesPart = (unit, value) =>
-  value && unit.unrecovered ? [badge("not now", "bad"), h("small", { class: "source" }, "its policy says yes; it has not recovered")] : badge(value ? "yes" : "no", value ? "good" : "info");
+  value && unit.unrecovered ? [badge("not now", "bad"), h("small", { class: "source" }, "opted in, but not recovered")] : badge(value ? "yes" : "no", value ? "good" : "info");
 
-/** Why it was left alone on a day, or what became of it: by default on the last day on record. */
-function whyPanel(unit, signal) {
-  const day = h("input", { type: "date", name: "day", "aria-label": "Day", onchange: () => day.value && look(day.value) });
-  const step = (days) => () => day.value && look(dayAfter(day.value, days));
-  const said = h("div", { "aria-live": "polite" });
+/** The decision of a day and of each of its ticks; by default of the last recorded day. */
+function decisionPanel(unit, signal) {
+  const day = h("input", { type: "date", name: "day", "aria-label": "Day", onchange: () => day.value && refresh(day.value) });
+  const step = (days) => () => day.value && refresh(dayAfter(day.value, days));
+  const result = h("div", { "aria-live": "polite" });
   const element = h(
     "section",
     { class: "why", "aria-labelledby": "why" },
     h(
       "div",
       { class: "headline" },
-      h("h2", { id: "why" }, "Why?"),
+      h("h2", { id: "why" }, "Decision"),
       h(
         "div",
         { class: "actions" },
-        h("button", { type: "button", "aria-label": "The day before", onclick: step(-1) }, "‹"),
+        h("button", { type: "button", "aria-label": "Previous day", onclick: step(-1) }, "‹"),
         day,
-        h("button", { type: "button", "aria-label": "The day after", onclick: step(1) }, "›"),
+        h("button", { type: "button", "aria-label": "Next day", onclick: step(1) }, "›"),
       ),
     ),
-    said,
+    result,
   );
-  let asked = 0;
+  let round = 0; // of loading: responses to earlier rounds are dropped
 
-  async function look(wanted = day.value) {
-    const mine = ++asked;
-    fill(said, loading("what was decided"));
+  async function refresh(date = day.value) {
+    const mine = ++round;
+    fill(result, loading("the decision"));
     try {
-      const told = await get("ui/why", { unit, day: wanted }, signal);
-      if (mine !== asked) return;
-      day.value = told.day ?? stillToday();
+      const explanation = await get("ui/why", { unit, day: date }, signal);
+      if (mine !== round) return;
+      day.value = explanation.day ?? earliestToday();
       fill(
-        said,
-        h("p", { class: "answer" }, told.answer),
-        told.stretches.length > 0 &&
+        result,
+        h("p", { class: "answer" }, explanation.answer),
+        explanation.stretches.length > 0 &&
           h(
             "details",
             {},
-            h("summary", {}, `Every tick of ${longDay(told.day)}`),
-            table("What each tick decided", [
-              { label: `Time in ${told.time_zone}`, cell: (row) => row.time },
+            h("summary", {}, `Every tick of ${longDay(explanation.day)}`),
+            table("Decision of each tick", [
+              { label: `Time in ${explanation.time_zone}`, cell: (row) => row.time },
               { label: "Ticks", number: true, cell: (row) => row.ticks },
               { label: "Reason", cell: (row) => row.reason },
               { label: "Detail", wide: true, cell: (row) => row.detail || null },
-            ], told.stretches),
+            ], explanation.stretches),
           ),
       );
     } catch (error) {
-      if (!signal.aborted && mine === asked) fill(said, problem(error, () => look(wanted)));
+      if (!signal.aborted && mine === round) fill(result, problem(error, () => refresh(date)));
     }
   }
-  return { element, look };
+  return { element, refresh };
 }

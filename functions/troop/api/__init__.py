@@ -1,1 +1,1 @@
-"""The API: models, routes and nothing that decides. The only package that needs pydantic."""
+"""Defines the API's models and routes; it makes no decisions. The only package that needs pydantic."""

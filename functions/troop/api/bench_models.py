@@ -1,4 +1,4 @@
-"""What the API takes and says of benchmarks: the request for a run, and the run's record."""
+"""Defines the requests and answers of benchmarks: the request for a run, and the run's record."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class RunIn(EstimateIn):
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=r"^[A-Za-z0-9._:-]+$",
-        description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
+        description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
     )
 
 
 def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
-    """The files of a request, decoded; and what is wrong with them."""
+    """Returns the decoded files of a request, and their problems."""
     decoded: dict[str, bytes] = {}
     problems = []
     for name, text in files.items():
         try:
             FILE.parse(name)
         except ValueError:
-            problems.append(Problem(("files", name), "is no name that can be used", FILE.allowed))
+            problems.append(Problem(("files", name), "is not a valid name", FILE.allowed))
         try:
             decoded[name] = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):
@@ -52,16 +52,18 @@ def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
 
 
 class ArtifactIn(BaseModel):
-    """A file to be staged, before runs name it among their artifacts."""
+    """A file to upload before runs name it among their artifacts."""
 
     model_config = ConfigDict(extra="forbid")
 
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of its content, in lower-case hexadecimal digits")
+    sha256: str = Field(
+        pattern=r"^[0-9a-f]{64}$", description="The SHA-256 of its content, in lower-case hexadecimal digits"
+    )
     size: StrictInt | None = Field(
         None,
         ge=0,
         le=LARGEST_ARTIFACT,
-        description="Its bytes, at most 5 GiB; without them it is only told if it is there",
+        description="Its size in bytes, at most 5 GiB; if omitted, the answer only states whether it is stored",
     )
 
     @model_validator(mode="before")
@@ -71,45 +73,47 @@ class ArtifactIn(BaseModel):
 
 
 class UploadOut(BaseModel):
-    """Where an artifact is to be put."""
+    """The upload address of an artifact."""
 
     sha256: str
-    staged: bool = Field(description="Whether it is there, and stays for eight days at least")
-    upload_url: str | None = Field(description="Takes a PUT of the file, for an hour; null when it is there already")
-    headers: dict[str, str] = Field(description="To be sent with it: another size or content is refused")
+    staged: bool = Field(description="Whether it is stored, and remains so for at least eight days")
+    upload_url: str | None = Field(description="Accepts a PUT of the file for an hour; null if it is already stored")
+    headers: dict[str, str] = Field(description="Headers to send with the PUT: S3 rejects another size or content")
 
 
 class LeftBehindOut(Out):
-    """A resource that carries the run's tags, and that Troop does not remove."""
+    """A resource that carries the run's tags but that Troop does not remove."""
 
     kind: Kind
-    name: str = Field(description="Its name; of an instance or a volume its id")
-    reason: str = Field(description="Why it stays")
+    name: str = Field(description="Its name; for an instance or a volume, its id")
+    reason: str = Field(description="Why Troop does not remove it")
 
 
 class RecordOut(Out):
-    """What is on record of whatever was launched."""
+    """The record of a run or a standing fleet."""
 
-    name: str = Field(description="Of its file")
+    name: str = Field(description="The name in its file")
     status: RunStatus
-    reason: str | None = Field(description="Why it is not SUCCEEDED; of a standing fleet, why it has ended or is to")
+    reason: str | None = Field(
+        description="Why it is not SUCCEEDED; for a standing fleet, why it has ended or is about to"
+    )
     at: Moment = Field(description="When it was admitted")
-    expires_at: Moment = Field(description="Whatever exists of it then is removed")
-    requested_by: str = Field(description="The ARN that IAM knows the caller by")
-    execution: str | None = Field(description="ARN of its workflow's execution")
-    closed_at: Moment | None = Field(description="Since then nothing may be launched for it")
-    ended_at: Moment | None = Field(description="Since then nothing of it exists but its results, and left_behind")
+    expires_at: Moment = Field(description="When everything that still exists of it is removed")
+    requested_by: str = Field(description="The caller's ARN in IAM")
+    execution: str | None = Field(description="The ARN of its workflow's execution")
+    closed_at: Moment | None = Field(description="When launching for it stopped")
+    ended_at: Moment | None = Field(description="When everything except its results and left_behind was removed")
     left_behind: list[LeftBehindOut] = Field(
-        description="What carries its tags and stays, at most 100: it is protected, or nothing but the tags says that "
-        "it is the run's. Of a run that goes on, only the latter"
+        description="Resources with its tags that Troop does not remove, at most 100: they are protected, or "
+        "only the tags connect them with the run. While the run goes on, only the latter"
     )
     estimate: ExpectedOut | None = Field(
-        description="What it was expected to cost, of a standing fleet until it expires with the nodes it began with; "
-        "what has no price is not in it. Null for one of an older version"
+        description="The expected cost without items of unknown price; for a standing fleet, until it "
+        "expires with its initial nodes. null for an older version"
     )
-    cost: CostOut | None = Field(description="What it has cost, all cells and attempts; null before it has ended")
+    cost: CostOut | None = Field(description="The actual cost of all cells and attempts; null until it has ended")
     cost_of_file: CostOut | None = Field(
-        description="The same by the prices of its file; null for a file without any, and before it has ended"
+        description="The same by the prices in its file; null without such prices, and until it has ended"
     )
 
 
@@ -117,52 +121,50 @@ class RunOut(RecordOut):
     """A run of a benchmark."""
 
     run: str = Field(description="Its id, for GET /benchmarks/{run}")
-    cells: int = Field(description="How many cells it has, further attempts at one aside")
-    nodes: int = Field(description="How many it has at one time at most, all fleets together")
+    cells: int = Field(description="The number of cells; further attempts do not count")
+    nodes: int = Field(description="The most nodes at one time, in all fleets together")
 
 
 class RunsOut(BaseModel):
     """A page of runs, newest first."""
 
     runs: list[RunOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
 class StepOut(BaseModel):
-    """What a cell began to do, and when."""
+    """A step of a cell, and when it began."""
 
     phase: str = Field(description="launch, boot, the name of a phase, collect, teardown or over")
     at: Moment
 
 
 class VariantOut(BaseModel):
-    """What sets a cell apart from the others of its run."""
+    """What distinguishes a cell from the others of its run."""
 
-    scale: str | None = Field(description="Its scale step; null where the benchmark has none")
+    scale: str | None = Field(description="Its scale step; null if the benchmark has none")
     values: dict[str, JsonValue] = Field(description="Its combination of the matrix: values by keys")
-    repetition: int = Field(description="From 1, of those of one scale step and combination")
+    repetition: int = Field(description="Its repetition within one scale step and combination, from 1")
 
 
 class CellOut(BaseModel):
     """One cell of a run."""
 
-    cell: str = Field(description="c001 and so on; further attempts at it are c001-2 and so on")
-    label: str = Field(description="The variant in few words, such as n6, threads=200, #2; empty for a run's only cell")
+    cell: str = Field(description="c001 and so on; further attempts are c001-2 and so on")
+    label: str = Field(description="The variant in short, such as n6, threads=200, #2; empty for a run's only cell")
     variant: VariantOut
-    attempt: int = Field(description="From 1; a cell of which there is a later attempt does not count")
+    attempt: int = Field(description="The attempt, from 1; a cell with a later attempt does not count")
     status: CellStatus = Field(
-        description="INVALID: it went on to its end, but a node was lost while it measured, so its results say nothing"
+        description="INVALID: it ended, but lost a node during measurement, so its results are not valid"
     )
-    phase: str = Field(description="What it is at, as in steps")
-    steps: list[StepOut] = Field(description="What it has begun so far, in order")
+    phase: str = Field(description="The current phase, as in steps")
+    steps: list[StepOut] = Field(description="Its steps so far, in order")
     reason: str | None = Field(description="Why it is not SUCCEEDED")
     results: list[dict[str, JsonValue]] | None = Field(
-        description="A row for each measured phase, role and operation; null before they are merged"
+        description="A row for each measured phase, role and operation; null before the merge"
     )
-    results_left_out: bool = Field(
-        description="There are results, for which the answer has no room: ask with the parameter cell"
-    )
-    cost: CostOut | None = Field(description="What it has cost; null while anything of it is left")
+    results_left_out: bool = Field(description="The results do not fit into the answer: use the parameter cell")
+    cost: CostOut | None = Field(description="Its cost; null while resources of it remain")
 
     @classmethod
     def of(cls, cell: Cell) -> CellOut:
@@ -182,39 +184,39 @@ class CellOut(BaseModel):
 
 
 class ResourceOut(Out):
-    """Something that a run creates."""
+    """A resource that a run creates."""
 
     cell: str
     kind: Kind
-    name: str = Field(description="Its name; of instances and volumes the id")
-    planned_at: Moment = Field(description="Written down before it was created")
+    name: str = Field(description="Its name; for instances and volumes, the id")
+    planned_at: Moment = Field(description="When it was recorded, before its creation")
     created_at: Moment | None
-    gone_at: Moment | None = Field(description="Seen to be gone; null while it is not")
-    role: str | None = Field(description="Of a node or its volume")
-    instance_type: str | None = Field(description="Of a node")
-    zone: str | None = Field(description="Of a node")
-    purchase: str | None = Field(description="Of a node: on-demand or spot")
+    gone_at: Moment | None = Field(description="When its removal was confirmed; null until then")
+    role: str | None = Field(description="The role of a node or its volume")
+    instance_type: str | None = Field(description="The instance type of a node")
+    zone: str | None = Field(description="The zone of a node")
+    purchase: str | None = Field(description="The purchase option of a node: on-demand or spot")
 
 
 class RunDetailOut(BaseModel):
-    """All that is on record of a run."""
+    """The full record of a run."""
 
     run: RunOut
     cells: list[CellOut]
     resources: list[ResourceOut] = Field(
-        description=f"What it was to create, in that order; the first {response_size.MOST_RESOURCES:,}, those that are "
-        "not gone before the others"
+        description="The resources it planned to create, in that order; the first "
+        f"{response_size.MOST_RESOURCES:,}, existing ones before removed ones"
     )
-    resources_created: int | None = Field(description="How many were created; null when they were not asked for")
-    resources_left: int | None = Field(description="How many of these are not known to be gone; null as above")
+    resources_created: int | None = Field(description="How many were created; null if not requested")
+    resources_left: int | None = Field(description="How many of these may still exist; null if not requested")
     cost_so_far: CostOut | None = Field(
-        description="What a run that has not ended has cost until now; null where it is not known, and in an "
-        "answer about one cell or without resources"
+        description="The cost so far of a run that has not ended; null if unknown, and in an answer about "
+        "one cell or without resources"
     )
 
     @classmethod
     def of(cls, view: RunView) -> RunDetailOut:
-        """All that fits into an answer: of many cells, not all results, and of many resources not all."""
+        """Returns as much of a run as fits into an answer: results and resources may be left out."""
         of_cells = [CellOut.of(cell) for cell in view.cells]
         created = None if view.resources is None else [r for r in view.resources if r.created_at]
         answer = cls(

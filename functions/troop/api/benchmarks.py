@@ -1,5 +1,5 @@
-"""Routes of benchmarks: ``POST`` and ``GET /benchmarks``, ``GET`` and ``DELETE /benchmarks/{run}``, and where artifacts
-are put.
+"""Serves the routes of benchmarks: ``POST`` and ``GET /benchmarks``, ``GET`` and ``DELETE /benchmarks/{run}``,
+estimates, and the upload of artifacts.
 """
 
 from __future__ import annotations
@@ -39,22 +39,28 @@ _RUN = {"application/json": {"model": RunOut}}
 _STARTED = started("run", "benchmark", RunOut, "another benchmark")
 _ESTIMATED = estimated("benchmark")
 _STOPPED = answers("", 400, 404) | {
-    200: {"description": "It has ended: there was nothing to stop", "content": _RUN},
-    202: {"description": "It is being stopped and taken down", "content": _RUN},
+    200: {"description": "The run had already ended: there was nothing to stop", "content": _RUN},
+    202: {"description": "The run is being stopped and removed", "content": _RUN},
 } | FORBIDDEN  # fmt: skip
 
-RunId = Annotated[str, Path(max_length=64, description="As GET /benchmarks gives it")]
+RunId = Annotated[str, Path(max_length=64, description="The id from GET /benchmarks")]
 
 
 @router.post("/benchmarks", operation_id="run_benchmark", summary="Run a benchmark", responses=_STARTED)
 def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
-    """Checks everything before anything is launched: the file, the deployment's limits (troop:max_nodes,
-    troop:max_nodes_total, troop:max_run_cost, troop:instance_types, troop:allowed_buckets), whether the region and the
-    network's zones have the instance types, whether all artifacts are there, what it is expected to cost and whether
-    that is known, and the account's quotas. Each thing that is wrong is one of the answer's problems, with what is
-    allowed. The header Location leads to the run. The same key again answers with the same run, and is safe after any
-    failure. Costs 1 item, 3 calls to EC2, 1 to S3 for each artifact, and what an estimate costs; and if nothing speaks
-    against it 1 object for each file, 2 items, a transaction and the start of the workflow.
+    """Runs a benchmark. Troop checks everything before it launches anything:
+
+    - the file, and the deployment's limits (troop:max_nodes, troop:max_nodes_total, troop:max_run_cost,
+      troop:instance_types, troop:allowed_buckets)
+    - whether the region and the network's zones offer the instance types, and the account's quotas
+    - whether all artifacts exist
+    - whether the expected cost is known and within the budget
+
+    Each problem is listed in the answer's problems, with what is allowed. The header Location points to the run.
+    Repeating the key returns the same run, so a retry is safe after any failure.
+
+    Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, and the cost of an estimate. An admitted run costs in
+    addition 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     service = _benchmarks()
     files, problems = contents(body.files)
@@ -77,14 +83,16 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
 @router.post(
     "/benchmarks/estimate",
     operation_id="estimate_benchmark",
-    summary="What a run would cost",
+    summary="Estimate a run's cost",
     responses=_ESTIMATED,
 )
 def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
-    """As POST /benchmarks, but nothing is launched, stored or started, and artifacts need not be there. Costs 3 calls
-    to EC2, 1 of Service Quotas for each family of instance types and 1 more where spot is wanted of it, a read of the
-    prices that are kept; and of those that are not, 1 call to the Price List for each type, and 1 for spot, once a
-    day, and an hour.
+    """Checks and estimates a run as POST /benchmarks does, but launches, stores and starts nothing, and does not need
+    the artifacts.
+
+    Costs 3 calls to EC2, 1 call to Service Quotas for each family of instance types and 1 more if it needs spot, and a
+    read of the stored prices. A missing price costs 1 call to the Price List for each type, once a day; a missing spot
+    price 1 call, once an hour.
     """
     service = _benchmarks()
     files, problems = contents(body.files)
@@ -103,12 +111,12 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
 @router.post(
     "/benchmarks/artifacts",
     operation_id="stage_artifact",
-    summary="Where to put a file that runs are to use",
-    responses=answers("Where it is to be put, or that it is there", 400) | FORBIDDEN,
+    summary="Get the upload address of an artifact",
+    responses=answers("The upload address, or that the artifact is already stored", 400) | FORBIDDEN,
 )
 def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
-    """The caller needs no rights to S3: the address that is answered takes that very file, and no other. Artifacts are
-    kept for 30 days. Costs 1 call to S3.
+    """Returns an address for the upload of one file. The caller needs no rights to S3: the address accepts exactly
+    that file. Artifacts are stored for 30 days. Costs 1 call to S3.
     """
     staged, upload = _benchmarks().stage(body.sha256, body.size)
     return UploadOut(
@@ -129,7 +137,7 @@ def list_benchmarks(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> RunsOut:
-    """A page costs one query."""
+    """Lists the runs. A page costs one query."""
     runs, following = page_of(_benchmarks(), limit, cursor, LISTING)
     return RunsOut(runs=[RunOut.model_validate(run) for run in runs], cursor=following)
 
@@ -137,18 +145,20 @@ def list_benchmarks(
 @router.get(
     "/benchmarks/<run>",
     operation_id="get_benchmark",
-    summary="One run: its cells and their results, and what it has created",
+    summary="One run: its cells, their results, and its resources",
     responses=answers("The run", 400, 404) | FORBIDDEN,
 )
 def get_benchmark(
     run: RunId,
-    cell: Annotated[str | None, Query(max_length=8, description="This cell alone, as GET without it names it")] = None,
+    cell: Annotated[
+        str | None, Query(max_length=8, description="Only this cell, by its name in the answer without this parameter")
+    ] = None,
     resources: Annotated[
-        bool, Query(description="Whether what it has created is told; without, the answer is cheaper")
+        bool, Query(description="Whether to list the resources; without them the answer costs less")
     ] = True,
 ) -> RunDetailOut:
-    """Of very many cells not all results fit into the answer; those of one cell always do. Costs 2 items and 2 queries,
-    without resources 1 item and 1 query.
+    """Returns one run. With very many cells not all results fit into the answer; those of one cell always do. Costs 2
+    items and 2 queries; without resources 1 item and 1 query.
     """
     service = _benchmarks()
     try:
@@ -161,8 +171,8 @@ def get_benchmark(
 
 @router.delete("/benchmarks/<run>", operation_id="stop_benchmark", summary="Stop a run", responses=_STOPPED)
 def stop_benchmark(run: RunId) -> Response[Any]:
-    """Nothing more is launched for it from then on, and whatever it has created is removed. Its results, if it has any,
-    stay. Again it does no harm. Costs 3 items and at most 2 calls to Step Functions.
+    """Stops a run: stops launching for it, and removes everything it has created except its results. A repeated
+    request is harmless. Costs 3 items and at most 2 calls to Step Functions.
     """
     service = _benchmarks()
     try:
@@ -178,4 +188,4 @@ def _benchmarks() -> Benchmarks:
 
 
 def no_run(run: str) -> NotFoundError:
-    return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the ids there are")
+    return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the runs")

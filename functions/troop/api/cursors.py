@@ -1,4 +1,4 @@
-"""Opaque cursors: where a listing goes on, bound to the filter it was made with."""
+"""Encodes and decodes opaque cursors: the position at which a listing continues, bound to the listing's filter."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler.exceptions import BadRequestError
 
-UNKNOWN = "cursor is not one that this API gave: start again without it"
+UNKNOWN = "cursor does not come from this API: start again without it"
 
 _DIGEST = 8
 
 
 class BadCursor(ValueError):
-    """Text that is no cursor, or one of another listing."""
+    """Text that is not a cursor, or the cursor of another listing."""
 
 
 def encode(position: str | None, listing: Any) -> str | None:
-    """A cursor for a position within a listing, None for none; ``listing`` is whatever tells it from others, as
-    JSON-like values.
+    """Returns the cursor of a position within a listing, None for no position. ``listing`` holds JSON-like values that
+    identify the listing.
     """
     if not position:
         return None
@@ -31,10 +31,10 @@ def encode(position: str | None, listing: Any) -> str | None:
 
 
 def decode(cursor: str | None, listing: Any) -> str | None:
-    """The position a cursor stands for; None without one.
+    """Returns the position of a cursor; None without a cursor.
 
     Raises:
-        BadCursor: it is none, or belongs to a listing with other parameters.
+        BadCursor: it is not a cursor, or belongs to a listing with other parameters.
     """
     if not cursor:
         return None
@@ -52,14 +52,14 @@ def decode(cursor: str | None, listing: Any) -> str | None:
 
 @contextmanager
 def refused(lost: type[Exception], message: str = UNKNOWN) -> Iterator[None]:
-    """Refuses the request when its cursor is none that :func:`decode` takes, or leads nowhere.
+    """Refuses the request when :func:`decode` rejects its cursor, or the cursor's position is invalid.
 
     Args:
-        lost: is raised for a position that no page of the listing can have ended with.
-        message: tells the caller so.
+        lost: the exception raised for a position at which no page of the listing can end.
+        message: the message for that case.
 
     Raises:
-        BadRequestError: what is wrong with the cursor.
+        BadRequestError: the problem with the cursor.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Route of decisions: ``GET /decisions``."""
+"""Serves the route of decisions: ``GET /decisions``."""
 
 from __future__ import annotations
 
@@ -31,27 +31,29 @@ def _day(value: object) -> date:
 
 
 Day = Annotated[date, BeforeValidator(_day)]
-"""YYYY-MM-DD, and none of the numbers that pydantic takes for a day, too."""
+"""YYYY-MM-DD; refuses the numbers that pydantic accepts as a day."""
 
 
 class DecidedOut(BaseModel):
-    """What a tick decided about a unit, and why."""
+    """A tick's decision about a unit, and its reason."""
 
     model_config = ConfigDict(frozen=True)
 
     unit: str
     id: str = Field(description="The unit as one URL path segment, for GET /groups/{unit}")
-    tick: Moment = Field(description="The moment it was decided for")
+    tick: Moment = Field(description="The tick's time")
     day: date | None = Field(description="The local day on the unit's calendar")
-    time_zone: str | None = Field(description="IANA name of that calendar's; null when there is no such calendar")
-    reason: str = Field(description="terminate, or what spoke against it")
-    detail: str = Field(description="A sentence with the numbers")
+    time_zone: str | None = Field(
+        description="The IANA name of that calendar's time zone; null if the calendar no longer exists"
+    )
+    reason: str = Field(description="terminate, or the reason against it")
+    detail: str = Field(description="A sentence that explains the reason with numbers")
     groups: list[str] = Field(description="The unit's groups at that moment")
     rolled: float | None = Field(description="The day's roll, 0 to 1")
-    probability: float | None = Field(description="What the roll is held against")
-    group: str | None = Field(description="Of the instance; null when there is none")
+    probability: float | None = Field(description="The probability that the roll is compared with")
+    group: str | None = Field(description="The instance's group; null without an instance")
     instance_id: str | None = Field(
-        description="What was to be terminated, or would have been, were the deployment not leashed"
+        description="The instance to terminate; in a leashed deployment, the one that would be terminated"
     )
 
     @classmethod
@@ -77,28 +79,36 @@ class DecisionsOut(BaseModel):
     """A page of decisions, newest first."""
 
     decisions: list[DecidedOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
 @router.get(
     "/decisions",
     operation_id="list_decisions",
-    summary="What was decided, and why, newest first",
+    summary="Decisions and their reasons, newest first",
     responses=answers("A page", 400),
 )
 def list_decisions(
-    unit: Annotated[str | None, Query(min_length=1, max_length=LONGEST_UNIT, description="About this unit")] = None,
-    day: Annotated[Day | None, Query(description="On this local day of the units' calendars, YYYY-MM-DD")] = None,
+    unit: Annotated[
+        str | None, Query(min_length=1, max_length=LONGEST_UNIT, description="Decisions about this unit")
+    ] = None,
+    day: Annotated[
+        Day | None, Query(description="Decisions of this local day on the units' calendars, YYYY-MM-DD")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=2048)] = None,
 ) -> DecisionsOut:
-    """Every tick's decision about a unit, about all units on a day, or both; one of the two has to be given. The newest
-    of a day are those of its last tick, in the reverse order of the units' names. A page of a unit costs one query (at
-    most 4, were its decisions huge), of one of its days at most 4 that examine 250 each; a page of a day costs 8 that
-    examine as many decisions each as the page may have. A page can be short and have a cursor all the same.
+    """Lists every tick's decision about a unit, about all units on a day, or both; unit or day is required. The newest
+    decisions of a day are those of its last tick, in reverse order of the units' names.
+
+    A page of a unit costs one query, or at most 4 if its decisions are very large. A page of one day of a unit costs
+    at most 4 queries that examine 250 decisions each. A page of a day costs 8 queries; each examines as many decisions
+    as the page may have. A page can be short and still have a cursor.
     """
     if unit is None and day is None:
-        raise BadRequestError("give unit, day, or both: there is no listing of all decisions")
+        raise BadRequestError(
+            "unit or day is required: pass one or both, because all decisions cannot be listed at once"
+        )
     listing = ["decisions", unit, day]
     queries = chaos_tables.decision_queries()
     with cursors.refused(BadPosition):

@@ -1,4 +1,4 @@
-"""What the API answers when it refuses, and how routes say so in their description."""
+"""Defines the API's error answers, and describes them for routes."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from pydantic import BaseModel, Field
 
 
 class ProblemOut(BaseModel):
-    """One thing that is wrong with a request."""
+    """One problem in a request."""
 
     where: str = Field(description="The parameter, or the key of the body, such as body.probability")
-    problem: str = Field(description="What was found there, and what is allowed")
-    allowed: str | None = Field(default=None, description="What is, where that can be said by itself")
-    loc: list[str | int] | None = Field(default=None, description="In a benchmark's file: the way to where it is")
+    problem: str = Field(description="The value found, and what is allowed")
+    allowed: str | None = Field(default=None, description="The allowed values, where they can be stated separately")
+    loc: list[str | int] | None = Field(default=None, description="The path to the problem within a benchmark's file")
 
 
 class ErrorOut(BaseModel):
-    """A refusal."""
+    """An error answer."""
 
     statusCode: int
-    message: str = Field(description="What is wrong, and what to do about it")
-    problems: list[ProblemOut] | None = Field(default=None, description="With 400: each thing that is wrong")
+    message: str = Field(description="The problem, and what to do about it")
+    problems: list[ProblemOut] | None = Field(default=None, description="With 400: each problem")
 
 
 _REFUSALS = {
-    400: "Something in the request is not allowed: the message says what is",
-    404: "There is no such thing, or its name is not spelled as the listing gives it",
-    410: "The group has no instance that could be terminated",
-    409: "Somebody else has changed it: get it, and decide again",
+    400: "The request is invalid: the message states the problem and what is allowed",
+    404: "Not found, or the name is not spelled as in the listing",
+    410: "The group has no instance that can be terminated",
+    409: "Another caller changed it: get it, and decide again",
 }
 
 
 def answers(what: str, *refusals: int) -> dict[int, Any]:
-    """For a route's ``responses``: what 200 brings, and the refusals it can give."""
-    # API Gateway itself turns away whoever has no valid signature, or no permission, in words of its own.
+    """Returns a route's ``responses``: the description of 200, and the errors that the route can answer."""
+    # API Gateway itself refuses requests without a valid signature or permission, with messages of its own.
     forbidden = {"description": "The signature is missing or wrong, or IAM does not allow it", "content": {}}
     refused = {code: {"description": _REFUSALS[code], "content": _ERROR} for code in refusals}
     return {200: {"description": what}, **refused, 403: forbidden}

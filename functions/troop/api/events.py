@@ -1,4 +1,4 @@
-"""Routes of events: ``GET /events`` and ``GET /events/{id}``."""
+"""Serves the routes of events: ``GET /events`` and ``GET /events/{id}``."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 LONGEST_PAGE = 100
 
 LONGEST_KEY = 2048
-"""Bytes of a partition key; DynamoDB refuses to look for a longer one."""
+"""Bytes of a partition key; DynamoDB rejects queries with longer ones."""
 
 
 @router.get(
     "/events", operation_id="list_events", summary="Terminations, newest first", responses=answers("A page", 400)
 )
 def list_events(
-    unit: Annotated[str | None, Query(min_length=1, max_length=255, description="Of this unit")] = None,
+    unit: Annotated[str | None, Query(min_length=1, max_length=255, description="Terminations of this unit")] = None,
     group: Annotated[
-        str | None, Query(min_length=1, max_length=255, description="Of the Auto Scaling group of this name")
+        str | None,
+        Query(min_length=1, max_length=255, description="Terminations of the Auto Scaling group of this name"),
     ] = None,
     status: Annotated[Status | None, Query()] = None,
     since: Annotated[AwareDatetime | None, Query(description="From this moment on (ISO 8601 with offset)")] = None,
@@ -39,10 +40,12 @@ def list_events(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> EventsOut:
-    """A page costs at most 4 queries that examine 250 events each, however large the table is."""
+    """Lists the events that match all parameters. A page costs at most 4 queries that examine 250 events each, however
+    large the table is.
+    """
     event_filter = EventFilter(unit, group, status, _utc("since", since), _utc("until", until))
     if event_filter.since and event_filter.until and event_filter.until < event_filter.since:
-        raise BadRequestError("until is before since: swap them, or leave one out")
+        raise BadRequestError("until is before since: swap them, or omit one")
     listing = [unit, group, status, event_filter.since, event_filter.until]
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
@@ -56,12 +59,12 @@ def list_events(
 @router.get(
     "/events/<id>", operation_id="get_event", summary="One termination", responses=answers("The event", 400, 404)
 )
-def get_event(id: Annotated[str, Path(max_length=1024, description="As GET /events gives it")]) -> EventOut:
-    """404 when there is no such event."""
+def get_event(id: Annotated[str, Path(max_length=1024, description="The id from GET /events")]) -> EventOut:
+    """Returns one event; answers 404 if it does not exist."""
     event_id = from_url(id)
     event = chaos_tables.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
     if event is None:
-        raise NotFoundError(f"there is no event {id!r}: GET /events lists the ids there are")
+        raise NotFoundError(f"there is no event {id!r}: GET /events lists the events")
     return EventOut.of(event)
 
 
@@ -69,4 +72,4 @@ def _utc(name: str, value: AwareDatetime | None) -> datetime | None:
     try:
         return value.astimezone(UTC) if value else None
     except OverflowError:
-        raise BadRequestError(f"{name} is out of range: give a moment between the years 1 and 9999 in UTC") from None
+        raise BadRequestError(f"{name} is out of range: use a moment between the years 1 and 9999 in UTC") from None

@@ -1,4 +1,4 @@
-"""What the API takes and says of standing fleets."""
+"""Defines the requests and answers of standing fleets."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Stand
 from troop.flows.bench.fleets import FleetDetail
 
 MOST_REFUSALS = 3
-"""Of a role, in one answer: the newest ones."""
+"""The number of refusals listed for each role in one answer: the newest ones."""
 
 
 class EstimateFleetIn(BaseModel):
-    """A standing fleet whose cost is asked for: as to start it, but without a key."""
+    """A standing fleet to estimate: the same as to start it, without the key."""
 
     model_config = ConfigDict(extra="forbid")
 
     definition: dict[str, JsonValue] = Field(
-        description="The fleet's file as a document: what fleets/fleet.schema.json describes"
+        description="The fleet's file as a document, by the schema fleets/fleet.schema.json"
     )
     set: dict[str, JsonValue] = Field(
-        {}, max_length=100, description="Changes, such as fleets.workers.count: the value by its key"
+        {}, max_length=100, description="Changes to the file: values by keys such as fleets.workers.count"
     )
     files: dict[str, str] = Field(
         {},
         max_length=MOST_FILES,
-        description="What lies beside the fleet's file, by name, in Base64; 1 MiB in all, before that",
+        description="The files beside the fleet's file, by name, in Base64; at most 1 MiB in all, before encoding",
     )
 
     @model_validator(mode="before")
@@ -51,17 +51,17 @@ class StartFleetIn(EstimateFleetIn):
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=r"^[A-Za-z0-9._:-]+$",
-        description="Idempotency key, of the caller's own choosing: the same one again starts nothing more, for a week",
+        description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
     )
 
 
 class ScaleIn(BaseModel):
-    """Another size for a standing fleet."""
+    """A new size for a standing fleet."""
 
     model_config = ConfigDict(extra="forbid")
 
-    count: StrictInt = Field(ge=0, le=MOST_OF_A_ROLE, description="How many nodes the role is to have from now on")
-    role: str | None = Field(None, max_length=64, description="Which; null where the fleet has one role only")
+    count: StrictInt = Field(ge=0, le=MOST_OF_A_ROLE, description="The new number of nodes of the role")
+    role: str | None = Field(None, max_length=64, description="The role; null if the fleet has only one")
 
     @model_validator(mode="before")
     @classmethod
@@ -73,12 +73,12 @@ class RoleOut(BaseModel):
     """The nodes of one role."""
 
     role: str
-    desired: int = Field(description="How many there are to be")
-    in_service: int = Field(description="How many serve in the role's Auto Scaling group, healthy")
+    desired: int = Field(description="The desired number of nodes")
+    in_service: int = Field(description="Nodes that are healthy and in service in the role's Auto Scaling group")
     starting: int
-    leaving: int = Field(description="On their way out, or unhealthy, so that they soon will be")
-    ready: int = Field(description="Of those in service, the ones that have set themselves up")
-    failed: int = Field(description="Of those in service, the ones that could not")
+    leaving: int = Field(description="Nodes that are being removed, or are unhealthy and will be")
+    ready: int = Field(description="Nodes in service whose setup succeeded")
+    failed: int = Field(description="Nodes in service whose setup failed")
 
 
 class FleetOut(RecordOut):
@@ -86,12 +86,12 @@ class FleetOut(RecordOut):
 
     fleet: str = Field(description="Its id, for GET /fleets/{fleet}")
     roles: list[RoleOut]
-    seen_at: Moment | None = Field(description="When its nodes were counted; null before that was done")
-    scaled_at: Moment | None = Field(description="When its size was changed last; null when it never was")
-    scaled_by: str | None = Field(description="The ARN of who has done so")
+    seen_at: Moment | None = Field(description="When its nodes were last counted; null before the first count")
+    scaled_at: Moment | None = Field(description="When its size was last changed; null if never")
+    scaled_by: str | None = Field(description="The ARN of the caller that last changed its size")
     ready_within: int | None = Field(
-        description="Seconds that nodes may take until they are ready: the longest boot_timeout, setup_timeout, and 5 "
-        "minutes for launching; null for a fleet of an older version"
+        description="Seconds within which nodes should be ready: the longest boot_timeout, setup_timeout, "
+        "and 5 minutes for launching; null for a fleet of an older version"
     )
 
     @classmethod
@@ -111,39 +111,37 @@ class FleetsOut(BaseModel):
     """A page of fleets, newest first."""
 
     fleets: list[FleetOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
 class FleetNodeOut(BaseModel):
     """A node of a standing fleet."""
 
-    id: str = Field(description="Of its instance")
+    id: str = Field(description="The id of its instance")
     role: str
     zone: str
     instance_type: str
-    place: Place = Field(description="In its Auto Scaling group")
-    ready: bool = Field(description="Whether it has set itself up")
-    problem: str | None = Field(description="Why it could not")
+    place: Place = Field(description="Its state in the Auto Scaling group")
+    ready: bool = Field(description="Whether its setup succeeded")
+    problem: str | None = Field(description="Why its setup failed")
 
 
 class FleetDetailOut(BaseModel):
-    """All that is known of a standing fleet."""
+    """All that is known about a standing fleet."""
 
-    fleet: FleetOut = Field(description="Its nodes counted just now, while there are any")
+    fleet: FleetOut = Field(description="The fleet; its nodes, if any, were counted for this answer")
     nodes: list[FleetNodeOut] = Field(
-        description="Those that there are now; of more than an answer has room for, those first that are not ready"
+        description="The current nodes. If not all fit into the answer, nodes that are not ready come first"
     )
-    nodes_left_out: int = Field(description="How many there are besides, for which the answer has no room")
-    refusals: list[str] = Field(description="Why nodes that are missing could not be launched")
+    nodes_left_out: int = Field(description="The number of nodes that do not fit into the answer")
+    refusals: list[str] = Field(description="Why missing nodes could not be launched")
     resources: list[ResourceOut] = Field(
-        description="What it has created so far, the nodes that have gone included; the first "
-        f"{response_size.MOST_RESOURCES:,}, those that are not gone before the others"
+        description="The resources it has created so far, including removed nodes; the first "
+        f"{response_size.MOST_RESOURCES:,}, existing ones before removed ones"
     )
-    resources_created: int = Field(description="How many it has created in all")
-    resources_left: int = Field(description="How many of these are not known to be gone")
-    cost_so_far: CostOut | None = Field(
-        description="What a fleet that has not ended has cost until now; null where it is not known"
-    )
+    resources_created: int = Field(description="The number of resources it has created in all")
+    resources_left: int = Field(description="The number of these that may still exist")
+    cost_so_far: CostOut | None = Field(description="The cost so far of a fleet that has not ended; null if unknown")
 
     @classmethod
     def of(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
@@ -186,7 +184,7 @@ def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
 
 
 def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:
-    """All of them; or of too many for the room, in bytes, as many as fit."""
+    """Returns as many nodes as fit into the room (in bytes), those that are not ready first if not all fit."""
     sizes = [node.model_dump(mode="json") for node in nodes]
     if all(response_size.within(sizes, room)):
         return nodes

@@ -1,5 +1,5 @@
-"""Routes of standing fleets: ``POST`` and ``GET /fleets``, ``POST /fleets/estimate``; ``GET``, ``PATCH`` and ``DELETE
-/fleets/{fleet}``.
+"""Serves the routes of standing fleets: ``POST`` and ``GET /fleets``, ``POST /fleets/estimate``; ``GET``, ``PATCH``
+and ``DELETE /fleets/{fleet}``.
 """
 
 from __future__ import annotations
@@ -44,27 +44,27 @@ _FLEET = {"application/json": {"model": FleetOut}}
 _STARTED = started("fleet", "fleet", FleetOut, "another fleet, a benchmark")
 _ESTIMATED = estimated("fleet")
 _SCALED = answers("", 400, 404) | {
-    200: {"description": "On record, and about to be carried out", "content": _FLEET},
+    200: {"description": "Recorded, and about to be carried out", "content": _FLEET},
     409: {
         **answers("", 409)[409],
-        "description": "It has ended or is being removed; or others keep changing its size at the same time",
+        "description": "The fleet has ended or is being removed, or other callers keep changing its size",
     },
 } | FORBIDDEN  # fmt: skip
 _REMOVED = answers("", 400, 404) | {
-    200: {"description": "It has ended: there was nothing to remove", "content": _FLEET},
-    202: {"description": "It is being removed", "content": _FLEET},
+    200: {"description": "The fleet had already ended: there was nothing to remove", "content": _FLEET},
+    202: {"description": "The fleet is being removed", "content": _FLEET},
 } | FORBIDDEN  # fmt: skip
 
-FleetId = Annotated[str, Path(max_length=64, description="As GET /fleets gives it")]
+FleetId = Annotated[str, Path(max_length=64, description="The id from GET /fleets")]
 
 
 @router.post("/fleets", operation_id="start_fleet", summary="Start a standing fleet", responses=_STARTED)
 def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
-    """Its nodes stay until its time is over or it is removed; what fails is replaced. Everything is checked before
-    anything is launched, as with POST /benchmarks: the file, the deployment's limits, instance types,
-    artifacts (POST /benchmarks/artifacts), prices, the budget, and the account's quotas. The header Location leads to
-    the fleet. The same key again answers with the same fleet, and is safe after any failure. Costs what POST
-    /benchmarks does.
+    """Starts a standing fleet. Its nodes stay until it expires or is removed; failed nodes are replaced. As with POST
+    /benchmarks, Troop checks everything before it launches anything: the file, the deployment's limits, instance
+    types, artifacts (POST /benchmarks/artifacts), prices, the budget, and the account's quotas. The header Location
+    points to the fleet. Repeating the key returns the same fleet, so a retry is safe after any failure. Costs as much
+    as POST /benchmarks.
     """
     service = _fleets()
     files, problems = contents(body.files)
@@ -86,12 +86,12 @@ def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
 @router.post(
     "/fleets/estimate",
     operation_id="estimate_fleet",
-    summary="What a standing fleet would cost until it expires",
+    summary="Estimate a standing fleet's cost until it expires",
     responses=_ESTIMATED,
 )
 def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
-    """As POST /fleets, but nothing is launched, stored or started, and artifacts need not be there. Costs what POST
-    /benchmarks/estimate does.
+    """Checks and estimates a fleet as POST /fleets does, but launches, stores and starts nothing, and does not need
+    the artifacts. Costs as much as POST /benchmarks/estimate.
     """
     service = _fleets()
     files, problems = contents(body.files)
@@ -117,7 +117,9 @@ def list_fleets(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> FleetsOut:
-    """Those that have ended, too. Their nodes are counted every two minutes at least. A page costs one query."""
+    """Lists the fleets, including those that have ended. Their nodes are counted at least every two minutes. A page
+    costs one query.
+    """
     runs, following = page_of(_fleets().every, limit, cursor, LISTING)
     return FleetsOut(fleets=[FleetOut.of(run, standing_of(run)) for run in runs], cursor=following)
 
@@ -125,12 +127,13 @@ def list_fleets(
 @router.get(
     "/fleets/<fleet>",
     operation_id="get_fleet",
-    summary="One standing fleet: its nodes as they are now, and what it has created",
+    summary="One standing fleet: its current nodes, and the resources it has created",
     responses=answers("The fleet", 400, 404) | FORBIDDEN,
 )
 def get_fleet(fleet: FleetId) -> FleetDetailOut:
-    """Costs 2 items and 2 queries; and while it stands a call to Auto Scaling, one more for each role that nodes are
-    missing of, and calls to S3: a list, and each node's registration (of the 500 newest).
+    """Returns one fleet. Costs 2 items and 2 queries. A fleet that stands costs in addition a call to Auto Scaling,
+    one more for each role with missing nodes, and calls to S3: a list, and each node's registration (of the 500
+    newest).
     """
     service = _fleets()
     try:
@@ -142,11 +145,12 @@ def get_fleet(fleet: FleetId) -> FleetDetailOut:
 
 @router.patch("/fleets/<fleet>", operation_id="scale_fleet", summary="Grow or shrink a fleet", responses=_SCALED)
 def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[Any]:
-    """It is carried out within seconds; two minutes later at most, should the first attempt be lost. Who has to go when
-    it shrinks is Auto Scaling's to choose, which keeps the zones even. All roles together may have troop:max_nodes
-    nodes, all open runs and fleets together troop:max_nodes_total, and the fleet must not be expected to cost more than
-    its budget or troop:max_run_cost. The same again changes nothing. Costs 3 items, a transaction and a call of a
-    function; where it grows, 1 item and 2 queries more.
+    """Changes a role's number of nodes within seconds, or within two minutes if the first attempt is lost. When a
+    fleet shrinks, Auto Scaling chooses the nodes to remove, and keeps the zones even.
+
+    All roles together may have troop:max_nodes nodes, all open runs and fleets together troop:max_nodes_total. The
+    fleet's expected cost must stay within its budget and troop:max_run_cost. A repeated request changes nothing. Costs
+    3 items, a transaction and a call of a function; growing costs 1 item and 2 queries more.
     """
     service = _fleets()
     try:
@@ -163,7 +167,7 @@ def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[An
 
 @router.delete("/fleets/<fleet>", operation_id="remove_fleet", summary="Remove a fleet", responses=_REMOVED)
 def remove_fleet(fleet: FleetId) -> Response[Any]:
-    """Nothing more is launched for it from then on, and whatever it has created is removed. Again it does no harm.
+    """Removes a fleet: stops launching for it, and removes everything it has created. A repeated request is harmless.
     Costs 3 items and at most 2 calls to Step Functions.
     """
     service = _fleets()
@@ -180,7 +184,7 @@ def _fleets() -> StandingFleets:
 
 
 def _no_fleet(fleet: str) -> NotFoundError:
-    return NotFoundError(f"there is no fleet {fleet!r}: GET /fleets lists the ids there are")
+    return NotFoundError(f"there is no fleet {fleet!r}: GET /fleets lists the fleets")
 
 
 def _run_response(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:

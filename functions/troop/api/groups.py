@@ -1,4 +1,4 @@
-"""Routes of groups and units: ``GET /groups``, ``GET /groups/{unit}`` and ``PATCH /groups/{unit}``."""
+"""Serves the routes of groups and units: ``GET /groups``, ``GET /groups/{unit}`` and ``PATCH /groups/{unit}``."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def list_groups(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> GroupsOut:
-    """A page costs one call to Auto Scaling and one to DynamoDB for at most 100 items, however many groups there are.
-    Groups that are being deleted, and Troop's own fleets, are left out, so that a page can be short.
+    """Lists the groups with their policies. Leaves out groups that are being deleted and Troop's own fleets, so a page
+    can be short. A page costs one call to Auto Scaling and one to DynamoDB for at most 100 items, however many groups
+    exist.
     """
     with cursors.refused(BadToken, "cursor has expired: start again without it"):
         token = cursors.decode(cursor, LISTING)
@@ -54,11 +55,12 @@ def list_groups(
 
 @router.get("/groups/<unit>", operation_id="get_unit", summary="One unit", responses=answers("The unit", 400, 404))
 def get_unit(unit: _Unit) -> UnitOut:
-    """By the name of a group, it is the unit that the group belongs to, unless a unit of that name has groups or an
-    item: what was decided under that name before the group was another unit's does not count. 404 when nothing is known
-    of the unit, and it has no item. Costs at most two items, three queries and four calls to Auto Scaling; one call
-    more for a unit that has neither group nor item; for the name of a group, twice the former and one call; and one to
-    CloudWatch for a unit with stop alarms.
+    """Returns one unit. The name of a group returns the group's unit, unless a unit of that name has groups or an
+    item; earlier decisions under that name do not count. Answers 404 when nothing is known of the unit and it has no
+    item.
+
+    Costs at most two items, three queries and four calls to Auto Scaling, and one more call for a unit without group
+    and item. For the name of a group it costs that twice, and one call. Stop alarms cost one call to CloudWatch.
     """
     name, units, now = _unit(unit), chaos_api.units(), environment.now()
     view = units.view(name, now)
@@ -67,7 +69,7 @@ def get_unit(unit: _Unit) -> UnitOut:
         if owner not in (None, name):
             view = units.view(owner, now)
         elif not view.known:
-            raise NotFoundError(f"nothing is known of unit {name!r}: GET /groups lists groups and their units")
+            raise NotFoundError(f"unit {name!r} is unknown: GET /groups lists groups and their units")
     return _unit_out(view)
 
 
@@ -78,22 +80,23 @@ def get_unit(unit: _Unit) -> UnitOut:
     responses=answers("The unit, changed", 400, 404, 409),
 )
 def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
-    """Changes the unit's item, which wins over tags and settings, and records who has changed what. The same again
-    changes nothing. A unit of which nothing is known is taken, too: its group may be yet to come. The name of a group
-    that belongs to another unit is refused: it would change nothing for the group. Costs what GET /groups/{unit} costs,
-    one call to Auto Scaling, two items and a transaction, the last two up to five times while others change the unit;
-    and GET's once more for the name of a group.
+    """Changes the unit's item, which overrides tags and settings, and records the caller and the change. A repeated
+    request changes nothing. Accepts a unit that is still unknown, because its group may be created later. Refuses the
+    name of a group that belongs to another unit, because the change would not affect the group.
+
+    Costs as much as GET /groups/{unit}, one call to Auto Scaling, two items and a transaction. The last two are
+    repeated up to five times when other callers change the unit concurrently. The name of a group costs GET once more.
     """
     name, event = _unit(unit), router.current_event.raw_event
     owner = chaos_api.units().owner(name)
     if owner is not None and owner != name and not chaos_api.units().view(name, environment.now()).groups:
         raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
-    # By itself, too, ``until`` is the end of an opt-out: only who says that there is none, or is none any more, may.
+    # An ``until`` alone also ends an opt-out: it may be past only in a request that sets opt_out to false or null.
     opting_out = body.opt_out or "opt_out" not in body.model_fields_set
     if opting_out and body.until is not None and body.until < (today := _today(body.calendar)).isoformat():
         raise BadRequestError(
-            f"body.until: is {body.until!r}, must be {today} or later: an opt-out that is over would leave nobody "
-            "alone; without until it has no end"
+            f"body.until: is {body.until!r}, must be {today} or later: an opt-out that has ended protects nothing; "
+            "omit until for no end"
         )
     try:
         chaos_api.editor().unit(name, body.changes, body.put_back, body.version, author_of(event))
@@ -108,7 +111,7 @@ def _unit_out(view: UnitView) -> UnitOut:
 
 
 def _today(calendar: str | None) -> date:
-    """The local day on a calendar; the earliest on any of them for a unit that may be on any."""
+    """Returns the local day on a calendar; the earliest of all calendars for a unit whose calendar is not given."""
     calendars, now = environment.settings().calendars, environment.now()
     return min(one.at(now).day for name, one in calendars.items() if calendar in (None, name))
 
@@ -116,7 +119,9 @@ def _today(calendar: str | None) -> date:
 def _unit(segment: str) -> str:
     unit = unit_from_url(segment)
     if unit is None:
-        raise BadRequestError(f"unit {segment[:80]!r} is not spelled as GET /groups gives it: percent-encode, ~ for %")
+        raise BadRequestError(
+            f"unit {segment[:80]!r} is not spelled as in GET /groups: percent-encode it, with ~ for %"
+        )
     if not is_unit(unit):
-        raise BadRequestError(f"a unit has a name of 1 to {LONGEST_UNIT} characters, none of them a control character")
+        raise BadRequestError(f"a unit's name must have 1 to {LONGEST_UNIT} characters, and no control characters")
     return unit

@@ -1,4 +1,4 @@
-"""Route of health: ``GET /health``."""
+"""Serves the route of health: ``GET /health``."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 
 class CheckOut(Out):
-    """One thing that was looked at."""
+    """One check."""
 
     name: str
     status: Grade
-    value: int | None = Field(description="What was found; null when it could not be read")
-    threshold: int = Field(description="What the value should be")
+    value: int | None = Field(description="The value found; null if it could not be read")
+    threshold: int = Field(description="The expected value")
     detail: str
-    todo: str = Field(description='What to do about it; "" when nothing is')
+    todo: str = Field(description='What to do about it; "" if nothing')
 
 
 class HealthOut(Out):
-    """How the deployment does: the worst of all checks, and each of them."""
+    """The deployment's health: the worst status of all checks, and each check."""
 
     status: Grade
     checks: list[CheckOut]
 
 
 @router.get(
-    "/health", operation_id="get_health", summary="Whether the deployment works", responses=answers("What was found")
+    "/health", operation_id="get_health", summary="Whether the deployment works", responses=answers("The checks")
 )
 def get_health() -> HealthOut:
-    """Answers 200 whatever the checks find; what cannot be read is a check that fails. Costs a bounded number of reads:
-    at most 5 pages of schedules, 5 of executions, one call for each table and 5 more; of alarms 5 pages, and one
-    call for who is told of them; of the account 2 calls, and one for each table of an earlier deployment.
+    """Returns the health of the deployment, with 200 whatever the checks find; a check that cannot read its value
+    fails.
+
+    Costs at most 5 pages of schedules, 5 of executions and 5 of alarms. In addition it costs one call for the alarms'
+    subscribers, 2 calls about the account, one call for each table, also of earlier deployments, and 5 more.
     """
     return HealthOut.model_validate(watchdog.health_and_alarms().check())

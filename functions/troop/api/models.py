@@ -1,4 +1,4 @@
-"""What the API answers. Moments are ISO 8601 in UTC."""
+"""Defines the API's common answers. Moments are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
 
 
 class Out(BaseModel):
-    """What is answered with an object's own attributes: ``model_validate`` takes the object."""
+    """An answer with an object's attributes: ``model_validate`` takes the object."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class EventOut(BaseModel):
-    """A termination on record, from its claim to the group's recovery."""
+    """A termination's record, from its claim to the group's recovery."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,30 +30,32 @@ class EventOut(BaseModel):
     unit: str
     day: date = Field(description="The local day on the unit's calendar")
     status: Status
-    at: Moment = Field(description="When it was claimed, or recorded as leashed")
+    at: Moment = Field(description="When it was claimed, or recorded in a leashed deployment")
     group: str
     instance_id: str
     zone: str
     method: str
     rolled: float | None = Field(description="The day's roll, 0 to 1; null on demand")
-    probability: float | None = Field(description="What the roll was held against; null on demand")
+    probability: float | None = Field(description="The probability that the roll was compared with; null on demand")
     desired: int = Field(description="Desired capacity at the claim, in the group's own units")
     execution: str
-    deadline: Moment | None = Field(description="A claim is not carried out after it; null of a leashed record")
+    deadline: Moment | None = Field(description="A claim is not carried out later than this; null for a leashed record")
     terminated_at: Moment | None
-    recover_by: Moment | None = Field(description="A group that is not whole by then is given up: UNRECOVERED")
+    recover_by: Moment | None = Field(description="A group that has not recovered by then is UNRECOVERED")
     recovered_at: Moment | None
-    recovery_seconds: float | None = Field(description="From the termination to the first sight of the group whole")
+    recovery_seconds: float | None = Field(
+        description="Seconds from the termination to the first check that found the group recovered"
+    )
     os_shutdown: bool | None = Field(
-        description="Whether the operating system was shut down before the instance ended: always with drain; with "
-        "crash only where EC2 rejects a termination without it. Null while AWS has not been asked, and for events of "
-        "a version that did not record it"
+        description="Whether the operating system was shut down before the instance ended: always with "
+        "drain; with crash only where EC2 rejects a termination without it. null before the call "
+        "to AWS, and for events of versions that did not record it"
     )
     detail: str
 
     @classmethod
     def of(cls, event: Event) -> EventOut:
-        """The answer for a stored event."""
+        """Returns the answer for a stored event."""
         return cls(
             id=to_url(event.event_id),
             event_id=event.event_id,
@@ -83,4 +85,4 @@ class EventsOut(BaseModel):
     """A page of events, newest first."""
 
     events: list[EventOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")

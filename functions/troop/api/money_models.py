@@ -1,4 +1,4 @@
-"""What the API takes and says of money."""
+"""Defines the requests and answers about money."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from troop.bench.money import rounded
 from troop.flows.bench.estimating import Judged
 
 Rounded = Annotated[float, BeforeValidator(lambda value: rounded(value) if isinstance(value, Decimal) else value)]
-"""To a millionth, as it is on record."""
+"""An amount rounded to a millionth, as stored."""
 
-_CURRENCY = "Of all amounts: USD, or what the partition's price list is in"
+_CURRENCY = "The currency of all amounts: USD, or the currency of the partition's price list"
 
 
 class EstimateIn(BaseModel):
-    """A benchmark whose cost is asked for: as for a run, but without a key."""
+    """A benchmark to estimate: the same as to run it, without the key."""
 
     model_config = ConfigDict(extra="forbid")
 
     definition: dict[str, JsonValue] = Field(
-        description="The benchmark's file as a document: what benchmarks/benchmark.schema.json describes"
+        description="The benchmark's file as a document, by the schema benchmarks/benchmark.schema.json"
     )
-    size: str | None = Field(None, max_length=64, description="One of the file's sizes; null for the file as it stands")
+    size: str | None = Field(None, max_length=64, description="One of the file's sizes; null for the file unchanged")
     set: dict[str, JsonValue] = Field(
-        {}, max_length=100, description="Changes after the size, such as parameters.threads: the value by its key"
+        {}, max_length=100, description="Changes to the file after the size: values by keys such as parameters.threads"
     )
     files: dict[str, str] = Field(
         {},
         max_length=MOST_FILES,
-        description="What lies beside the benchmark's file, by name, in Base64; 1 MiB in all, before that",
+        description="The files beside the benchmark's file, by name, in Base64; at most 1 MiB in all, before encoding",
     )
 
     @model_validator(mode="before")
@@ -52,34 +52,34 @@ class ItemOut(Out):
     what: str
     quantity: Rounded
     unit: str
-    price: float | None = Field(description="Of one unit; null when it is not known")
-    amount: Rounded | None = Field(description="Null when the price is not known; then no sum holds it")
+    price: float | None = Field(description="The price of one unit; null if unknown")
+    amount: Rounded | None = Field(description="null if the price is unknown; sums then exclude it")
 
 
 class CostOut(Out):
-    """What something has cost."""
+    """The actual cost of something."""
 
     amount: float
     currency: str = Field(description=_CURRENCY)
     items: list[ItemOut]
-    unknown: list[str] = Field(description="What has no price, and is not in the amount")
+    unknown: list[str] = Field(description="Items without a known price, which the amount excludes")
 
 
 class ExpectedOut(Out):
-    """What a run was expected to cost when it was admitted."""
+    """The expected cost of a run at its admission."""
 
     expected: float
-    most: float = Field(description="With all time-outs and attempts, and no spot capacity")
+    most: float = Field(description="The cost with all timeouts and attempts, and without spot capacity")
     currency: str = Field(description=_CURRENCY)
     budget: float | None
 
 
 class CellEstimateOut(BaseModel):
-    """One cell: what one attempt is expected to cost, and what all together can."""
+    """The expected cost of one attempt at a cell, and the most that all attempts can cost."""
 
     cell: str
-    label: str = Field(description="What sets it apart from the run's other cells")
-    seconds: int = Field(description="How long its nodes are expected to be there")
+    label: str = Field(description="What distinguishes it from the run's other cells")
+    seconds: int = Field(description="The expected seconds that its nodes exist")
     expected: float
     most: float
     items: list[ItemOut]
@@ -91,16 +91,16 @@ class RefusalOut(BaseModel):
     where: str
     problem: str
     allowed: str
-    loc: list[str | int] = Field(description="The way to it in the definition, or in size, set or files")
+    loc: list[str | int] = Field(description="The path to it in the definition, or in size, set or files")
 
 
 class EstimateOut(ExpectedOut):
-    """What a run is expected to cost, cell by cell."""
+    """The expected cost of a run, by cell."""
 
     billing: str
-    unknown: list[str] = Field(description="What has no price, and is in no figure")
+    unknown: list[str] = Field(description="Items without a known price, which all amounts exclude")
     warnings: list[str]
-    problems: list[RefusalOut] = Field(description="Why it would be refused; empty when it would not")
+    problems: list[RefusalOut] = Field(description="Why the run would be refused; empty if it would be admitted")
     cells: list[CellEstimateOut]
 
     @classmethod
@@ -120,8 +120,8 @@ class EstimateOut(ExpectedOut):
 
 
 def estimated(file: str) -> dict[int, Any]:
-    """The ``responses`` of a route that estimates; ``file`` says what its file describes."""
-    description = "The estimate; its problems say why it would be refused"
+    """Returns the ``responses`` of a route that estimates; ``file`` names what its file describes."""
+    description = "The estimate; its problems state why the run would be refused"
     content = {"application/json": {"model": EstimateOut}}
     return answers("", 400) | {200: {"description": description, "content": content}, **forbidden_file(file)}
 

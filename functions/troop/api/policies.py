@@ -1,4 +1,4 @@
-"""Route of what people have set: ``GET /policies``."""
+"""Serves the route of policies that users have set: ``GET /policies``."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ LISTING = ["policies"]
 
 
 class PolicyItemOut(BaseModel):
-    """What people have set for a unit, whether or not a group of it exists."""
+    """The policy that users have set for a unit, whether or not it has a group."""
 
     unit: str
     id: str | None = Field(
-        description="The unit as one URL path segment, for GET /groups/{unit}; null where no group's unit can have "
-        "that name, so that the item means nothing"
+        description="The unit as one URL path segment, for GET /groups/{unit}; null if no group's unit can "
+        "have that name, so that the item has no effect"
     )
-    version: int = Field(description="Of the item; counts changes through this API, not those by hand")
-    item: dict[str, JsonValue] = Field(description="The item in the table GroupTags, malformed values and all")
+    version: int = Field(description="The item's version: counts changes through this API, not manual ones")
+    item: dict[str, JsonValue] = Field(description="The item in the table GroupTags, including malformed values")
 
 
 class PoliciesOut(BaseModel):
-    """A page of items, in no order that means anything."""
+    """A page of items, in no meaningful order."""
 
     policies: list[PolicyItemOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
 @router.get(
     "/policies",
     operation_id="list_policies",
-    summary="What people have set, unit by unit",
+    summary="Policies that users have set, by unit",
     responses=answers("A page of items", 400),
 )
 def list_policies(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> PoliciesOut:
-    """The items of the table GroupTags, those of units without a group among them. A page costs one read of at most 100
-    items and 1 MB, however many items there are; where they are long, a page can be short.
+    """Lists the items of the table GroupTags, including those of units without a group. A page costs one read of at
+    most 100 items and 1 MB, however many items exist; with long items a page can be short.
     """
     with cursors.refused(BadUnitKey):
         after = cursors.decode(cursor, LISTING)

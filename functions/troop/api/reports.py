@@ -1,4 +1,4 @@
-"""Routes of reports: ``GET`` and ``POST /benchmarks/{run}/report``."""
+"""Serves the routes of reports: ``GET`` and ``POST /benchmarks/{run}/report``."""
 
 from __future__ import annotations
 
@@ -33,44 +33,47 @@ _FILES = {ReportFormat.html: names.REPORT_HTML, ReportFormat.json: names.REPORT_
 
 
 class ReportOut(BaseModel):
-    """A report that is there."""
+    """A report that exists."""
 
     run: str
     format: ReportFormat
     created_at: Moment
-    etag: str = Field(description="Another one when it was made again")
-    size: int = Field(description="Bytes")
+    etag: str = Field(description="Changes whenever the report is made again")
+    size: int = Field(description="The size in bytes")
 
 
 class ReportRequestOut(BaseModel):
     """A report that is being made."""
 
     run: str
-    requested_at: Moment = Field(description="When it was first asked for: a report that was made later is the new one")
+    requested_at: Moment = Field(
+        description="When the report was first requested: a report created later is the new one"
+    )
 
 
-_NOT_ENDED = {**answers("", 409)[409], "description": "The run has not ended: its report is made when it has"}
+_NOT_ENDED = {**answers("", 409)[409], "description": "The run has not ended: its report is made at its end"}
 _READY: dict[int, Any] = {
     302: {
-        "description": "It is where the header Location says, for at most an hour: fetch it there, without a signature",
+        "description": "The header Location gives the report's address, valid for at most an hour: fetch it "
+        "without a signature",
         "content": {"application/json": {"model": ReportOut}},
     },
     **{code: refusal for code, refusal in answers("", 400, 404).items() if code != 200},
     404: {
         **answers("", 404)[404],
-        "description": "There is no such run; or it has no report. Right after a run's end that may take some minutes: "
-        "then the header Retry-After is there",
+        "description": "There is no such run, or it has no report. Within a few minutes of a run's end, retry "
+        "after the seconds of the header Retry-After",
     },
     409: _NOT_ENDED,
     **FORBIDDEN,
 }
 _REQUESTED: dict[int, Any] = {
     202: {
-        "description": "It is being made",
+        "description": "The report is being made",
         "content": {"application/json": {"model": ReportRequestOut}},
     },
     **{code: refusal for code, refusal in answers("", 400, 404).items() if code != 200},
-    404: {**answers("", 404)[404], "description": "There is no such run, or nothing is kept of it any more"},
+    404: {**answers("", 404)[404], "description": "There is no such run, or its results are no longer stored"},
     409: _NOT_ENDED,
     403: _READY[403],
 }
@@ -81,8 +84,9 @@ def get_report(
     run: RunId,
     format: Annotated[ReportFormat, Query(description="html for people, json for programs")] = ReportFormat.html,
 ) -> Response[Any]:
-    """Leads to one self-contained page, or one document, in the results bucket. Whoever may ask needs no rights to S3:
-    the address is signed, and as good as a key to this one file for at most an hour. Costs 1 item and 1 call to S3.
+    """Redirects to the report in the results bucket: one self-contained page, or one JSON document. The caller needs
+    no rights to S3. The address is signed: anyone who has it can read this one file for at most an hour. Costs 1 item
+    and 1 call to S3.
     """
     try:
         link = _links().find(run, _FILES[format])
@@ -101,10 +105,12 @@ def get_report(
     "/benchmarks/<run>/report", operation_id="make_report", summary="Make a run's report again", responses=_REQUESTED
 )
 def make_report(run: RunId) -> Response[Any]:
-    """Of what is kept of the run, by the version that is deployed now. That takes some seconds, of very many cells some
-    minutes; then the new report stands in place of the one before, and its etag differs. Nothing else changes. Asked
-    for again within a minute, it is not made again: the answer is that of the first time. Costs 1 item, 1 update, 1
-    call to S3 and a call of a function, which reads what is kept of the run, and writes three objects.
+    """Makes the report again from the run's stored results, with the deployed version of Troop. Takes some seconds, or
+    some minutes for very many cells. The new report then replaces the old one, and its etag differs; nothing else
+    changes. A repeated request within a minute returns the first answer and makes no second report.
+
+    Costs 1 item, 1 update, 1 call to S3 and a call of a function, which reads the stored results and writes three
+    objects.
     """
     try:
         requested_at = _links().again(run)

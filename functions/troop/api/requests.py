@@ -1,4 +1,4 @@
-"""Who is asking: what API Gateway says of a request and its caller."""
+"""Reads what API Gateway reports about a request and its caller."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from uuid import uuid4
 from troop.chaos.changes import Author
 
 LARGEST_BODY = 64 * 1024
-"""Characters; a hundred times what the longest sensible change needs."""
+"""Characters: a hundred times the longest sensible change."""
 
 LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/benchmarks/estimate", "/fleets"), 2 * 1024 * 1024)
-"""By path, where more is needed: a benchmark comes with its files, and so does a fleet."""
+"""Larger limits, by path: benchmarks and fleets come with their files."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
-"""Paths whose routes read bodies and queries themselves, of whatever content type and names."""
+"""Paths whose routes read bodies and queries themselves, of any content type and with any names."""
 
 SIGNED = "X-Amz-"
-"""What the parameters of a signature begin with that is in the query and not in headers."""
+"""The prefix of the parameters of a signature in the query instead of headers."""
 
 
 def caller_of(event: Mapping[str, Any]) -> str:
-    """The ARN that IAM knows the caller by; "" when API Gateway has not asked IAM, which it always does here."""
+    """Returns the caller's ARN in IAM; "" when API Gateway did not ask IAM, which never happens on AWS."""
     identity = (event.get("requestContext") or {}).get("identity") or {}
     return str(identity.get("userArn") or "")
 
 
 def principal_of(event: Mapping[str, Any]) -> str:
-    """The caller without the name of its session, which SDKs make up anew whenever they assume a role: a program that
+    """Returns the caller without its session name. SDKs invent a new session name for each AssumeRole; a program that
     asks again after that is the same caller.
     """
     caller = caller_of(event)
@@ -38,19 +38,19 @@ def principal_of(event: Mapping[str, Any]) -> str:
 
 
 def received_at(event: Mapping[str, Any], now: datetime) -> datetime:
-    """When the request came, by API Gateway's clock; ``now`` when it does not say, which it always does on AWS."""
+    """Returns when API Gateway received the request; ``now`` when it does not say, which never happens on AWS."""
     stamp = (event.get("requestContext") or {}).get("requestTimeEpoch")
     return datetime.fromtimestamp(stamp / 1000, UTC) if isinstance(stamp, (int, float)) and stamp > 0 else now
 
 
 def author_of(event: Mapping[str, Any]) -> Author:
-    """Whom a change is recorded for."""
+    """Returns the author that a change is recorded for."""
     request_id = (event.get("requestContext") or {}).get("requestId") or uuid4()
     return Author(caller=caller_of(event) or "unknown", request_id=str(request_id))
 
 
 def body_problem(event: Mapping[str, Any]) -> str | None:
-    """What keeps a body from being read as JSON, before anything looks into it; None when nothing does."""
+    """Returns why a body cannot be read as JSON; None when it can. Does not look into the body."""
     body = event.get("body")
     if not body or event.get("path") in READS_ITS_OWN:
         return None
@@ -60,9 +60,9 @@ def body_problem(event: Mapping[str, Any]) -> str | None:
         return f"the body's content type is {kind[:80]!r}: send application/json"
     largest = LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY)
     if len(body) > largest:
-        return f"the body is longer than {largest} characters: send what is to change, and nothing else"
+        return f"the body is longer than {largest} characters: send only what changes"
     try:
         json.loads(body)
     except (ValueError, RecursionError):
-        return "the body is no JSON document that can be read: send an object such as {}"
+        return "the body is not a valid JSON document: send an object such as {}"
     return None

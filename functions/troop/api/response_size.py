@@ -1,4 +1,4 @@
-"""What an answer about a run of many cells leaves out, so that it can be given: Lambda answers with 6 MB at most."""
+"""Leaves parts out of an answer about a run of many cells, because Lambda answers with at most 6 MB."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from pydantic import BaseModel
 from troop.bench.record import Resource
 
 LARGEST = 5_000_000
-"""Bytes of an answer as JSON. Lambda's limit is 6 MB, of what stands in a text of the text's own quotes and all."""
+"""The most bytes of an answer as JSON. Lambda's limit of 6 MB also counts the escapes of the JSON text."""
 
 MOST_RESOURCES = 2000
-"""So many of what a run has created are listed; the rest is counted."""
+"""The number of a run's resources to list; the rest is only counted."""
 
 
 def size(model: BaseModel) -> int:
-    """Bytes of it in an answer."""
+    """Returns the model's bytes in an answer."""
     return _bytes(model.model_dump(mode="json"))
 
 
 def listed(resources: Sequence[Resource]) -> list[Resource]:
-    """Those that an answer lists, in their order: of very many those first that are not gone."""
+    """Returns the resources that an answer lists, in their order; of too many, existing ones before removed ones."""
     if len(resources) <= MOST_RESOURCES:
         return list(resources)
     places = sorted(range(len(resources)), key=lambda place: resources[place].gone_at is not None)
@@ -31,8 +31,7 @@ def listed(resources: Sequence[Resource]) -> list[Resource]:
 
 
 def within(results: Sequence[Any], room: int) -> list[bool]:
-    """Which cells' results, or other parts, can be given, from the first one on: until one does not fit into what is
-    left of the room.
+    """Computes which results fit into the room: all from the first one until one exceeds what is left.
 
     Args:
         results: of each cell, as JSON-like values; None takes no room.
@@ -48,6 +47,6 @@ def within(results: Sequence[Any], room: int) -> list[bool]:
 
 
 def _bytes(value: Any) -> int:
-    # The answer is a text within the function's answer: its quotes and backslashes are escaped once more.
+    # The answer is a string within the function's answer, which escapes its quotes and backslashes again.
     text = json.dumps(value)
     return len(text) + text.count('"') + text.count("\\")

@@ -1,4 +1,4 @@
-"""What the routes of benchmarks and those of standing fleets, which are runs as well, answer alike."""
+"""Builds the answers that routes of benchmarks and of standing fleets (which are runs as well) share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from troop.wiring import environment
 LONGEST_PAGE = 100
 
 MOST_PROBLEMS = 50
-"""Of one file, in one answer: all that could be wrong in one is more than an answer may hold."""
+"""The most problems of one file in one answer: all of them could exceed the size of an answer."""
 
 _OFF = "IAM does not allow it, or the setting troop:benchmarks is false"
 _OFF_OR_BUCKET = (
-    "IAM does not allow it, the setting troop:benchmarks is false, or the {file} is to read a bucket that the setting "
+    "IAM does not allow it, the setting troop:benchmarks is false, or the {file} reads a bucket that the setting "
     "troop:allowed_buckets does not name"
 )
 
@@ -33,45 +33,46 @@ FORBIDDEN: dict[int, Any] = {403: {"description": _OFF, "content": {}}}
 
 
 def forbidden_file(file: str) -> dict[int, Any]:
-    """As :data:`FORBIDDEN`, for a route that takes a file; ``file`` says what it describes."""
+    """Returns :data:`FORBIDDEN` for a route that takes a file; ``file`` names what the file describes."""
     return {403: {"description": _OFF_OR_BUCKET.format(file=file), "content": {}}}
 
 
 def started(what: str, file: str, model: type[BaseModel], others: str) -> dict[int, Any]:
-    """The ``responses`` of a route that starts something.
+    """Returns the ``responses`` of a route that starts something.
 
     Args:
-        what: is started.
+        what: what it starts.
         file: what its file describes.
-        others: what else its key may have been used for.
+        others: what else may have used the key.
     """
     content = {"application/json": {"model": model}}
     return answers("", 400) | {
-        200: {"description": f"The {what} that the key stands for: this is not its first request", "content": content},
-        202: {"description": f"Admitted, and about to start; the {what} shows what becomes of it", "content": content},
+        200: {"description": f"The {what} that this key has already started", "content": content},
+        202: {"description": f"Admitted, and about to start; the {what} shows its progress", "content": content},
         **forbidden_file(file),
-        409: {**answers("", 409)[409], "description": f"The key was used for {others}, or other files"},
+        409: {**answers("", 409)[409], "description": f"The key was already used for {others}, or with other files"},
     }
 
 
 def check_switched_on() -> None:
-    """To be called before the environment is looked at: a deployment without this half has none of its variables.
+    """Checks that the deployment runs benchmarks. Call it before reading the environment, whose variables exist only
+    then.
 
     Raises:
-        ServiceError: 403, it has none.
+        ServiceError: 403, the deployment does not run benchmarks.
     """
     if not environment.settings().benchmarks:
         raise ServiceError(403, str(NoBenchmarksError()))
 
 
 def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
-    """A page of what ``service`` has, and the cursor of the next one.
+    """Returns a page of the runs of ``service``, and the cursor of the next page.
 
     Args:
-        listing: what the page lists: a cursor leads on in one listing alone.
+        listing: identifies the listing; a cursor is valid in one listing only.
 
     Raises:
-        BadRequestError: the cursor is none of that listing.
+        BadRequestError: the cursor does not belong to that listing.
     """
     with cursors.refused(BadCursor):
         runs, position = service.page(limit, cursors.decode(cursor, listing))
@@ -79,7 +80,7 @@ def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[s
 
 
 def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -> Response[Any]:
-    """A model, with a status that is not always the same."""
+    """Returns a model as an answer with the given status."""
     return Response(
         status_code=status,
         content_type=content_types.APPLICATION_JSON,
@@ -89,13 +90,13 @@ def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None 
 
 
 def message_response(status: int, message: str, **more: Any) -> Response[Any]:
-    """A refusal, as :class:`troop.api.errors.ErrorOut`."""
+    """Returns an error answer, as :class:`troop.api.errors.ErrorOut`."""
     body = {"statusCode": status, "message": message, **more}
     return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)
 
 
 def refused(problems: Sequence[Problem]) -> Response[Any]:
-    """A file in which something is wrong."""
+    """Returns the error answer for a file with problems."""
     first = problems[:MOST_PROBLEMS]
     more = f"; and {len(problems) - len(first)} more" if len(problems) > len(first) else ""
     return message_response(400, "; ".join(map(str, first)) + more, problems=[_problem(problem) for problem in first])
@@ -111,5 +112,5 @@ def _problem(problem: Problem) -> dict[str, Any]:
 
 
 def _in_body(place: Place) -> Place:
-    """Places are within the file, but for those of the request's other parts."""
+    """Returns a place within the body. Places are within the file, except those of the request's other parts."""
     return place if place[:1] in (("size",), ("set",), ("files",)) else ("definition", *place)

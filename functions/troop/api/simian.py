@@ -1,4 +1,6 @@
-"""The REST API of the original Chaos Monkey, for clients that exist: ``GET`` and ``POST /simianarmy/api/v1/chaos``."""
+"""Serves the REST API of the original Chaos Monkey for existing clients: ``GET`` and ``POST
+/simianarmy/api/v1/chaos``.
+"""
 
 from __future__ import annotations
 
@@ -31,21 +33,21 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 PATH = "/simianarmy/api/v1/chaos"
 COMPLETE_AFTER = "Troop-Complete-After"
-"""A listing's header, when it had to stop: of that moment and before, terminations can be missing."""
+"""The header of a listing that had to stop: terminations at and before that moment can be missing."""
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 _MILLISECONDS = re.compile("[+-]?[0-9]+")
 _ASLEEP = frozenset({"leashed", "halted", "switched"})
 _STATUS = {Nothing.ASLEEP: 500, Nothing.GONE: 410, Nothing.REFUSED: 403}
-"""Of a request whose event has come to nothing."""
+"""The status for a request whose event is abandoned."""
 
 
 class ChaosEventOut(BaseModel):
-    """A termination, as the original tells it."""
+    """A termination in the format of the original."""
 
     monkeyType: str
-    eventId: str = Field(description="The instance")
+    eventId: str = Field(description="The id of the instance")
     eventType: str
     eventTime: int = Field(description="When it was claimed, in milliseconds since 1970 in UTC")
     region: str
@@ -55,7 +57,7 @@ class ChaosEventOut(BaseModel):
 
 
 def _event_document(event: Event | Termination) -> dict[str, Any]:
-    """The fields of a :class:`ChaosEventOut`, without pydantic: there can be very many."""
+    """Returns the fields of a :class:`ChaosEventOut` without pydantic, because there can be very many."""
     return _SAME | {
         "eventId": event.instance_id,
         "eventTime": _milliseconds(event.at),
@@ -65,12 +67,12 @@ def _event_document(event: Event | Termination) -> dict[str, Any]:
 
 
 def _milliseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)  # cut off, as what is stored is
+    return (moment - _EPOCH) // timedelta(milliseconds=1)  # truncated, like stored moments
 
 
 _SAME = {"monkeyType": "CHAOS", "eventType": "CHAOS_TERMINATION", "groupType": "ASG", "chaosType": "ShutdownInstance"}
 _ATTRIBUTES = {"groupName": "group", "eventId": "instance_id"}
-"""Filters that DynamoDB can take, and what the table calls them."""
+"""Filters that DynamoDB can apply, and the table's names for them."""
 
 
 _CHAOS_TYPE: Literal["ShutdownInstance"] = "ShutdownInstance"
@@ -78,14 +80,14 @@ _ECHOED = ("eventType", "groupType", "groupName")
 
 
 def _chaos_type(value: Any) -> Any:
-    """A strategy as the original reads it: in any case, and its default when it is empty."""
+    """Reads a strategy as the original does: in any case, with a default for an empty one."""
     if value is None or value == "":
         return _CHAOS_TYPE
     return _CHAOS_TYPE if isinstance(value, str) and value.lower() == _CHAOS_TYPE.lower() else value
 
 
 class ChaosIn(BaseModel):
-    """A request as the original takes it; fields that it does not know are ignored."""
+    """A request as the original accepts it; unknown fields are ignored."""
 
     eventType: Literal["CHAOS_TERMINATION"]
     groupType: Literal["ASG"]
@@ -101,8 +103,8 @@ _LISTED = {
     "content": {"application/json": {"model": list[ChaosEventOut]}},
     "headers": {
         COMPLETE_AFTER: {
-            "description": "Only if the listing had to stop: a moment, in milliseconds since 1970. Of it and of "
-            "before, events can be missing; GET /events has them all, page by page",
+            "description": "Present only if the listing had to stop: a moment, in milliseconds since 1970. "
+            "Events at and before it can be missing; GET /events lists all of them, page by page",
             "schema": {"type": "string"},
         }
     },
@@ -112,21 +114,22 @@ _LISTED = {
 @router.get(
     PATH,
     operation_id="list_chaos_events",
-    summary="Terminations as the original Chaos Monkey told them, newest first",
+    summary="Terminations in the format of the original Chaos Monkey, newest first",
     responses=answers("", 400) | {200: _LISTED},
 )
 def list_chaos_events(
     since: Annotated[
-        str | None, Query(description="From then on, in milliseconds since 1970; the last 24 hours if left out")
+        str | None, Query(description="Start of the listing, in milliseconds since 1970; the last 24 hours if omitted")
     ] = None,
 ) -> Response[Any]:
-    """Every other parameter is a filter: an event's field of that name must equal it. Looks at every event since then,
-    1 MB (some 1,700) a query; stops after 15 seconds, or when the answer has 5 MB, and then says so in a header.
+    """Lists the terminations since a moment. Every other parameter is a filter: the event's field of that name must
+    equal it. Reads every event since then, 1 MB (some 1,700) a query. Stops after 15 seconds or 5 MB of answer, and
+    then sets a header.
     """
     moment = _since(since)
     filters = {k: v for k, v in (router.current_event.query_string_parameters or {}).items() if k != "since"}
     filters_by_attribute = {_ATTRIBUTES[name]: value for name, value in filters.items() if name in _ATTRIBUTES}
-    # No field is empty, and what is no field equals nothing: that is known without a look.
+    # No field is empty, and an unknown field matches nothing: no read is needed to know that.
     none = moment is _NEVER or not all(name in ChaosEventOut.model_fields and value for name, value in filters.items())
     stretches = () if none else chaos_tables.event_walk().since(moment, filters_by_attribute)
 
@@ -143,13 +146,13 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def _since(text: str | None) -> datetime | None:
-    """The first moment that is asked for; None for all there are, ``_NEVER`` when nothing can be that late."""
+    """Returns the first requested moment; None for all events, ``_NEVER`` if no event can be that late."""
     if text is None:
         now: datetime = environment.now()
         return now - timedelta(hours=24)
     if not _MILLISECONDS.fullmatch(text):
-        raise BadRequestError(f"since is {text[:40]!r}: give milliseconds since 1970, such as 1795219200000")
-    stamp = float(text)  # of any length; whole milliseconds are exact for longer than anybody will ask
+        raise BadRequestError(f"since is {text[:40]!r}: use milliseconds since 1970, such as 1795219200000")
+    stamp = float(text)  # any length; exact for whole milliseconds in any sensible range
     if stamp <= 0:
         return None
     return _EPOCH + timedelta(milliseconds=int(stamp)) if stamp < _LATEST else _NEVER
@@ -158,7 +161,7 @@ def _since(text: str | None) -> datetime | None:
 @router.post(
     PATH,
     operation_id="terminate_as_chaos_monkey",
-    summary="Terminate an instance of a group now, asked for as of the original Chaos Monkey",
+    summary="Terminate an instance of a group now, with a request of the original Chaos Monkey",
     responses=answers("Claimed: the request's and the event's fields", 400, 404, 410)
     | {
         403: {"description": "IAM, the setting troop:on_demand, the group's policy or a cap does not allow it"},
@@ -166,13 +169,16 @@ def _since(text: str | None) -> datetime | None:
     },
 )
 def terminate_as_chaos_monkey() -> Response[Any]:
-    """The body is a JSON object, of whatever content type: ``eventType`` (CHAOS_TERMINATION), ``groupType`` (ASG),
-    ``groupName`` and, if wanted, ``chaosType`` (ShutdownInstance, in any case, or empty) and ``idempotencyKey`` (or the
-    header Idempotency-Key); other fields are ignored. Without a key every request is one of its own, as in the
-    original; only the same body from the same role or user within four seconds counts once, as the repetition of a
-    request whose connection broke. With a key it terminates once, however often it is sent. A request whose event has
-    come to nothing is an error that says why; without a key the next one is made anew. Errors repeat the request's
-    fields. Does, and costs, what POST /terminations does, and one or two items more; anew, twice that.
+    """Terminates an instance of a group. The body is a JSON object of any content type, with ``eventType``
+    (CHAOS_TERMINATION), ``groupType`` (ASG) and ``groupName``. Optional are ``chaosType`` (ShutdownInstance, in any
+    case, or empty) and ``idempotencyKey`` (or the header Idempotency-Key). Other fields are ignored.
+
+    Without a key every request is a new one, as in the original. Only the same body from the same role or user within
+    four seconds counts once: it is the retry of a request whose connection broke. A key terminates once, however often
+    it is sent. A request whose event is abandoned answers with an error that states why; without a key, the request is
+    first repeated once with a new event. Errors repeat the request's fields.
+
+    Does and costs the same as POST /terminations, and one or two items more; a repeated request costs twice that.
     """
     raw = _body()
     try:
@@ -184,16 +190,16 @@ def terminate_as_chaos_monkey() -> Response[Any]:
 
 
 def _echo(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a request that the original repeats in its errors: text as it came, null for anything else."""
+    """Returns the fields that the original repeats in its errors: text unchanged, null for anything else."""
     echoed = {name: raw.get(name) if isinstance(raw.get(name), str) else None for name in _ECHOED}
     return echoed | {"chaosType": _chaos_type(raw.get("chaosType"))}
 
 
 def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
-    """The answer to a request that has led to a termination.
+    """Returns the answer to a request that led to a termination.
 
     Raises:
-        ServiceError: it has not; with the original's status.
+        ServiceError: it did not, with the original's status.
     """
     try:
         request = ChaosIn.model_validate(raw | ({"idempotencyKey": header} if (header := _key_header()) else {}))
@@ -217,7 +223,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Event:
-    """The event of a request."""
+    """Returns the event of a request."""
     ask = chaos_api.on_demand().ask
     if request.idempotencyKey:
         return ask(request.groupName, request.idempotencyKey, received).event
@@ -253,6 +259,6 @@ def _digest_of(raw: dict[str, Any]) -> str:
     caller = principal_of(router.current_event.raw_event)
     try:
         text = json.dumps([caller, raw], sort_keys=True)
-    except RecursionError:  # nested just less deep than what could not be read
+    except RecursionError:  # nested slightly less deep than the JSON parser's limit
         raise _no_object() from None
     return hashlib.sha256(text.encode()).hexdigest()

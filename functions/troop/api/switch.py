@@ -1,4 +1,4 @@
-"""Routes of the switch: ``GET /switch`` and ``PATCH /switch``."""
+"""Serves the routes of the switch: ``GET /switch`` and ``PATCH /switch``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ TURNED = ("halted", "leashed", REAPER_OFF)
 class SwitchOut(BaseModel):
     """The switch of the whole deployment."""
 
-    halted: bool = Field(description="Nothing is decided to be terminated, and no claim is carried out")
-    leashed: bool = Field(description="Decides and records, terminates nothing")
+    halted: bool = Field(description="Ticks decide no termination, and claims are not carried out")
+    leashed: bool = Field(description="Ticks decide and record, but terminate nothing")
     reaper_off: bool = Field(
-        description="The reaper of benchmarks looks and reports, and removes nothing; chaos does not mind"
+        description="The reaper of benchmarks reports leftovers but removes nothing; chaos is not affected"
     )
-    changed_at: Moment | None = Field(description="null while the settings hold, and after the runbook's halt by hand")
-    changed_by: str = Field(description="The ARN that IAM knows the caller by")
+    changed_at: Moment | None = Field(
+        description="null while the settings apply, and after a manual halt by the runbook"
+    )
+    changed_by: str = Field(description="The caller's ARN in IAM")
     reason: str
 
     @classmethod
@@ -49,14 +51,16 @@ class SwitchOut(BaseModel):
 
 
 class SwitchPatch(BaseModel):
-    """What to change. A key that is left out stays, but for the reason: that belongs to the change."""
+    """Changes of the switch. An omitted key keeps its value, except the reason, which belongs to each change."""
 
     model_config = ConfigDict(extra="forbid")
 
-    halted: StrictBool = Field(False, description="Halt, or resume")
-    leashed: StrictBool = Field(False, description="Leash, or unleash")
-    reaper_off: StrictBool = Field(False, description="Switch the reaper of benchmarks off, or on")
-    reason: str | None = Field(None, max_length=256, description="Why; null, or left out, for none")
+    halted: StrictBool = Field(False, description="true halts, false resumes")
+    leashed: StrictBool = Field(False, description="true leashes, false unleashes")
+    reaper_off: StrictBool = Field(
+        False, description="true switches the reaper of benchmarks off, false switches it on"
+    )
+    reason: str | None = Field(None, max_length=256, description="Why; null or omitted for no reason")
 
     @model_validator(mode="before")
     @classmethod
@@ -65,7 +69,7 @@ class SwitchPatch(BaseModel):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The values to store by key, None to remove; empty when nothing is to change."""
+        """The values to store by key, None to remove; empty when there are no changes."""
         if not self.model_fields_set:
             return {}
         turned = {key: getattr(self, key) for key in TURNED if key in self.model_fields_set}
@@ -79,7 +83,7 @@ class SwitchPatch(BaseModel):
     responses=answers("The switch"),
 )
 def get_switch() -> SwitchOut:
-    """Costs one item."""
+    """Returns the switch. Costs one item."""
     return SwitchOut.of(chaos_api.editor().switch())
 
 
@@ -90,9 +94,9 @@ def get_switch() -> SwitchOut:
     responses=answers("The switch, changed", 400, 409) | FORBIDDEN,
 )
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
-    """Takes effect at once: claims that were made before are not carried out either when chaos is halted. Records who
-    has changed what; the same again changes nothing. A deployment without benchmarks answers ``reaper_off`` with 403.
-    Costs two items and a transaction; these up to five times while others change it.
+    """Changes the switch with immediate effect: a halt also stops claims made before it. Records the caller and the
+    change; a repeated request changes nothing. Without benchmarks, the deployment answers ``reaper_off`` with 403.
+    Costs two items and a transaction, repeated up to five times when other callers change it concurrently.
     """
     if REAPER_OFF in body.model_fields_set:
         check_switched_on()

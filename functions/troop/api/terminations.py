@@ -1,4 +1,4 @@
-"""Route of terminations on demand: ``POST /terminations``."""
+"""Serves the route of terminations on demand: ``POST /terminations``."""
 
 from __future__ import annotations
 
@@ -25,20 +25,23 @@ LONGEST_KEY = 128
 
 
 class TerminationIn(BaseModel):
-    """What to terminate."""
+    """A termination to request."""
 
     model_config = ConfigDict(extra="forbid")
 
     group: str = Field(
-        min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\ufffe\uffff]*$", description="An Auto Scaling group's name"
+        min_length=1,
+        max_length=255,
+        pattern=r"^[^\x00-\x1f\ufffe\uffff]*$",
+        description="The name of an Auto Scaling group",
     )
     idempotency_key: str = Field(
         min_length=1,
         max_length=LONGEST_KEY,
         pattern=r"^[A-Za-z0-9._:-]+$",
-        description="Of the caller's own choosing: the same one again terminates nothing more",
+        description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
     )
-    method: Literal["crash", "drain"] | None = Field(None, description="What the unit's policy says, if left out")
+    method: Literal["crash", "drain"] | None = Field(None, description="The unit's policy decides if omitted")
 
     @model_validator(mode="before")
     @classmethod
@@ -52,17 +55,17 @@ assert set(METHODS) == {"crash", "drain"}
 class RefusedOut(ErrorOut):
     """A refusal by a guard, or by the claim."""
 
-    reason: str | None = Field(default=None, description="As decisions give it, such as leashed or unhealthy")
+    reason: str | None = Field(default=None, description="The reason, as in decisions, such as leashed or unhealthy")
 
 
 _EVENT = {"application/json": {"model": EventOut}}
 _REFUSED = {"application/json": {"model": RefusedOut}}
 _ANSWERS = answers("", 400, 404) | {
-    200: {"description": "What is on record for the key: this is not its first request", "content": _EVENT},
-    202: {"description": "Claimed; the event shows what becomes of it", "content": _EVENT},
+    200: {"description": "The event that this key has already caused", "content": _EVENT},
+    202: {"description": "Claimed; the event shows the outcome", "content": _EVENT},
     403: {"description": "IAM does not allow it, or the setting troop:on_demand is false", "content": {}},
-    409: {"description": "A guard refuses: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
-    410: {"description": "The group has no instance that could be terminated", "content": _REFUSED},
+    409: {"description": "A guard refuses it: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
+    410: {"description": "The group has no instance that can be terminated", "content": _REFUSED},
 }  # fmt: skip
 
 
@@ -70,13 +73,16 @@ _ANSWERS = answers("", 400, 404) | {
     "/terminations", operation_id="terminate", summary="Terminate an instance of a group now", responses=_ANSWERS
 )
 def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
-    """Ignores probability and calendar (freezes, too); obeys halt, leash, opt-out, protection, minimum size, health,
-    stop alarms and caps. Counts as the unit's termination of the day, unless it comes to nothing. The instance is
-    claimed, and on record, when the answer comes; a workflow carries the claim out and watches the group. The header
-    Location leads to the event. The same key again answers what is on record, and is safe after any failure. Finds the
-    unit's groups in 3 calls, or lists all groups, as a tick does, where a pattern of troop:units names the unit; lists
-    all protected instances; beyond that it costs 3 calls and one for each load balancer or target group of the group, 8
-    items and a transaction, these up to 3 times while others change the unit.
+    """Terminates an instance of a group. Ignores probability, calendar and freezes; obeys halt, leash, opt-out,
+    protection, minimum size, health, stop alarms and caps. Counts as the unit's termination of the day, unless it is
+    abandoned. When the answer arrives, the instance is claimed and recorded; a workflow carries out the claim and
+    watches the group. The header Location points to the event. Repeating the key returns the recorded event, so a
+    retry is safe after any failure.
+
+    Finds the unit's groups in 3 calls, or lists all groups, as a tick does, if a pattern of troop:units names the
+    unit. Lists all protected instances. In addition it costs 3 calls, one call for each load balancer or target group
+    of the group, 8 items and a transaction; the last two are repeated up to 3 times when other callers change the
+    unit.
     """
     try:
         received = received_at(router.current_event.raw_event, environment.now())

@@ -1,4 +1,4 @@
-"""What the API says of groups and units, and what it takes to change them."""
+"""Defines the API's answers about groups and units, and the requests that change them."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ from troop.settings import METHODS
 from troop.wiring import environment
 
 PROTECTED = Field(
-    description="The group's tag on whose account it is never touched, troop:protected or troop:fleet; null when it "
-    "has none of them"
+    description="The group's tag that protects it from Troop, troop:protected or troop:fleet; null without such a tag"
 )
 SOURCES = (
-    "item, tag of GROUP, or settings; of min_healthy also lowest_min_healthy of the settings; of takes_part also tag "
-    "troop:protected, tag troop:fleet, and malformed"
+    "item, tag of GROUP, or settings; for min_healthy also lowest_min_healthy of the settings; for takes_part also "
+    "tag troop:protected, tag troop:fleet, and malformed"
 )
 
 Setting = bool | int | float | str | list[str] | None
 
 
 class GroupOut(BaseModel):
-    """An Auto Scaling group, and what it brings to its unit's policy: other groups of the unit can be stricter."""
+    """An Auto Scaling group, and its part of the unit's policy: other groups of the unit can be stricter."""
 
     group: str
     unit: str
     id: str = Field(description="The unit as one URL path segment, for GET /groups/{unit}")
-    takes_part: bool = Field(description="False when it is protected or malformed, too, whatever its policy says")
+    takes_part: bool = Field(description="Also false when it is protected or malformed, whatever its policy says")
     protected: str | None = PROTECTED
     probability: float
     min_healthy: int
     calendar: str
     method: str
-    owner: str = Field(description="Whose it is; empty when nobody has said")
-    reason: str = Field(description="Why somebody has left it alone; empty when nobody has said")
-    until: date | None = Field(description="The last day of the opt-out in force; null when there is none, or no end")
+    owner: str = Field(description="Its owner; empty if not set")
+    reason: str = Field(description="The reason for its opt-out; empty if not set")
+    until: date | None = Field(
+        description="The last day of the current opt-out; null without an opt-out or without an end"
+    )
     sources: dict[str, str] = Field(description=f"Where each value comes from: {SOURCES}")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     desired: int = Field(description="Desired capacity, in the group's own units")
     in_service: int = Field(description="Capacity in service and healthy, in the same units")
-    unrecovered: str | None = Field(description="The event after which the unit did not recover: it is out of chaos")
+    unrecovered: str | None = Field(
+        description="The event from which the unit did not recover: it is excluded from chaos"
+    )
     last_day: date | None = Field(
-        description="The local day of the unit's last termination; a claim that came to nothing is none"
+        description="The local day of the unit's last termination; abandoned claims do not count"
     )
 
     @classmethod
@@ -88,14 +91,14 @@ class GroupOut(BaseModel):
 
 
 class GroupsOut(BaseModel):
-    """A page of groups, in Auto Scaling's order."""
+    """A page of groups, in the order of Auto Scaling."""
 
     groups: list[GroupOut]
-    cursor: str | None = Field(description="Give it back to get the next page; null when there is none")
+    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
 class SourcedOut(BaseModel):
-    """A value in force, and where it comes from."""
+    """A value in force, and its source."""
 
     value: Setting
     source: str = Field(description=SOURCES)
@@ -120,7 +123,7 @@ class MemberOut(BaseModel):
 
 
 class DecisionOut(BaseModel):
-    """What the last tick decided about the unit."""
+    """The last tick's decision about the unit."""
 
     tick: Moment
     reason: str
@@ -128,17 +131,17 @@ class DecisionOut(BaseModel):
 
 
 class ChangedOut(BaseModel):
-    """A value before and after; null when it was, or is, not set."""
+    """A value before and after a change; null if it was, or is, not set."""
 
     old: JsonValue
     new: JsonValue
 
 
 class ChangeOut(BaseModel):
-    """A change, and who made it."""
+    """A change and its author."""
 
     at: Moment
-    caller: str = Field(description="The ARN that IAM knows the caller by")
+    caller: str = Field(description="The caller's ARN in IAM")
     changes: dict[str, ChangedOut]
 
     @classmethod
@@ -148,27 +151,27 @@ class ChangeOut(BaseModel):
 
 
 class UnitOut(BaseModel):
-    """A unit from all sides."""
+    """A unit with its groups, policy, state, events and changes."""
 
     unit: str
     id: str = Field(description="The unit as one URL path segment")
-    known: bool = Field(description="False when nothing but its item is known: ahead of its group, or misspelled")
+    known: bool = Field(
+        description="False if only its item is known: its group does not exist yet, or the name is misspelled"
+    )
     groups: list[MemberOut] = Field(description="Its groups, at most 100")
-    policy: dict[str, SourcedOut] = Field(description="What holds today: the strictest of its groups, by key")
+    policy: dict[str, SourcedOut] = Field(description="Today's policy by key: the strictest of its groups")
     problems: list[str] = Field(description="Malformed values; while there are any, the unit is skipped")
     missing_alarms: list[str] | None = Field(
-        description="Stop alarms of which there is none: until there is, the unit is left alone; null when CloudWatch "
-        "does not tell"
+        description="Stop alarms that do not exist: the unit is skipped until they do; null if CloudWatch "
+        "does not answer"
     )
-    version: int = Field(description="Of the item; counts changes through this API, not those by hand")
-    item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty when there is none")
-    unrecovered: str | None = Field(description="The event after which it did not recover: it is out of chaos")
-    last_day: date | None = Field(
-        description="The local day of its last termination; a claim that came to nothing is none"
-    )
+    version: int = Field(description="The item's version: counts changes through this API, not manual ones")
+    item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty without one")
+    unrecovered: str | None = Field(description="The event from which it did not recover: it is excluded from chaos")
+    last_day: date | None = Field(description="The local day of its last termination; abandoned claims do not count")
     next_possible: Moment | None = Field(
-        description="From when on neither calendar nor policy stands in the way of a termination; null when somebody "
-        "must do something first. Tells nothing of the roll, of the group's health, or of the switch."
+        description="The earliest time at which calendar and policy allow a termination; null if a person "
+        "must act first. Ignores the roll, the group's health and the switch."
     )
     decision: DecisionOut | None
     events: list[EventOut] = Field(description="The last 5, newest first")
@@ -197,7 +200,7 @@ class UnitOut(BaseModel):
 
 
 def refuse_unknown(raw: Any, model: type[BaseModel]) -> Any:
-    """Refuses keys that a model does not have, with the nearest one that it has."""
+    """Refuses keys that a model does not have, and suggests the nearest known key."""
     known = tuple(model.model_fields)
     for key in raw if isinstance(raw, Mapping) else ():
         if key not in known:
@@ -207,7 +210,7 @@ def refuse_unknown(raw: Any, model: type[BaseModel]) -> Any:
 
 
 def _as_stored(key: str) -> BeforeValidator:
-    """Parses with the core's own parser; null stays, for it removes the key."""
+    """Returns a validator that parses with the core's own parser. Keeps null, which removes the key."""
 
     def parse(value: Any) -> Any:
         if value is None:
@@ -229,30 +232,32 @@ _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\
 
 
 class UnitPatch(BaseModel):
-    """What to change of a unit. A key that is left out stays; null removes it, so that tags and settings hold again."""
+    """Changes of a unit. An omitted key keeps its value; null removes it, so that tags and settings apply again."""
 
     model_config = ConfigDict(extra="forbid")
 
-    opt_out: Annotated[bool | None, _as_stored("opt_out")] = Field(None, description="Leave the unit alone")
+    opt_out: Annotated[bool | None, _as_stored("opt_out")] = Field(
+        None, description="True excludes the unit from chaos"
+    )
     opt_in: Annotated[bool | None, _as_stored("opt_in")] = Field(
-        None, description="Needed in a deployment that is opt-in"
+        None, description="True includes the unit; required in an opt-in deployment"
     )
     probability: Annotated[Annotated[float, Field(ge=0, le=1)] | None, _as_stored("probability")] = Field(
-        None, description="Of a termination, a business day"
+        None, description="Probability of a termination per business day"
     )
     min_healthy: Annotated[Annotated[int, Field(ge=1, le=10_000)] | None, _as_stored("min_healthy")] = Field(
-        None, description="Least healthy instances in service for a group to take part"
+        None, description="Fewest healthy instances in service with which a group takes part"
     )
     min_days_between: Annotated[Annotated[int, Field(ge=0, le=250)] | None, _as_stored("min_days_between")] = Field(
-        None, description="Business days between two terminations"
+        None, description="Fewest business days between two terminations"
     )
     until: Annotated[str | None, _as_stored("until")] = Field(
         None,
-        description="Last day of the opt-out, YYYY-MM-DD; with opt_out true, none that is over",
+        description="Last day of the opt-out, YYYY-MM-DD; with opt_out true, not a past day",
         json_schema_extra={"format": "date"},
     )
-    reason: Annotated[_Text | None, _as_stored("reason")] = Field(None, description="Shown with the decision")
-    owner: Annotated[_Text | None, _as_stored("owner")] = Field(None, description="Whom to ask")
+    reason: Annotated[_Text | None, _as_stored("reason")] = Field(None, description="Reason shown with the decision")
+    owner: Annotated[_Text | None, _as_stored("owner")] = Field(None, description="Owner of the unit")
     stop_alarms: Annotated[Annotated[list[_Name], Field(max_length=MOST_NAMES)] | None, _as_stored("stop_alarms")] = (
         Field(None, description="CloudWatch alarms that must be OK")
     )
@@ -260,13 +265,13 @@ class UnitPatch(BaseModel):
         None, description="One of the settings' calendars"
     )
     method: Annotated[Literal["crash", "drain"] | None, _as_stored("method")] = Field(
-        None, description="Terminate at once, or through lifecycle hooks and load balancers"
+        None, description="crash terminates at once; drain goes through lifecycle hooks and load balancers"
     )
     unrecovered: Literal[False] = Field(
-        False, description="Given as false, it puts a unit that did not recover back into chaos"
+        False, description="If sent as false, returns a unit that did not recover to chaos"
     )
     version: int | None = Field(
-        None, ge=0, lt=2**53, description="The version this is meant for: 409 when the unit has another one"
+        None, ge=0, lt=2**53, description="The version that this change expects: 409 if the unit has another one"
     )
 
     @model_validator(mode="before")
@@ -276,7 +281,7 @@ class UnitPatch(BaseModel):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The values to store by key, None to remove: those that were given."""
+        """The values to store by key, None to remove; only the keys that were sent."""
         return {key: getattr(self, key) for key in PARSERS if key in self.model_fields_set}
 
     @property

@@ -1,4 +1,4 @@
-"""What models find wrong with a request, in the API's own words."""
+"""Translates pydantic's findings about a request into the API's own words."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WORDS = {
     "False": "false",
     "True": "true",
 }
-"""Of pydantic, and what they mean to somebody who writes JSON."""
+"""Phrases of pydantic, and what they mean to a writer of JSON."""
 
 _LONGEST = 80
 
 
 def problem_of(error: Mapping[str, Any]) -> str:
-    """One of a model's errors (``type``, ``msg`` and ``input``) as it follows the name of what it is about: what was
-    found there, and what is allowed.
+    """Returns the sentence about one of a model's errors (``type``, ``msg`` and ``input``), to follow the name of the
+    parameter: the value found, and what is allowed.
 
     >>> problem_of({"type": "int_parsing", "msg": "Input should be a valid integer, unable to parse", "input": "x"})
     "is 'x', must be a whole number"

@@ -1,1 +1,1 @@
-"""The adapters: every call to AWS is made here."""
+"""Contains the adapters: every call to AWS is made here."""

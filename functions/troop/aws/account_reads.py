@@ -1,4 +1,4 @@
-"""Reads what surrounds a deployment in its account: Lambda's limits, and tables that look like the deployment's own."""
+"""Reads a deployment's surroundings in its account: Lambda's limits, and tables that look like the deployment's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from troop.concurrency import Concurrency
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 TABLES_READ = 20
-"""Most tables that are looked at."""
+"""The most tables that are examined."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class AccountReads:
     """Reads one account and region.
 
     Attributes:
-        deployment: whose tables are looked for.
-        parts: what its tables hold, such as ``Events``; a table of another part is no rival of any.
-        own: names of its tables.
+        deployment: the stack's name, for which tables are searched.
+        parts: what the deployment's tables hold, such as ``Events``; other tables do not matter.
+        own: names of the deployment's tables.
     """
 
     lambda_: Any
@@ -35,7 +35,7 @@ class AccountReads:
     own: Collection[str]
 
     def concurrency(self) -> Concurrency:
-        """Reads how many functions may run at a time; 1 call."""
+        """Reads how many functions can run at a time; 1 call."""
         limit = self.lambda_.get_account_settings()["AccountLimit"]
         return Concurrency(
             int(limit["ConcurrentExecutions"]),
@@ -44,7 +44,7 @@ class AccountReads:
         )
 
     def tables_beside(self) -> tuple[TableBeside, ...]:
-        """Lists tables with this deployment's tags that it does not use, the newest first; 1 call, and 1 for each."""
+        """Lists unused tables with this deployment's tags, newest first; 1 call, and 1 for each table."""
         return tuple(sorted(self._tables(), key=lambda table: (table.created, table.name), reverse=True))
 
     def _tables(self) -> Iterator[TableBeside]:
@@ -60,20 +60,20 @@ class AccountReads:
             for resource in page["ResourceTagMappingList"]:
                 name = resource["ResourceARN"].rpartition("/")[2]
                 if name in self.own or not name.startswith(f"{self.deployment}-"):
-                    continue  # a deployment's tables begin with its name, and only such a one may be described
+                    continue  # a deployment's tables begin with its name, and IAM allows describing only those
                 tags = {tag["Key"]: tag["Value"] for tag in resource["Tags"]}
                 try:
                     table = self.dynamodb.describe_table(TableName=name)["Table"]
                 except ClientError as error:
                     if error.response["Error"]["Code"] == "ResourceNotFoundException":
-                        continue  # tags are known for a while after their table is gone
+                        continue  # tags outlast their table for a while
                     raise
                 if table["TableStatus"] != "DELETING":
                     created, items = table["CreationDateTime"], int(table.get("ItemCount", 0))
                     yield TableBeside(name, tags[DATA_TAG], created, items, self._stack(tags))
 
     def _stack(self, tags: Mapping[str, str]) -> str:
-        """Reads the id of the deployment's stack that a table was made for; "" for any other table."""
+        """Returns the id of the deployment's stack that created a table; "" for any other table."""
         stack = tags.get(STACK_TAG, "")
         own = rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{re.escape(self.deployment)}/[^/]+"
         return stack if re.fullmatch(own, stack) else ""

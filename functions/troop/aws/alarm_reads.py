@@ -1,4 +1,4 @@
-"""Reads which of the deployment's alarms are on, and whether anybody is told when somebody has to act."""
+"""Reads which of the deployment's alarms are on, and whether alarms of the class "act now" have subscribers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from troop.chaos.health_facts import Alarm
 
 ALARMS_READ = 500
-"""Most alarms in alarm, of those whose names begin as this deployment's do, that are looked at."""
+"""The most alarms in alarm that are examined, of those whose names begin like this deployment's."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class AlarmReads:
     """Reads the alarms of one deployment.
 
     Attributes:
-        deployment: whose; its alarms are called ``DEPLOYMENT-NAME``, and no NAME has a hyphen.
-        act_now: ARN of the topic that alarms go to which somebody has to act on.
+        deployment: the stack's name; its alarms are called ``DEPLOYMENT-NAME``, and no NAME has a hyphen.
+        act_now: ARN of the topic for alarms of the class "act now".
     """
 
     cloudwatch: Any
@@ -27,7 +27,7 @@ class AlarmReads:
     act_now: str
 
     def on(self) -> tuple[Alarm, ...]:
-        """Those that are on, by name; at most 5 calls."""
+        """Returns the alarms that are on, by name; at most 5 calls."""
         return tuple(sorted(self._on(), key=lambda alarm: alarm.name))
 
     def _on(self) -> Iterator[Alarm]:
@@ -41,13 +41,13 @@ class AlarmReads:
         for page in pages:
             for alarm in page["MetricAlarms"]:
                 name = alarm["AlarmName"].removeprefix(prefix)
-                # With a hyphen it is another deployment's, whose name begins as this one's does. Emulations of AWS, of
-                # prefix and state, go by the prefix alone.
+                # A name with a hyphen belongs to another deployment whose name begins the same way. Some emulations of
+                # AWS ignore the state if a prefix is given.
                 if "-" not in name and alarm["StateValue"] == "ALARM":
                     todo = alarm.get("AlarmDescription", "").rpartition("What to do: ")[2]
                     yield Alarm(name, self.act_now in alarm.get("AlarmActions", ()), todo)
 
     def subscribers(self) -> int:
-        """How many have said yes to being told; a mail that nobody has answered yet does not count."""
+        """Returns the number of confirmed subscriptions; an unanswered confirmation mail does not count."""
         answer = self.sns.get_topic_attributes(TopicArn=self.act_now)
         return int(answer["Attributes"]["SubscriptionsConfirmed"])

@@ -1,4 +1,4 @@
-"""Says on the event bus what others may want to act on."""
+"""Sends notifications to the event bus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from troop.chaos.notifications import SOURCE, Notification
 
 
 class NotSent(Exception):
-    """The bus did not take an entry."""
+    """The bus refused an entry."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Bus:
     name: str
 
     def send(self, notifications: Sequence[Notification]) -> None:
-        """Puts them on the bus, at most 10; at least once, so receivers go by the ``id`` in the detail.
+        """Sends at most 10 notifications, each at least once: receivers detect repetitions by the ``id`` in the detail.
 
         Raises:
-            NotSent: the bus refused one of them; it may have taken others.
+            NotSent: the bus refused a notification; it may have accepted others.
         """
         entries = [
             {

@@ -1,4 +1,4 @@
-"""boto3 clients, made once a process, with time-outs that fit a Lambda function."""
+"""Makes boto3 clients, once for each process, with time-outs that suit a Lambda function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TERMINATION = Config(
 _QUICK = Config(
     connect_timeout=1,
     read_timeout=4,
-    # Whoever looks at health wants to know what does not answer, not to wait until it does.
+    # A health check must report what does not answer, not wait for it.
     retries={"mode": "standard", "total_max_attempts": 2},
 )
 
@@ -39,15 +39,17 @@ _MANY = Config(
 
 @cache
 def client(service: str) -> Any:
-    """A client of a service, such as ``dynamodb``. In Lambda the region comes from the environment."""
+    """Returns a client of a service, such as ``dynamodb``. In Lambda the region comes from the environment."""
     return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
 
 
 @cache
 def presigning_client(service: str) -> Any:
-    """A client whose presigned addresses cover headers, and name the region's own host. Without these two settings S3's
-    would not in the oldest region, and would name a host of all regions in the others: that one answers for a young
-    bucket with a redirect, which no signature outlasts, and does not know the regions that are opted into.
+    """Returns a client whose presigned addresses sign headers and name the region's own host.
+
+    Without these settings S3's addresses would sign no headers in the oldest region, and would name the global host in
+    others. For a young bucket the global host answers with a redirect, which invalidates the signature, and it does not
+    know opt-in regions.
     """
     config = _CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
     return boto3.client(service, config=config)  # type: ignore[call-overload]
@@ -55,23 +57,23 @@ def presigning_client(service: str) -> Any:
 
 @cache
 def termination_client(service: str) -> Any:
-    """A client whose calls, retries included, end within about 25 seconds."""
+    """Returns a client whose calls end within about 25 seconds, retries included."""
     return boto3.client(service, config=_TERMINATION)  # type: ignore[call-overload]
 
 
 @cache
 def regional_client(service: str, region: str) -> Any:
-    """As :func:`quick_client`, of another region."""
+    """Returns a client like :func:`quick_client`, for another region."""
     return boto3.client(service, region_name=region, config=_QUICK)  # type: ignore[call-overload]
 
 
 @cache
 def many_client(service: str) -> Any:
-    """A client that many threads use at once."""
+    """Returns a client for many threads at once."""
     return boto3.client(service, config=_MANY)  # type: ignore[call-overload]
 
 
 @cache
 def quick_client(service: str) -> Any:
-    """A client whose calls, retries included, end within about 10 seconds."""
+    """Returns a client whose calls end within about 10 seconds, retries included."""
     return boto3.client(service, config=_QUICK)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""DynamoDB's typed items to plain values and back."""
+"""Converts DynamoDB's typed items to plain values and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 
 class _Deserializer(TypeDeserializer):
-    """Gives bytes, alone and in sets, as bytes: boto3's own type for them cannot be told as text."""
+    """Returns bytes, alone and in sets, as bytes: boto3's own type for them has no readable text."""
 
     def _deserialize_b(self, value: Any) -> Any:
         return bytes(value)
@@ -22,21 +22,21 @@ _serialize = TypeSerializer().serialize
 _deserialize = _Deserializer().deserialize
 
 BATCH_TRIES = 5
-"""Most calls that :func:`batch_get` makes."""
+"""The most calls that :func:`batch_get` makes."""
 
 
 def typed(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values as DynamoDB's; floats become exact decimals of their shortest text, None is left out."""
+    """Converts plain values to DynamoDB's; floats become exact decimals of their shortest text, None is omitted."""
     return {key: _serialize(_decimals(value)) for key, value in values.items() if value is not None}
 
 
 def plain(item: Mapping[str, Any]) -> dict[str, Any]:
-    """A stored item as plain values; numbers stay ``Decimal``."""
+    """Converts a stored item to plain values; numbers stay ``Decimal``."""
     return {key: _deserialize(value) for key, value in item.items()}
 
 
 def scan(client: Any, table: str) -> Iterator[dict[str, Any]]:
-    """All items of a table, strongly consistent, page by page."""
+    """Yields all items of a table, strongly consistent, page by page."""
     for page in client.get_paginator("scan").paginate(TableName=table, ConsistentRead=True):
         yield from map(plain, page["Items"])
 
@@ -46,13 +46,14 @@ def batch_get(
     keys: Mapping[str, Sequence[Mapping[str, Any]]],
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The items that exist, in plain values by table, strongly consistent: one call, unless DynamoDB leaves some out.
+    """Returns the items that exist, as plain values by table, strongly consistent. Makes one call, unless DynamoDB
+    leaves keys unprocessed.
 
     Args:
-        keys: typed keys by table, 100 in all at most, none of them twice.
+        keys: typed keys by table, at most 100 in total, without duplicates.
 
     Raises:
-        RuntimeError: when some are still left out of the last call.
+        RuntimeError: the last call still left keys unprocessed.
     """
     rows_by_table: dict[str, list[dict[str, Any]]] = {table: [] for table in keys}
     left: Mapping[str, Any] = {t: {"Keys": list(ks), "ConsistentRead": True} for t, ks in keys.items() if ks}
@@ -66,19 +67,19 @@ def batch_get(
             rows_by_table[table] += map(plain, items)
         left = answer.get("UnprocessedKeys") or {}
     if left:
-        raise RuntimeError("not all items could be read: DynamoDB throttles " + ", ".join(left))
+        raise RuntimeError("some items could not be read because DynamoDB throttles: " + ", ".join(left))
     return rows_by_table
 
 
 def jsonable(value: Any) -> Any:
-    """What :func:`plain` gives, in JSON's types: sets as sorted lists, bytes as Base64."""
+    """Converts values of :func:`plain` to JSON's types: sets become sorted lists, bytes Base64."""
     if isinstance(value, Decimal):
         whole = value == value.to_integral_value() and abs(value) < 10**15
         return int(value) if whole else float(value)
     if isinstance(value, Mapping):
         return {key: jsonable(inner) for key, inner in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(jsonable, value))  # of one type, as DynamoDB keeps them
+        return sorted(map(jsonable, value))  # all of one type, as in every DynamoDB set
     if isinstance(value, (list, tuple)):
         return [jsonable(inner) for inner in value]
     if isinstance(value, bytes):

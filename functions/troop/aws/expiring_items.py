@@ -1,4 +1,6 @@
-"""Items of the table ``State`` that pass: whoever keeps one says when it expires, and DynamoDB removes it later."""
+"""Reads and writes expiring items of the table ``State``: the writer sets when an item expires, and DynamoDB deletes it
+later.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,19 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PassingItems:
-    """Reads and writes them by their keys: see :mod:`troop.state_keys`."""
+    """Reads and writes expiring items by their keys, see :mod:`troop.state_keys`."""
 
     client: Any
     table: str
     sleep: Sleep = time.sleep
 
     def find(self, key: str) -> dict[str, Any]:
-        """An item, strongly consistent; empty when there is none. One that has expired can be there for days yet."""
+        """Returns an item, strongly consistent; empty if there is none. An expired item can still exist for days."""
         answer = self.client.get_item(TableName=self.table, Key=typed({"key": key}), ConsistentRead=True)
         return plain(answer.get("Item", {}))
 
     def put(self, key: str, values: Values) -> None:
-        """Sets attributes of an item, ``expires_at`` and ``schema`` among them.
+        """Sets attributes of an item, including ``expires_at`` and ``schema``.
 
         Raises:
             ClientError: DynamoDB refused.
@@ -35,13 +37,13 @@ class PassingItems:
         self._set(key, values)
 
     def put_unless(self, key: str, values: Values, there: str, until: Any = None) -> dict[str, Any] | None:
-        """Sets them, unless one of them, ``there``, is set already.
+        """Sets attributes, unless the attribute ``there`` is set already.
 
         Args:
-            until: a value that is no greater counts as none, for what it stands for is over.
+            until: a stored value that is not greater has expired and counts as absent.
 
         Returns:
-            None when they are set; else the item that is in the way, empty when it has gone in this very moment.
+            None if they were set; otherwise the existing item, which is empty if it was deleted at that moment.
 
         Raises:
             ClientError: DynamoDB refused.
@@ -52,8 +54,8 @@ class PassingItems:
         return self._set_if(key, values, condition, until)
 
     def put_instead(self, key: str, values: Values, there: str, known: Any) -> dict[str, Any] | None:
-        """Sets them in the place of others: where one of them, ``there``, is still what is ``known``. Answers and
-        raises as :meth:`put_unless` does.
+        """Sets attributes if the attribute ``there`` still has the value ``known``. Returns and raises like
+        :meth:`put_unless`.
         """
         return self._set_if(key, values, f"#{there} = :compared", known)
 

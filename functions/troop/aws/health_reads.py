@@ -1,4 +1,4 @@
-"""Reads what health is judged by: a bounded number of calls, however large the deployment is."""
+"""Reads the facts for health checks, in a bounded number of calls for a deployment of any size."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from troop.state_keys import UNIT, UNRECOVERED
 
 ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
 SCHEDULES_READ = 500
-"""Most schedules that are looked at."""
+"""The most schedules that are examined."""
 
 FAILURES_READ = 100
-"""Most executions of each bad end that are counted."""
+"""The most executions that are counted for each failed status."""
 
 _PERIOD = 300
-"""Seconds: 288 of them are a day; CloudWatch tells of at most 1,440 at a time."""
+"""Seconds: 288 periods are a day, and CloudWatch returns at most 1,440 at a time."""
 
 UNITS_READ = 100
-"""Most unrecovered units whose own state is looked at; DynamoDB reads no more items at a time."""
+"""The most unrecovered units whose own items are examined: DynamoDB reads no more items at a time."""
 
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
 class HealthReads:
-    """Reads a deployment.
+    """Reads a deployment's health.
 
     Attributes:
-        machine: the chaos workflow's ARN.
+        machine: ARN of the chaos workflow.
         schedule_group: name of the group of all schedules.
-        queue: URL of the queue of what could not be delivered.
+        queue: URL of the queue of undeliverable messages.
         tables: names of all tables.
         state: name of the table State.
-        alarms: reads the alarms; None for the watchdog, whose metrics must not make alarms of alarms.
-        account: reads what people alone are told of; None for the watchdog.
+        alarms: reads the alarms; None for the watchdog, whose metrics must not turn alarms into further alarms.
+        account: reads facts that only people need; None for the watchdog.
     """
 
     scheduler: Any
@@ -60,10 +60,10 @@ class HealthReads:
     account: AccountReads | None = None
 
     def observe(self, now: datetime) -> Observed:
-        """Everything; what AWS refuses or does not answer is told apart, and does not stop the rest.
+        """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
-        At most 5 pages of schedules, 5 pages of executions, 1 call for each table, 5 more; of alarms 5 pages
-        and 1 call; of the account 2 calls, and 1 for each table of an earlier deployment.
+        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 2 for the
+        account, and 1 for each table of an earlier deployment.
         """
         alarms, account = self.alarms, self.account
         return Observed(
@@ -104,12 +104,12 @@ class HealthReads:
         )
 
     def _started(self, most: int, **which: str) -> list[datetime]:
-        """When executions started, the latest first. Children of a Distributed Map are not among them."""
+        """Returns when executions started, latest first. Children of a Distributed Map are not included."""
         answer = self.states.list_executions(stateMachineArn=self.machine, maxResults=most, **which)
         return [execution["startDate"].astimezone(UTC) for execution in answer["executions"]]
 
     def _children(self, now: datetime) -> Children:
-        """What CloudWatch has counted: to list children, one would have to ask for every tick's by itself."""
+        """Returns CloudWatch's counts: listing children would need a call for each tick."""
         failed, succeeded = self._ended("ExecutionsFailed", now), self._ended("ExecutionsSucceeded", now)
         return Children(
             failed=sum(failed.values()),
@@ -118,7 +118,7 @@ class HealthReads:
         )
 
     def _ended(self, metric: str, now: datetime) -> dict[datetime, int]:
-        """How many children ended so, by the start of the five minutes that they ended in."""
+        """Returns how many children ended this way, by the start of their five-minute period."""
         answer = self.cloudwatch.get_metric_statistics(
             Namespace="AWS/States",
             MetricName=metric,
@@ -142,7 +142,9 @@ class HealthReads:
             return "gone"
 
     def _unrecovered(self) -> tuple[str, ...]:
-        """The set of all of them is a list of whom to look at: a unit's own item counts, as it does for a claim."""
+        """Returns the unrecovered units. The stored set only suggests candidates: a unit's own item decides, as for a
+        claim.
+        """
         key = {"key": {"S": UNRECOVERED}}
         answer = self.dynamodb.get_item(TableName=self.state, Key=key, ConsistentRead=True)
         units = sorted(plain(answer.get("Item", {})).get("units", ()))

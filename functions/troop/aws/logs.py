@@ -1,4 +1,4 @@
-"""How functions log: every line says what it belongs to, a failure too, and each decision is a line of its own."""
+"""Defines how functions log: every line, also of a failure, carries an id, and each decision gets its own line."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from troop.metrics import Metric
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
 
 MOST_GROUPS = 10
-"""Groups that a decision's line names; ``group_count`` says how many there are."""
+"""The most groups that a decision's line names; ``group_count`` is their total."""
 
 LONGEST_DETAIL = 1000
-"""Characters of a detail in a decision's line; the table has all of it."""
+"""The most characters of a detail in a decision's line; the table stores all of it."""
 
-# Without what is the same in all lines of a function, and of a name of its own so that it can be: a tick over very many
-# units writes as many lines, and each byte of them is paid for.
+# Omits what is the same in all lines of a function, and has its own name to do so: a tick over many units writes as
+# many lines, and every byte costs.
 _decisions = Logger(service="decisions", location=None, xray_trace_id=None)
 
 
 def step(logger: Logger, correlation: str) -> Callable[[Handler], Handler]:
-    """Decorates a handler: its lines tell of the call and carry a ``correlation_id``, and what it raises is such a line
-    before Lambda sees it.
+    """Decorates a handler: its log lines describe the call and carry a ``correlation_id``, and its exceptions are
+    logged the same way before Lambda sees them.
 
     Args:
-        correlation: the key of the handler's event whose value is the id, or keys with dots between; for none the lines
-            have none.
+        correlation: the path in the handler's event to the id, with dots between keys; without a value there, lines
+            have no id.
     """
 
     def decorate(handler: Handler) -> Handler:
@@ -47,7 +47,8 @@ def step(logger: Logger, correlation: str) -> Callable[[Handler], Handler]:
                 return handler(event, context)
             except Exception as error:
                 logger.exception("the step failed")
-                # That a run was closed meanwhile is how steps end when somebody stops it: no failure of theirs.
+                # A run that was closed meanwhile ends its steps normally, for example when a user stops it: not a
+                # failure.
                 if not isinstance(error, RunClosedError) and (deployment := os.environ.get(Variable.DEPLOYMENT)):
                     emit(deployment, {Metric.STEPS_FAILED: 1})
                 raise
@@ -64,7 +65,7 @@ def _within(event: Any, path: str) -> Any:
 
 
 def log_decisions(decisions: Iterable[Decision], execution: str) -> None:
-    """One line for each decision; the record is the table, and this its copy for queries over many units and days."""
+    """Writes one line for each decision: a copy of the table's records for queries over many units and days."""
     _decisions.set_correlation_id(execution)
     for decision in decisions:
         _decisions.info(

@@ -1,4 +1,4 @@
-"""A state machine's executions, each of a name of its own."""
+"""Manages the executions of a state machine by their names."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ from botocore.exceptions import ClientError
 
 @dataclass(frozen=True)
 class Machine:
-    """``arn``: of the state machine, a standard one."""
+    """A standard state machine.
+
+    Attributes:
+        arn: of the state machine.
+    """
 
     client: Any
     arn: str
 
     def execution(self, name: str) -> str:
-        """ARN of the execution of that name, whether there is one or not."""
+        """Returns the ARN of the execution of this name, whether it exists or not."""
         return self.arn.replace(":stateMachine:", ":execution:") + ":" + name
 
     def start(self, name: str, work: Mapping[str, Any]) -> bool:
-        """Starts an execution, unless it has started before; False when there is, or was, another of this name.
+        """Starts an execution; returns False if one of this name runs or has run.
 
-        Step Functions takes the same name and input again while the execution runs, and refuses the name for 90 days
-        after its end or with another input: all of these mean that it has started.
+        Step Functions accepts the same name and input again while the execution runs. It refuses the name with another
+        input, and for 90 days after the end. Either way the execution has started.
 
         Raises:
             ClientError: Step Functions refused.
@@ -39,12 +43,12 @@ class Machine:
         return True
 
     def stop(self, name: str, cause: str, error: str | None = None) -> None:
-        """Stops an execution where it is; nothing happens when there is none.
+        """Stops an execution immediately; does nothing if it does not exist.
 
         Args:
-            name: the execution's.
-            cause: why, for people.
-            error: the same as one word, if there is one.
+            name: of the execution.
+            cause: the reason, for people.
+            error: the reason as one word, if there is one.
 
         Raises:
             ClientError: Step Functions refused.
@@ -57,7 +61,7 @@ class Machine:
                 raise
 
     def status(self, name: str) -> str | None:
-        """An execution's status, such as RUNNING; None when there is none (any more).
+        """Returns an execution's status, such as RUNNING; None if it does not exist (any more).
 
         Raises:
             ClientError: Step Functions refused.
@@ -70,7 +74,7 @@ class Machine:
             raise
 
     def running(self) -> list[str]:
-        """Names of the executions that are under way.
+        """Returns the names of the running executions.
 
         Raises:
             ClientError: Step Functions refused.

@@ -1,4 +1,4 @@
-"""Writes metrics as log lines that CloudWatch takes them from (embedded metric format)."""
+"""Writes metrics as log lines in CloudWatch's embedded metric format."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ logger = Logger()
 
 
 def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> None:
-    """Writes one line with all ``values``. Never raises: nothing that is done depends on its being counted.
+    """Writes one line with all ``values``. Never raises, because no work may fail for its metrics.
 
     Args:
-        deployment: the stack's name, the dimension that all metrics have.
-        values: by metric; nothing is written for none.
-        dimensions: further ones, of few values each.
+        deployment: the stack's name, the dimension of all metrics.
+        values: by metric; if empty, nothing is written.
+        dimensions: further ones, each with few values.
     """
     if not values:
         return
     try:
-        # An empty service: its name would be another dimension, by which each function had metrics of its own.
+        # The service is empty: its name would become a dimension, with separate metrics for each function.
         line = EphemeralMetrics(namespace=NAMESPACE, service="")
         for name, value in {DIMENSION: deployment, **dimensions}.items():
             line.add_dimension(name=name, value=value)
         for metric, number in values.items():
             line.add_metric(name=metric.value, unit=_UNITS.get(metric, MetricUnit.Count), value=number)
         line.flush_metrics()
-    except Exception:  # whatever it is, the work itself is done
+    except Exception:  # whatever the error, the work itself is done
         logger.warning("metrics were not written", exc_info=True)
 
 
 def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
-    """Counts events that have come to an end, a line for each status; those in flight, and none, are passed over."""
+    """Counts ended events, with a line for each status; skips events in flight and missing events."""
     ended = Counter(status for status in statuses if status and status not in _OPEN)
     for status, count in ended.items():
         emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
 
 
 def emit_repairs(deployment: str, repair: Repair, count: int) -> None:
-    """Counts what was mended without anybody's help; no line for nothing."""
+    """Counts automatic repairs; writes no line for 0."""
     if count:
         emit(deployment, {Metric.REPAIRS: count}, **{KIND: repair.value})
 
 
 def emit_by_kind(deployment: str, metric: Metric, counts: Mapping[str, int]) -> None:
-    """A line for each kind of which there is any. What is not there is no line, and costs nothing."""
+    """Writes a line for each kind with a count above 0; other kinds get no line, and cost nothing."""
     for kind, count in counts.items():
         if count:
             emit(deployment, {metric: count}, **{KIND: kind})
 
 
 def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:
-    """How many events ended in which of the ways that are counted; other statuses are passed over."""
+    """Counts events by those final statuses that have a metric; skips other statuses."""
     return dict(Counter(_OF_STATUS[status] for status in statuses if status in _OF_STATUS))

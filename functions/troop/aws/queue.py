@@ -1,4 +1,4 @@
-"""Queues of dead letters."""
+"""Reads queues of dead letters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from troop.chaos.dead_letters import Letter
 
 _AT_A_TIME = 10
 WAIT = 1
-"""Seconds: a call that waits asks all of SQS's servers, and one that does not may miss messages that are there."""
+"""Seconds. A waiting call asks all of SQS's servers; one that does not wait can miss messages."""
 
 HIDDEN = 240
-"""Seconds for which what was received is not received again. A look that takes longer knows what it has seen. It is
-less than the five minutes an alarm about a queue looks at, or that alarm would end with every look, and begin again."""
+"""Seconds for which a received message is hidden; a longer read detects repetitions itself. Less than the five minutes
+of an alarm about a queue: otherwise every read would end that alarm and start it again.
+"""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class Queue:
     url: str
 
     def letters(self, most: int) -> Iterator[Letter]:
-        """At most so many messages, each once. They stay in the queue until they are removed.
+        """Yields at most ``most`` messages, each once. They stay in the queue until they are removed.
 
-        A call may have fewer than there are, so only one that has nothing new tells that these were all.
+        A call can return fewer messages than there are, so only a call without new messages shows the end.
         """
         seen: set[str] = set()
         while len(seen) < most:

@@ -1,4 +1,4 @@
-"""Records of DynamoDB streams, as Lambda hands them to a function, and as the stream itself has them for a day."""
+"""Reads records of DynamoDB streams, from Lambda's events and, for a day, from the stream itself."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 from troop.chaos.dead_letters import Batch
 
 MOST_PAGES = 10
-"""Of a stream, read for one batch; a page has up to 1,000 records, a batch ten."""
+"""The most pages of a stream that are read for one batch. A page has up to 1,000 records, a batch ten."""
 
 
 class IncompleteBatch(RuntimeError):
-    """The stream has not shown all records of a batch; what is missing may come with another look."""
+    """The stream did not return all records of a batch; a retry may return the rest."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """An item that was written.
+    """A written item.
 
     Attributes:
-        sequence: the record's number in its shard; what a function names to get the record again.
+        sequence: the record's number in its shard; a function names it to get the record again.
         table: the table's name.
-        at: about when it was written, to the second.
-        old, new: the item before and after in DynamoDB's types; empty where there is none.
+        at: when it was written, to about a second.
+        old, new: the item before and after, in DynamoDB's types; empty if there is none.
     """
 
     sequence: str
@@ -36,10 +36,10 @@ class Record:
 
 
 def parse(raw: Mapping[str, Any]) -> Record:
-    """A record of a stream with both images.
+    """Parses a stream record with both images.
 
     Raises:
-        KeyError, ValueError: it is no such record.
+        KeyError, ValueError: it is not such a record.
     """
     change = raw["dynamodb"]
     at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
@@ -48,16 +48,16 @@ def parse(raw: Mapping[str, Any]) -> Record:
 
 @dataclass(frozen=True)
 class Streams:
-    """Reads streams again."""
+    """Reads records of streams again."""
 
     client: Any
 
     def records(self, batch: Batch) -> list[Record]:
-        """The records of a batch, in order, up to its last.
+        """Returns the records of a batch, in order, up to its last.
 
         Raises:
-            IncompleteBatch: its last was not among them.
-            ClientError: the stream has them no more (TrimmedDataAccessException, ResourceNotFoundException), or does
+            IncompleteBatch: the last record was not among them.
+            ClientError: the stream no longer has them (TrimmedDataAccessException, ResourceNotFoundException), or does
                 not answer.
         """
         iterator = self.client.get_shard_iterator(
@@ -72,14 +72,14 @@ class Streams:
             for raw in page["Records"]:
                 change = raw["dynamodb"]
                 if not batch.has(change["SequenceNumber"]):
-                    raise IncompleteBatch(f"after {len(records)} records came one that is not of the batch")
+                    raise IncompleteBatch(f"after {len(records)} records, the stream returned one of another batch")
                 records.append(_record(batch.stream, change, change["ApproximateCreationDateTime"].astimezone(UTC)))
                 if int(change["SequenceNumber"]) == int(batch.last):
                     return records
             iterator = page.get("NextShardIterator")
             if not iterator:
                 raise IncompleteBatch(f"the shard ended after {len(records)} records, before the last of the batch")
-        raise IncompleteBatch(f"{MOST_PAGES} pages had {len(records)} records, and not the last of the batch")
+        raise IncompleteBatch(f"{MOST_PAGES} pages contained {len(records)} records, but not the last of the batch")
 
 
 def _record(stream: str, change: Mapping[str, Any], at: datetime) -> Record:

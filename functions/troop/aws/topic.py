@@ -1,4 +1,4 @@
-"""Says on a topic what people and programs that are no part of AWS may want to know."""
+"""Publishes notifications for people, and for programs outside AWS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from troop.chaos.notifications import Notification
 
 _LONGEST_SUBJECT = 100
 _LONGEST_ATTRIBUTE = 256
-"""Of what a subscription's filter compares; SNS takes more, a name of a unit has no use for it."""
+"""The most characters of an attribute for subscription filters. SNS accepts more, but names of units do not need it."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Topic:
     arn: str
 
     def send(self, notifications: Sequence[Notification]) -> None:
-        """Publishes each: a subject for mail, the document as the message, and attributes to filter by.
+        """Publishes each notification: a subject for mail, the document as the message, and attributes for filters.
 
         Raises:
-            ClientError, BotoCoreError: the topic refused one; it may have taken others.
+            ClientError, BotoCoreError: the topic refused one; it may have accepted others.
         """
         for notification in notifications:
             self.client.publish(
@@ -41,7 +41,7 @@ class Topic:
 
 
 def _subject(notification: Notification) -> str:
-    """SNS takes ASCII without control characters, at most 100 of them."""
+    """Returns a subject that SNS accepts: at most 100 characters of ASCII, without control characters."""
     unit = notification.detail.get("unit")
     words = f"{notification.detail['deployment']}: {notification.detail_type}" + (f": {unit}" if unit else "")
     plain = "".join(character if " " <= character <= "~" else "?" for character in words)

@@ -1,4 +1,4 @@
-"""DynamoDB writes that wait for one another, and say which of their conditions did not hold."""
+"""Writes to DynamoDB, retries conflicting writes, and reports which condition failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ Sleep = Callable[[float], None]
 
 
 class ConditionFailed(Exception):
-    """A part's condition did not hold, so nothing was written. ``part`` is its position in the transaction."""
+    """A part's condition failed, so nothing was written.
+
+    Attributes:
+        part: its position in the transaction.
+    """
 
     def __init__(self, part: int) -> None:
         self.part = part
@@ -24,14 +28,13 @@ class ConditionFailed(Exception):
 
 
 def transact(client: Any, parts: Sequence[dict[str, Any]], sleep: Sleep = time.sleep) -> None:
-    """Writes all parts or none. Meets with other transactions are tried again, with full jitter.
+    """Writes all parts or none. Retries conflicts with other transactions, with full jitter.
 
-    botocore gives every call a token of its own and repeats it when it tries a call again, so an answer lost on the
-    way is no second write.
+    botocore sends the same token with each retry of a call, so a lost answer causes no second write.
 
     Raises:
-        ConditionFailed: for the first part whose condition does not hold.
-        ClientError: whatever else DynamoDB refuses.
+        ConditionFailed: for the first part whose condition failed.
+        ClientError: DynamoDB refused for another reason.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
@@ -47,12 +50,12 @@ def transact(client: Any, parts: Sequence[dict[str, Any]], sleep: Sleep = time.s
 
 
 def write(call: Callable[..., Any], sleep: Sleep = time.sleep, **request: Any) -> Any:
-    """One plain write, such as ``client.update_item``. One that meets a transaction is tried again, with full jitter:
+    """Makes one plain write, such as ``client.update_item``. Retries conflicts with transactions, with full jitter:
     botocore does not, although the write would succeed a moment later.
 
     Raises:
-        ConditionFailed: its condition does not hold.
-        ClientError: whatever else DynamoDB refuses.
+        ConditionFailed: its condition failed.
+        ClientError: DynamoDB refused for another reason.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:

@@ -1,1 +1,1 @@
-"""Benchmarks: what a file asks for, what a run creates, how it goes on, what must be gone in the end. No AWS here."""
+"""Models benchmarks: definition, plan, record, cost, progress and teardown of a run. Pure: no calls to AWS."""

@@ -1,4 +1,4 @@
-"""What speaks against a benchmark before anything of it is launched: the deployment's limits, the region's offers."""
+"""Checks a benchmark before launch against the deployment's limits and the region's offers."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from troop.bench.plan import Plan, PlannedCell
 from troop.bench.problems import Problem
 
 LARGEST_FILES = 1024 * 1024
-"""Bytes of all files beside a benchmark's, together."""
+"""Maximum bytes of all files in a benchmark's folder together."""
 
 MOST_FILES = 100
 
 LARGEST_ARTIFACT = 5 * 1024**3
-"""Bytes; what S3 takes in one piece."""
+"""Maximum bytes: S3's limit of a single upload."""
 
 ARCHITECTURES = frozenset({"x86_64", "arm64"})
-"""Those that nodes' image is made for."""
+"""Architectures of the nodes' machine image."""
 
 
 @dataclass(frozen=True)
 class InstanceType:
-    """What a region offers under an instance type's name.
+    """An instance type as the region offers it.
 
     Attributes:
         architectures: as EC2 names them.
-        zones: those of the deployment's network in which it can be had.
-        vcpus: how many virtual processors it has; 0 where EC2 does not say.
+        zones: zones of the deployment's network that offer it.
+        vcpus: number of virtual processors; 0 if EC2 does not report it.
     """
 
     architectures: frozenset[str]
@@ -38,12 +38,12 @@ class InstanceType:
 
 
 def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:
-    """Lists what the operator's limits do not allow, whatever else runs: nodes and instance types.
+    """Lists violations of the operator's limits on nodes and instance types, regardless of other runs.
 
-    Of nodes those count that a run has at one time.
+    The nodes that a run has at one time count.
 
     Args:
-        benchmark: the file as it stands.
+        benchmark: of the file without scale and matrix.
     """
     problems = [*_too_many(plan, "max_nodes", limits.max_nodes)]
     if not problems:
@@ -60,20 +60,20 @@ def _too_many(plan: Plan, name: str, most: int) -> Iterator[Problem]:
     if nodes > most:
         yield Problem(("fleets",), f"have {nodes} nodes{of_what}", allowed)
     else:
-        message = f"is {plan.parallel}, which brings up to {plan.nodes} nodes at a time"
+        message = f"is {plan.parallel}, which runs up to {plan.nodes} nodes at a time"
         yield Problem(("parallel",), message, f"less, for {allowed}")
 
 
 def in_all_cells(benchmark: Benchmark, plan: Plan, check: Callable[[Benchmark], Iterable[Problem]]) -> list[Problem]:
-    """What speaks against the cells of a run, each thing once, and where the file has it.
+    """Lists the problems of a run's cells, each once, located in the file.
 
     Args:
-        benchmark: the file as it stands: what is wrong with it too is in its own place.
-        check: asked of cells that differ.
+        benchmark: of the file without scale and matrix; its problems keep their place.
+        check: called for cells that differ.
     """
     own, problems, seen = list(check(benchmark)), dict[Problem, None](), set[int]()
     for cell in plan.cells:
-        if id(cell.benchmark) not in seen:  # those of repetitions are one
+        if id(cell.benchmark) not in seen:  # repetitions share one object
             seen.add(id(cell.benchmark))
             problems |= dict.fromkeys(p if p in own else _of_cell(cell, p) for p in check(cell.benchmark))
     return list(problems)
@@ -88,27 +88,27 @@ def _of_cell(cell: PlannedCell, problem: Problem) -> Problem:
 
 
 def not_allowed(buckets: Iterable[str], allowed: Collection[str]) -> list[str]:
-    """The buckets that nodes of this deployment may not read."""
+    """Lists the buckets that nodes of this deployment may not read."""
     return [bucket for bucket in buckets if bucket not in allowed]
 
 
 def not_offered(benchmark: Benchmark, offers: Mapping[str, InstanceType]) -> list[Problem]:
-    """What cannot be launched here.
+    """Lists what cannot be launched in this deployment's region and zones.
 
     Args:
-        offers: by instance type; those that there are not are missing.
+        offers: by instance type, without those that the region does not offer.
     """
     return [problem for fleet in benchmark.fleets for problem in _of_fleet(fleet, offers)]
 
 
 def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
-    """Artifacts that are not where nodes could get them.
+    """Lists artifacts that are not in the bucket.
 
     Args:
-        staged: the hashes of those that are.
+        staged: hashes of the artifacts in the bucket.
     """
     missing = [(n, a) for n, a in enumerate(benchmark.artifacts) if a.sha256 not in staged]
-    allowed = "uploaded first: POST /benchmarks/artifacts says where to, and `troop bench run` does it"
+    allowed = "uploaded first: `troop bench run` does it; POST /benchmarks/artifacts returns the address"
     return [Problem(("artifacts", n, "sha256"), f"of {a.name} is not in the bucket", allowed) for n, a in missing]
 
 
@@ -116,12 +116,12 @@ def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Prob
     place, subject = ("fleets", fleet.role), f"is {fleet.instance_type!r}"
     offer = offers.get(fleet.instance_type)
     if offer is None:
-        yield Problem((*place, "instance_type"), subject, "an instance type that this region has")
+        yield Problem((*place, "instance_type"), subject, "an instance type that this region offers")
     elif not offer.architectures & ARCHITECTURES:
         has, needs = ", ".join(sorted(offer.architectures)), " or ".join(sorted(ARCHITECTURES))
         yield Problem((*place, "instance_type"), f"{subject} ({has})", f"one of {needs}")
     elif not offer.zones:
         yield Problem((*place, "instance_type"), subject, "one that a zone of the deployment's network offers")
     elif len(offer.zones) < fleet.zones:
-        allowed = f"at most {len(offer.zones)}: of the network's zones, {', '.join(sorted(offer.zones))} offer it"
+        allowed = f"at most {len(offer.zones)}: in the network, only {', '.join(sorted(offer.zones))} offer it"
         yield Problem((*place, "zones"), f"is {fleet.zones}, of {fleet.instance_type}", allowed)

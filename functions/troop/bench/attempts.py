@@ -1,4 +1,4 @@
-"""Whether a cell that has become INVALID is run again, and which of its attempts counts."""
+"""Decides whether an INVALID cell runs again, and selects the attempt that counts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from troop.bench.definition import Benchmark
 from troop.bench.record import Cell, CellStatus, Run
 
 MOST_PHASES, MOST_TIME = 40, timedelta(hours=24)
-"""Of all attempts at a cell together, where there are several: they share one execution, whose history ends at 25,000
-events.
+"""Limits for all attempts at a cell together, from the second on: they share one execution, with a history of at most
+25,000 events.
 """
 
 
 def latest(cells: Iterable[Cell]) -> list[Cell]:
-    """Of each cell the last attempt, in the order of the cells; the others do not count any more."""
+    """Returns the last attempt at each cell, in the order of the cells. Earlier attempts do not count."""
     cells_by_name: dict[str, Cell] = {}
     for cell in cells:
         first, attempt = names.attempt_of(cell.cell)
@@ -28,12 +28,12 @@ def latest(cells: Iterable[Cell]) -> list[Cell]:
 def following(
     run: Run, cell: Cell, benchmark: Benchmark, now: datetime, began: datetime, waiting: int = 0
 ) -> Cell | None:
-    """The next attempt at a cell that is over, as it is put on record; None when there is none to be made.
+    """Returns the next attempt at a cell that is over, ready to be recorded; None if there is none.
 
     Args:
-        benchmark: the cell's.
-        began: when the first attempt at it did.
-        waiting: seconds that the run's cells may take which have not begun: their time is not taken from them.
+        benchmark: of the cell.
+        began: start of the first attempt.
+        waiting: seconds to reserve for cells of the run that have not begun.
     """
     first, attempt = names.attempt_of(cell.cell)
     if cell.status is not CellStatus.INVALID or attempt >= benchmark.attempts:

@@ -1,6 +1,7 @@
-"""Barriers: what the workflow writes and all nodes read before a phase.
+"""Builds barriers: documents that the workflow writes and that all nodes read before a phase.
 
-Each exists from the start and says hold; its release is written once and never changed, for nodes may have seen it.
+Each exists from the start in the state hold. Its release is written once and never changes, because nodes may have
+read it.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from troop.bench.definition import Phase
 FORMAT = "troop.barrier/1"
 
 LEAST_MARGIN, MOST_MARGIN = 5.0, 60.0
-"""Seconds from a release to the common start, at least and at most. In five, every node has looked a few times."""
+"""Minimum and maximum seconds from a release to the common start. Nodes poll several times in five seconds."""
 
 UNCERTAINTIES = 4
-"""A node's clock may be wrong by its uncertainty in each direction; the rest is for what its agent has yet to do."""
+"""Twice a clock's uncertainty in each direction; the other half gives the agent time for preparation."""
 
 NODES_A_SECOND = 50
-"""A second more for so many nodes, which all fetch roster and barrier at once."""
+"""Number of nodes for which the margin grows by a second: all fetch roster and barrier at the same time."""
 
 
 class BarrierState(StrEnum):
-    """END: stop waiting, and do nothing more."""
+    """State of a barrier. END: nodes stop waiting and end."""
 
     HOLD = "hold"
     RELEASE = "release"
@@ -33,7 +34,7 @@ class BarrierState(StrEnum):
 
 
 def barrier(phase: Phase, state: BarrierState) -> dict[str, Any]:
-    """A barrier's document, as yet without a start."""
+    """Returns a barrier's document without a start."""
     return {
         "format": FORMAT,
         "phase": phase.name,
@@ -47,14 +48,14 @@ def barrier(phase: Phase, state: BarrierState) -> dict[str, Any]:
 
 
 def release(phase: Phase, now: datetime, nodes: int, clock_uncertainty: float) -> dict[str, Any]:
-    """The document that lets ``nodes`` nodes go; ``released_at`` is for the workflow itself."""
+    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``."""
     start_at = now.timestamp() + margin(nodes, clock_uncertainty) if phase.start_together else None
     document = barrier(phase, BarrierState.RELEASE)
     return document | {"start_at": start_at, "released_at": now.timestamp()}
 
 
 def margin(nodes: int, clock_uncertainty: float) -> float:
-    """Seconds from a release until its phase starts on all nodes."""
+    """Computes the seconds from a release to the common start."""
     seconds = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND
     return max(LEAST_MARGIN, min(MOST_MARGIN, seconds))
 
@@ -64,6 +65,6 @@ def is_released(document: Mapping[str, Any]) -> bool:
 
 
 def began(document: Mapping[str, Any]) -> datetime:
-    """When a released phase begins: at its common start, or else when it was released."""
+    """Returns when a released phase begins: at its common start if it has one, otherwise at its release."""
     start_at = document["start_at"]
     return datetime.fromtimestamp(document["released_at"] if start_at is None else start_at, UTC)

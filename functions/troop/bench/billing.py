@@ -1,4 +1,4 @@
-"""How long something is paid for: by the second, or by the started hour as older studies were."""
+"""Computes billed time: by the second, or by the started hour as in older studies."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from decimal import Decimal
 from troop.bench.money import HOURLY
 
 LEAST = 60
-"""Seconds that are paid for of each node, and of each volume."""
+"""Minimum billed seconds of each node and each volume."""
 
 HOUR = 3600
 MONTH = 30 * 24 * HOUR
-"""Seconds of a month by which EBS counts."""
+"""Seconds of a month in EBS billing."""
 
 
 def billed(seconds: float, billing: str) -> int:
-    """Seconds that are paid for of one node that was there for so many.
+    """Computes the billed seconds of one node that existed for ``seconds``.
 
-    By the second, a started second is one, and there are at least 60. By the hour, a started hour is one, counted from
-    the node's own start: the clock's hours mean nothing.
+    Per-second billing rounds up to a second, at least 60. Hourly billing rounds up to an hour, counted from the node's
+    start, not by the clock.
     """
     if billing == HOURLY:
         return max(1, math.ceil(seconds / HOUR)) * HOUR
@@ -28,7 +28,7 @@ def billed(seconds: float, billing: str) -> int:
 
 
 def seconds_between(start: datetime, end: datetime) -> float:
-    """How long; 0 when the clocks that told the two moments disagree."""
+    """Returns the seconds from start to end; 0 if skewed clocks make the end earlier."""
     return max(0.0, (end - start).total_seconds())
 
 

@@ -1,5 +1,5 @@
-"""What a look at a cell's fleets means while they boot: go on, wait, or give up, and why; or launch on demand what spot
-has not given. Sets of ids are compared, never counts.
+"""Decides while a cell's fleets boot: go on, wait, fail with a reason, or launch missing spot nodes on demand. Compares
+sets of ids, never counts.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from troop.bench.roster import Node
 from troop.bench.verdicts import MOST_NAMED, State, Verdict, cut, failed, name_some, so_many_nodes
 
 SETTLED = 30
-"""Seconds after which all of AWS knows a group that was made."""
+"""Seconds after which a new group is visible everywhere in AWS."""
 
 
 @dataclass(frozen=True)
 class FleetSeen:
-    """A fleet's group as it is.
+    """The observed state of a fleet's group.
 
     Attributes:
         serving: ids of the instances that are in service and healthy.
-        starting: ids of those that are in the group, but not that (yet).
-        refusals: why launches have failed, newest first; read only when some are missing.
-        exists: False when there is no such group, or it is being deleted.
-        groups: names of those that there are: its own, and its backup.
-        granted: how many nodes its own group has, and its backup is to have; means nothing on demand.
-        backup_refusals: why launches of its backup have failed, as ``refusals``; None when there is no backup.
+        starting: ids of the group's other instances.
+        refusals: reasons of failed launches, newest first; read only if nodes are missing.
+        exists: False if the group does not exist or is being deleted.
+        groups: names of the existing groups: the fleet's group and its backup.
+        granted: actual nodes of its group plus desired nodes of its backup; unused for on-demand.
+        backup_refusals: reasons of failed launches of its backup, as ``refusals``; None if there is no backup.
     """
 
     role: str
@@ -47,13 +47,13 @@ def of_boot(
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """Are all nodes there? SHORT: what spot has not given is to be launched on demand.
+    """Decides whether all nodes are ready. SHORT: launch missing spot nodes on demand.
 
     Args:
-        fleets: one for each of the benchmark's.
-        nodes: the registrations, by id; of instances that are in no group any more they mean nothing.
-        elapsed: seconds since the groups were made.
-        interrupted: ids of those that spot takes back: they count as if they had not registered, until they are gone.
+        fleets: one for each fleet of the benchmark.
+        nodes: registrations by id; those of instances outside the groups are ignored.
+        elapsed: seconds since the groups were created.
+        interrupted: ids of nodes that spot takes back; they count as not registered.
     """
     nodes = {i: node for i, node in nodes.items() if i not in interrupted}
     broken = [n for f in fleets for i in sorted(f.serving | f.starting) if (n := nodes.get(i)) and n.error is not None]
@@ -67,7 +67,7 @@ def of_boot(
         return failed("; ".join(narrow)) if narrow else Verdict(State.READY)
     gone = sorted(fleet.role for fleet in missing if not seen[fleet.role].exists)
     if gone and elapsed >= SETTLED:
-        return failed(f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}")
+        return failed(f"the Auto Scaling group of the fleet {', '.join(gone)} was deleted")
     for fleet in missing:
         its = seen[fleet.role]
         refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
@@ -81,7 +81,7 @@ def of_boot(
 
 
 def _is_short(fleet: Fleet, seen: FleetSeen, elapsed: float) -> bool:
-    """Whether nodes of a spot fleet are missing that nobody is to launch any more, or spot never will."""
+    """Checks whether a spot fleet lacks nodes that no group is set to launch, or that spot will never provide."""
     if not fleet.is_spot or seen.granted >= fleet.count or not seen.exists:
         return False
     is_backed_up = seen.backup_refusals is not None
@@ -95,30 +95,30 @@ def _is_complete(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> bo
 
 
 def _narrow(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | None:
-    """What to say of a fleet that is in fewer zones than it is to be: Auto Scaling spreads as far as capacity goes, and
-    such a cell is not to be compared with the others.
+    """Returns a reason if a fleet is in fewer zones than required. Auto Scaling spreads only as capacity allows, and
+    such a cell is not comparable with the others.
     """
     zones = {nodes[i].zone for i in seen.serving}
     if "" in zones or len(zones) >= fleet.zones:
         return None
     there = ", ".join(sorted(zones))
-    return f"the fleet {fleet.role} is in {there} alone, and not in {fleet.zones} zones: others had no capacity for it"
+    return f"the fleet {fleet.role} is only in {there}, not in {fleet.zones} zones: other zones had no capacity"
 
 
 def _launched(fleet: Fleet, seen: FleetSeen) -> str:
-    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, {len(seen.serving)} could be launched"
+    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, only {len(seen.serving)} could be launched"
 
 
 def _late(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str:
     silent = (seen.serving | seen.starting) - set(nodes)
     nodes_of_fleet = f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}"
-    reasons = [f"{nodes_of_fleet}, not all have registered within {fleet.boot_timeout} s"]
+    reasons = [f"{nodes_of_fleet}, not all registered within {fleet.boot_timeout} s"]
     if silent:
-        reasons.append(f"{name_some(silent)} never did, see output/boot/")
+        reasons.append(f"{name_some(silent)} never registered: see output/boot/")
     refusals = seen.backup_refusals or seen.refusals
     why = f": {cut(refusals[0])}" if refusals else ""
     if absent := fleet.count - len(seen.serving | seen.starting):
         reasons.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
-    elif why and len(seen.serving) < fleet.count:  # they come, and die before they serve
+    elif why and len(seen.serving) < fleet.count:  # instances launch, and die before they are in service
         reasons.append(f"launches have failed{why}")
     return "; ".join(reasons)

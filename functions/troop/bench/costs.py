@@ -1,4 +1,4 @@
-"""A bill: what was used of what, or will be, at which price."""
+"""Represents a bill: quantities with their prices, used or expected."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from troop.bench.money import USD, ZERO, exact, rounded, total
 
 @dataclass(frozen=True)
 class Item:
-    """One line.
+    """One line of a bill.
 
     Attributes:
-        what: in words, such as ``drivers, c7g.large, on-demand``.
-        quantity: how many units.
+        what: a text such as ``drivers, c7g.large, on-demand``.
+        quantity: number of units.
         unit: such as ``node-hour``.
-        price: of one unit; None when it is not known.
+        price: of one unit; None if unknown.
     """
 
     what: str
@@ -33,11 +33,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Cost:
-    """All lines of a cell, or of a run.
+    """The bill of a cell or a run.
 
     Attributes:
-        amount: of all lines whose price is known.
-        unknown: what has no price, in words; then it costs more than ``amount``.
+        amount: sum of all lines with a known price.
+        unknown: texts of the lines without a price; if there are any, the real cost exceeds ``amount``.
     """
 
     amount: Decimal = ZERO
@@ -47,7 +47,7 @@ class Cost:
 
 
 def cost_of(items: Iterable[Item], currency: str) -> Cost:
-    """The bill of some lines. Those of one thing at one price become one; lines of nothing are left out."""
+    """Sums lines to a bill. Merges lines of the same item, unit and price, and omits lines with quantity 0."""
     merged: dict[tuple[str, str, Decimal | None], Decimal] = {}
     for item in items:
         key = item.what, item.unit, item.price
@@ -61,7 +61,9 @@ def cost_of(items: Iterable[Item], currency: str) -> Cost:
 
 
 def to_document(cost: Cost) -> dict[str, Any]:
-    """As values that DynamoDB keeps: amounts stay decimals, to a millionth. The reverse of :func:`from_document`."""
+    """Converts to values for DynamoDB, with amounts as decimals rounded to a millionth; the reverse of
+    :func:`from_document`.
+    """
     return {
         "amount": rounded(cost.amount),
         "currency": cost.currency,

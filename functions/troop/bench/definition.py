@@ -1,9 +1,9 @@
-"""What a benchmark asks for, as it was accepted: nothing left to be understood, every default filled in.
+"""Defines a benchmark as accepted, with all defaults filled in.
 
-People write a YAML file; :mod:`troop.bench_file` checks it and makes this of it. It is stored once for each run, under
-:func:`troop.bench.names.definition_key`, and never changes. Of it come the run's cells (:mod:`troop.bench.plan`), each
-with a definition of its own, which the workflow and the nodes' agent read. The stored document has the keys that the
-file has, in the same places, and ``format``, ``size`` and ``files`` besides.
+:mod:`troop.bench_file` builds it from the YAML file. Each run stores it once, under
+:func:`troop.bench.names.definition_key`, and never changes it. The run's cells are made from it
+(:mod:`troop.bench.plan`); the workflow and the nodes' agent read the definition of their cell. The stored document has
+the keys of the file, in the same places, and also ``format``, ``size`` and ``files``.
 
 All durations are whole seconds.
 """
@@ -20,33 +20,33 @@ from troop.errors import TroopError
 FORMAT = "troop.benchmark/1"
 
 ON_DEMAND, SPOT = "on-demand", "spot"
-"""How a fleet's nodes are bought."""
+"""Purchase options of a fleet's nodes."""
 
 Scalar = str | int | float | bool
 Parameter = Scalar | tuple[Scalar, ...]
 
 AROUND = 5 * 60
-"""Seconds that launching, collecting and taking down may take, besides all time-outs."""
+"""Seconds allowed for launch, collect and teardown, in addition to all time-outs."""
 
 BETWEEN = 60
-"""Seconds until the workflow, which looks now and then, has seen that a phase is over."""
+"""Seconds until the workflow, which polls, notices the end of a phase."""
 
 _T = TypeVar("_T")
 
 
 class DefinitionError(TroopError):
-    """A stored document that is no benchmark's, or one of a later version's."""
+    """A stored document that is not a benchmark, or comes from a later version."""
 
 
 @dataclass(frozen=True)
 class Volume:
-    """A volume that each node of a fleet gets, empty, besides the one it boots from.
+    """An additional volume of each node of a fleet, empty at first.
 
     Attributes:
-        device: as EC2 names it, such as ``/dev/sdf``.
+        device: EC2's device name, such as ``/dev/sdf``.
         type: ``gp3`` or ``io2``.
-        iops: provisioned; never None for ``io2``, None for what ``gp3`` has by itself.
-        throughput_mib: MiB a second, of ``gp3`` alone; None for what it has by itself.
+        iops: provisioned; None for the default of ``gp3``, never None for ``io2``.
+        throughput_mib: MiB a second, for ``gp3`` only; None for the default.
     """
 
     device: str
@@ -61,13 +61,12 @@ class Fleet:
     """The nodes of one role.
 
     Attributes:
-        role: what the fleet is called.
-        zones: over how many availability zones it is spread; at most ``count``.
-        boot_timeout: seconds until all of its nodes must have registered.
-        root_volume_gib: of the volume a node boots from.
+        role: the fleet's name.
+        zones: number of availability zones it is spread over; at most ``count``.
+        boot_timeout: seconds within which all of its nodes must register.
+        root_volume_gib: size of a node's root volume.
         purchase: :data:`ON_DEMAND` or :data:`SPOT`.
-        spot_timeout: seconds after which a backup group launches on demand what spot has not given; means nothing on
-            demand.
+        spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
     """
 
     role: str
@@ -90,14 +89,13 @@ class Phase:
     """One script, run at the same time on all nodes of some roles.
 
     Attributes:
-        roles: whose nodes do it; the others wait.
+        roles: roles whose nodes run the script; the others wait.
         script: the name of one of the benchmark's files.
         timeout: seconds the script may take; more than ``warm_up + measured``.
-        start_together: all nodes start at one instant.
+        start_together: whether all nodes start at the same instant.
         warm_up: seconds at its beginning that are not counted.
-        measured: seconds after those that are; 0 for a phase that is not measured.
-        expected: seconds that the script is expected to take, for the estimate of what a run costs; None when the file
-            does not say.
+        measured: counted seconds after the warm-up; 0 for a phase that measures nothing.
+        expected: expected seconds of the script, for the cost estimate; None if the file does not state them.
     """
 
     name: str
@@ -111,16 +109,16 @@ class Phase:
 
     @property
     def is_measured(self) -> bool:
-        """Whether its summaries are results, and a node that is lost makes them worthless."""
+        """Whether its summaries are results, which a lost node invalidates."""
         return self.measured > 0
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A file too large to stand beside the benchmark's; staged under :func:`troop.bench.names.artifact_key`.
+    """A file too large for the benchmark's folder; staged under :func:`troop.bench.names.artifact_key`.
 
     Attributes:
-        name: of the file on the nodes.
+        name: file name on the nodes.
         sha256: of its content, 64 lower-case hexadecimal digits.
         source: where the command got it, for the record; nothing reads it.
     """
@@ -132,19 +130,19 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """All that a run does.
+    """A complete definition of a benchmark or a standing fleet.
 
     Attributes:
-        expires_after: seconds after which whatever exists of a run is removed.
-        fleets: by role, in the file's order; at least one.
-        phases: in the order in which they are done; at least one, but of a standing fleet.
+        expires_after: seconds after which everything that exists of a run is removed.
+        fleets: in the file's order; at least one.
+        phases: in order; at least one, except in a standing fleet.
         parameters: for the scripts.
-        buckets: that nodes may read, besides the run's own files.
-        size: which of the file's sizes was chosen; None for the file as it stands.
-        files: names of what stands beside the benchmark's file and is copied to every node, sorted.
-        attempts: how often a cell is run at most, when a lost node makes it INVALID; the last of several on demand.
-        standing: a fleet that stays, which measures nothing: its nodes do the phases by themselves, without a barrier.
-        money: what it may cost, and what is known of prices.
+        buckets: buckets that nodes may read in addition to the run's files.
+        size: the selected size of the file; None for none.
+        files: sorted names of the files in the benchmark's folder, which are copied to every node.
+        attempts: maximum attempts at a cell when a lost node makes it INVALID; the last of several is on demand.
+        standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
+        money: budget, billing and prices.
     """
 
     name: str
@@ -163,30 +161,30 @@ class Benchmark:
 
     @property
     def nodes(self) -> int:
-        """Of one cell, all fleets together."""
+        """Number of nodes of one cell, in all fleets."""
         return sum(fleet.count for fleet in self.fleets)
 
     @property
     def longest(self) -> int:
-        """Seconds after which a cell is over at the latest, but for launching and taking down: all time-outs."""
+        """Seconds of all time-outs together: the longest a cell takes without launch and teardown."""
         return self.boot_timeout + sum(phase.timeout for phase in self.phases)
 
     @property
     def needed(self) -> int:
-        """Seconds that one attempt at a cell may take in all."""
+        """Maximum seconds of one attempt at a cell, with launch and teardown."""
         return self.longest + AROUND + BETWEEN * len(self.phases)
 
     @property
     def boot_timeout(self) -> int:
-        """Seconds until the nodes of all fleets must have registered: fleets boot side by side."""
+        """Seconds within which the nodes of all fleets must register: fleets boot in parallel."""
         return max(fleet.boot_timeout for fleet in self.fleets)
 
     def fleet(self, role: str) -> Fleet:
-        """Raises KeyError when there is none of that role."""
+        """Returns the fleet of a role; raises KeyError if there is none."""
         return next((fleet for fleet in self.fleets if fleet.role == role), None) or _missing(role)
 
     def phase(self, name: str) -> Phase:
-        """Raises KeyError when there is none of that name."""
+        """Returns the phase of a name; raises KeyError if there is none."""
         return next((phase for phase in self.phases if phase.name == name), None) or _missing(name)
 
 
@@ -195,8 +193,8 @@ def _missing(name: str) -> Any:
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
-    """As JSON-like values; the reverse of :func:`from_document`. None is left out, but for ``size``; and ``standing``,
-    which no benchmark's file has, where it is false.
+    """Converts to JSON-like values; the reverse of :func:`from_document`. Omits None, except for ``size``, and a false
+    ``standing``, which is not a key of benchmark files.
     """
     plain = _but(asdict(benchmark), "money")
     document: dict[str, Any] = {"format": FORMAT, **_lists(plain), **money_document(benchmark.money)}
@@ -205,21 +203,21 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
     for fleet in document["fleets"].values():
         if fleet["purchase"] == ON_DEMAND:
-            del fleet["spot_timeout"]  # which the file does not take then
+            del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
     document["phases"] = [_present(phase) for phase in document["phases"]]
     return document
 
 
 def from_document(document: Mapping[str, Any]) -> Benchmark:
-    """The benchmark of a stored document. Keys that it does not know are passed over: a later version's additions.
+    """Reads a stored document. Ignores unknown keys, which later versions add.
 
     Raises:
-        DefinitionError: it is no such document.
+        DefinitionError: the document has another format or is damaged.
     """
     if (format := document.get("format")) != FORMAT:
         raise DefinitionError(
-            f"the benchmark's stored definition has the format {format!r}, not {FORMAT!r}: run it again"
+            f"the benchmark's stored definition has the format {format!r}, not {FORMAT!r}: run the benchmark again"
         )
     try:
         known = {
@@ -233,7 +231,9 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
         }
         return _build(Benchmark, {**document, **known})
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
-        raise DefinitionError(f"the stored benchmark is damaged ({error!r}): run it again") from None
+        raise DefinitionError(
+            f"the benchmark's stored definition is damaged ({error!r}): run the benchmark again"
+        ) from None
 
 
 def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
@@ -251,7 +251,7 @@ def _tuples(value: Any) -> Any:
 
 
 def _lists(value: Any) -> Any:
-    """As JSON has it: what is equal to the document that comes back from its text."""
+    """Replaces tuples by lists, so that the document equals the one read back from JSON."""
     if isinstance(value, Mapping):
         return {key: _lists(inner) for key, inner in value.items()}
     return [_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value

@@ -1,4 +1,4 @@
-"""What a run is expected to cost, and the most that it can, before anything of it is launched."""
+"""Estimates the expected and the highest possible cost of a run before its launch."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from troop.settings import NO_LIMIT
 FORMAT = "troop.estimate/1"
 
 BOOT = 120
-"""Seconds from a node's launch until all are there, as a rule: Amazon Linux is up within a minute, then a node fetches
-what it needs, and the workflow looks.
+"""Typical seconds from launch until all nodes are ready: Amazon Linux boots within a minute, then a node fetches its
+files, and the workflow polls.
 """
 
 BETWEEN = 15
-"""Seconds until the workflow has seen that a phase is over, and lets the next one begin."""
+"""Seconds until the workflow notices the end of a phase and releases the next one."""
 
 AFTER = 60
-"""Seconds after the last phase, until the nodes are terminated: results are merged first."""
+"""Seconds from the end of the last phase to the termination of the nodes: results are merged first."""
 
 UNMEASURED_SHARE = 4
-"""A phase that says neither what it measures nor what it expects is expected to take one fourth of its time-out."""
+"""The expected time of a phase with neither ``measured`` nor ``expected`` is this fraction (1/4) of its time-out."""
 
 MOST_BETWEEN, MOST_AFTER = 60, 600
-"""The same, with tasks that fail and are tried again."""
+""":data:`BETWEEN` and :data:`AFTER` if tasks fail and are retried."""
 
 PAST_EXPIRY = 1800
-"""Seconds after a run's expiry until the reaper has come round: nothing of it lasts longer."""
+"""Seconds after a run's expiry by which the reaper has removed everything."""
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 ROOT_VOLUME = "gp3"
@@ -49,16 +49,16 @@ ROOT_VOLUME = "gp3"
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """One cell.
+    """The estimate of one cell.
 
     Attributes:
-        label: what sets it apart from the others.
-        seconds: how long its nodes are expected to be there.
-        expected: what it is expected to cost: one attempt, as it is asked for.
-        on_demand: the same of an attempt on demand.
-        most: with all time-outs and all attempts, and no spot capacity.
-        own: of ``expected``, what Troop's own calls cost.
-        hourly: of a standing fleet, which can be given another size: what an hour of one node costs, by role.
+        label: what distinguishes it from the others.
+        seconds: expected lifetime of its nodes.
+        expected: expected cost of one attempt with the requested purchase options.
+        on_demand: expected cost of an attempt on demand.
+        most: cost with all time-outs and all attempts, without spot capacity.
+        own: the part of ``expected`` for Troop's own calls.
+        hourly: cost of one node for an hour, by role; for standing fleets, which can be resized.
     """
 
     cell: str
@@ -74,10 +74,10 @@ class CellEstimate:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A whole run.
+    """The estimate of a run.
 
     Attributes:
-        unknown_types: what nodes are of, and has no price: ``c7g.large, spot``.
+        unknown_types: instance types and purchase options without a price, such as ``c7g.large, spot``.
     """
 
     currency: str
@@ -96,21 +96,21 @@ class Estimate:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """All that has no price, and is in neither figure."""
+        """Everything without a price, which the figures leave out."""
         return tuple(dict.fromkeys(what for cell in self.cells for what in cell.expected.unknown))
 
 
 def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
-    """What the cells of a plan cost.
+    """Estimates the cost of all cells of a plan.
 
     Args:
-        money: the run's, of its file: a cell's own says only what goes between its zones.
-        prices: of all that the plan uses, as far as they are known.
+        money: of the run's file; from a cell's own, only its traffic between zones counts.
+        prices: known prices of everything that the plan uses.
     """
     cells = tuple(
         _cell(planned.cell, planned.variant.label, planned.benchmark, money.billing, prices) for planned in plan.cells
     )
-    # What spot does not give, and the last attempt, are on demand; a standing fleet waits for spot.
+    # Backups for spot and the last attempt are on demand; a standing fleet waits for spot.
     unknown = {
         f"{fleet.instance_type}, {purchase}": None
         for planned in plan.cells
@@ -122,14 +122,14 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
 
 
 def expected_of(phase: Phase) -> int:
-    """Seconds that a phase is expected to take."""
+    """Computes the expected seconds of a phase."""
     if phase.expected is not None:
         return phase.expected
     return phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
 
 
 def expected_seconds(benchmark: Benchmark) -> int:
-    """How long the nodes of a cell are expected to be there; those of a standing fleet until it expires."""
+    """Computes the expected lifetime of a cell's nodes; a standing fleet lives until it expires."""
     if benchmark.standing:
         return benchmark.expires_after
     phases = sum(expected_of(phase) + BETWEEN for phase in benchmark.phases)
@@ -137,7 +137,7 @@ def expected_seconds(benchmark: Benchmark) -> int:
 
 
 def most_seconds(benchmark: Benchmark) -> int:
-    """How long they can be there: until all time-outs are over, or the run is."""
+    """Computes the maximum lifetime of a cell's nodes: all time-outs, but not beyond the run's removal."""
     if benchmark.standing:
         return benchmark.expires_after + PAST_EXPIRY
     longest = benchmark.longest + (GRACE + MOST_BETWEEN) * len(benchmark.phases) + MOST_AFTER
@@ -145,14 +145,14 @@ def most_seconds(benchmark: Benchmark) -> int:
 
 
 def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, prices: Prices) -> Cost:
-    """What one attempt costs whose nodes are there for so long.
+    """Computes the cost of one attempt whose nodes live for ``seconds``.
 
     Args:
-        own: what Troop's own calls cost.
+        own: cost of Troop's own calls.
     """
     items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
     items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb, "GB", prices.cross_zone_gb))
-    if prices.currency == USD:  # what they cost elsewhere nobody has looked up
+    if prices.currency == USD:  # prices of these calls in other currencies are not known
         items.append(Item(OWN, Decimal(1), "cell", own))
     return costs.cost_of(items, prices.currency)
 
@@ -182,8 +182,8 @@ def _hourly(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
 
 
 def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
-    """On demand, as the last attempt is, and what spot does not give; as it is where that has no price, or where nobody
-    stands in for spot.
+    """Returns the benchmark on demand, as backups and the last attempt are; unchanged if on-demand prices are unknown,
+    or if it is a standing fleet, which has no backup.
     """
     known = not benchmark.standing and all(
         prices.hour(fleet.instance_type, "") is not None for fleet in benchmark.fleets
@@ -202,22 +202,22 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
 
 
 def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
-    """Why a run may not begin.
+    """Lists reasons why a run may not begin.
 
     Args:
-        ceiling: the most that the deployment lets a run cost. It holds back only what has a price, so nothing may be
-            without one then.
+        ceiling: the deployment's maximum cost of a run. It requires that all prices are known, because it cannot limit
+            anything without a price.
     """
-    by_hand = "given by hand, above 0 (USD an hour, such as prices: {{{}: 0.1}})"
+    by_hand = "set in the file, above 0 (USD an hour, such as prices: {{{}: 0.1}})"
     if ceiling is not None and (unpriced := _unpriced(estimate)):
         phrase = setting("max_run_cost", shown(ceiling, estimate.currency), NO_LIMIT)
         types = estimate.unknown_types
-        remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or given by hand"
-        yield Problem(("prices",), f"of {'; '.join(unpriced)} cannot be had", f"{remedy}: {phrase}")
+        remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or set in the file"
+        yield Problem(("prices",), f"of {'; '.join(unpriced)} are unknown", f"{remedy}: {phrase}")
     elif estimate.unknown_types and not money.accept_unknown_prices:
         first = estimate.unknown_types[0].split(",")[0]
         allowed = f"{by_hand.format(first)}, or accepted by accept_unknown_prices: true"
-        yield Problem(("prices",), f"of {'; '.join(estimate.unknown_types)} cannot be had", allowed)
+        yield Problem(("prices",), f"of {'; '.join(estimate.unknown_types)} are unknown", allowed)
     if ceiling is not None and estimate.expected > ceiling:
         expected = shown(estimate.expected, estimate.currency, up=True)
         phrase = setting("max_run_cost", shown(ceiling, estimate.currency), str(ceil(estimate.expected)))
@@ -230,39 +230,39 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
 
 
 def _unpriced(estimate: Estimate) -> list[str]:
-    """All that has no price: what nodes are of, by type, and the rest by line."""
+    """Lists everything without a price: instance types, and other lines."""
     rest = (what for what in estimate.unknown if not any(f", {kind}" in what for kind in estimate.unknown_types))
     return [*estimate.unknown_types, *rest]
 
 
 def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estimate | None = None) -> list[str]:
-    """What a person should know who relies on the figures.
+    """Returns sentences about limits of the estimate.
 
     Args:
-        ceiling: the most that the deployment lets a run cost.
-        of_file: the same by the file's own prices; None for a file without any.
+        ceiling: the deployment's maximum cost of a run.
+        of_file: the estimate with the file's prices; None for a file without prices.
     """
     sentences = []
     untold = (what for what in estimate.unknown_types if not any(what in line for line in estimate.unknown))
     if missing := [*estimate.unknown, *untold]:
-        sentences.append(f"not in these figures, for want of a price: {', '.join(missing)}")
+        sentences.append(f"these figures leave out what has no known price: {', '.join(missing)}")
     if estimate.budget is not None and estimate.budget < estimate.most:
         most = shown(estimate.most, estimate.currency, up=True)
         sentences.append(f"it can cost {most}, more than its budget of {shown(estimate.budget, estimate.currency)}")
     if ceiling is not None and estimate.expected <= ceiling < estimate.most:
         most, held = shown(estimate.most, estimate.currency, up=True), shown(ceiling, estimate.currency)
-        sentences.append(f"it can cost {most}: once it has cost more than troop:max_run_cost, {held}, it is stopped")
+        sentences.append(f"it can cost {most}: Troop stops it once it has cost more than troop:max_run_cost, {held}")
     if of_file is not None:
         expected, most = (shown(amount, of_file.currency, up=True) for amount in (of_file.expected, of_file.most))
         sentences.append(
-            f"by the file's own prices it is expected to cost {expected}, at most {most}; limits, budget and alarms "
-            "go by AWS's prices"
+            f"with the file's prices, it is expected to cost {expected}, at most {most}; limits, budget and alarms "
+            "use AWS's prices"
         )
     return sentences
 
 
 def to_document(estimate: Estimate) -> dict[str, Any]:
-    """As it is kept with the run, and told: amounts are decimals, to a millionth."""
+    """Converts to the stored and published document, with amounts as decimals rounded to a millionth."""
     return {
         "format": FORMAT,
         "currency": estimate.currency,

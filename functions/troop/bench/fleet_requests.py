@@ -1,4 +1,4 @@
-"""What Launch asks EC2 and Auto Scaling for, as their requests' parameters."""
+"""Builds the parameters of Launch's requests to EC2 and Auto Scaling."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ HTTPS = 443
 
 
 class LaunchImpossibleError(TroopError):
-    """The cell cannot be launched as it is asked for; another try would end the same."""
+    """The cell cannot be launched as requested; a retry would fail, too."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """A machine image: its id, and the device it boots from."""
+    """A machine image: its id and its root device."""
 
     id: str
     root_device: str
@@ -29,27 +29,27 @@ class Image:
 
 @dataclass(frozen=True)
 class Subnet:
-    """One of the network's."""
+    """A subnet of the deployment's network."""
 
     id: str
     zone: str
 
 
 def architecture(instance_type: str, supported: Collection[str]) -> str:
-    """``arm64`` or ``x86_64``: the one to take of those that an instance type supports.
+    """Returns ``arm64`` or ``x86_64``: the architecture to use of those that an instance type supports.
 
     Raises:
-        LaunchImpossibleError: neither is among them.
+        LaunchImpossibleError: the instance type supports neither.
     """
     known = next((a for a in ("arm64", "x86_64") if a in supported), None)
     if known is None:
-        raise LaunchImpossibleError(f"{instance_type} runs neither arm64 nor x86_64: take another instance type")
+        raise LaunchImpossibleError(f"{instance_type} runs neither arm64 nor x86_64: use another instance type")
     return known
 
 
 def choose_subnets(fleet: Fleet, subnets: Sequence[Subnet], offered: Collection[str]) -> tuple[str, ...]:
-    """Ids of the subnets of a fleet's zones: the first ones by name that offer its instance type, so that fleets of one
-    zone share it.
+    """Returns the ids of the subnets of a fleet's zones: the first zones by name that offer its instance type, so that
+    fleets with one zone share it.
 
     Raises:
         LaunchImpossibleError: too few of the network's zones offer the type.
@@ -58,19 +58,21 @@ def choose_subnets(fleet: Fleet, subnets: Sequence[Subnet], offered: Collection[
     if len(zones) < fleet.zones:
         have = ", ".join(sorted({subnet.zone for subnet in subnets}))
         raise LaunchImpossibleError(
-            f"the fleet {fleet.role} wants {fleet.zones} zones with {fleet.instance_type}, and {len(zones)} of the "
-            f"network's ({have}) offer it: take fewer zones or another instance type, or deploy with more zones"
+            f"the fleet {fleet.role} needs {fleet.zones} zones with {fleet.instance_type}, but only {len(zones)} of "
+            f"the network's ({have}) offer it: use fewer zones or another instance type, or deploy with more zones"
         )
     return tuple(sorted(subnet.id for subnet in subnets if subnet.zone in zones))
 
 
 def ingress(group: str) -> list[dict[str, Any]]:
-    """Nodes of a cell reach each other on every port; nobody else reaches them."""
+    """Returns the ingress rules: only nodes of the same cell can reach a node, on every port."""
     return [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
 
 
 def egress(group: str, s3_prefix_list: str) -> list[dict[str, Any]]:
-    """Nodes reach each other, and S3. Metadata, clock and resolver of the network pass security groups by."""
+    """Returns the egress rules: nodes reach each other and S3. Security groups do not filter the network's metadata
+    service, clock and resolver.
+    """
     to_s3 = {
         "IpProtocol": "tcp",
         "FromPort": HTTPS,
@@ -85,26 +87,26 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
 
 
 def tag_specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]]:
-    """``TagSpecifications`` of what is created itself; ``kind`` as EC2 calls it, such as ``security-group``."""
+    """Returns ``TagSpecifications`` for a created resource of EC2's type ``kind``, such as ``security-group``."""
     return [{"ResourceType": kind, "Tags": tag_list(tags)}]
 
 
 def template_data(
     fleet: Fleet, image: Image, group: str, profile: str, user_data: str, tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """A launch template's data.
+    """Returns a launch template's data.
 
     Args:
         group: id of the cell's security group.
         profile: ARN of the nodes' instance profile.
-        tags: of everything that comes of it.
+        tags: of everything launched from it.
 
     Raises:
-        LaunchImpossibleError: the user data is longer than EC2 takes.
+        LaunchImpossibleError: the user data is too long for EC2.
     """
     raw = user_data.encode()
     if len(raw) > LONGEST:
-        raise LaunchImpossibleError(f"the user data has {len(raw)} bytes, {LONGEST} is the most EC2 takes")
+        raise LaunchImpossibleError(f"the user data has {len(raw)} bytes, but EC2 accepts at most {LONGEST}")
     root = Volume(image.root_device, fleet.root_volume_gib)
     return {
         "ImageId": image.id,
@@ -142,11 +144,11 @@ def _device(volume: Volume) -> dict[str, Any]:
 def group_request(
     fleet: Fleet, name: str, template: str, subnets: Sequence[str], tags: Mapping[str, str]
 ) -> dict[str, Any]:
-    """An Auto Scaling group of exactly the fleet's nodes; not one more at any time.
+    """Returns the request for an Auto Scaling group of exactly the fleet's nodes, never more.
 
     Args:
-        template: id of the launch template, of which it takes the only version. It does not say how nodes are bought:
-            that is the group's, so that a fleet's backup group takes the same one.
+        template: id of the launch template, which has one version. The purchase option is in the group, not in the
+            template, so that a fleet's backup group can use the same template.
     """
     return {
         "AutoScalingGroupName": name,
@@ -174,8 +176,8 @@ def group_request(
 
 
 def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
-    """The template, and for spot how it is bought: all of it, wherever it is cheap and likely to last, at up to the
-    price on demand. No override: nodes of one fleet are of one type.
+    """Returns the template and, for spot, the instances distribution: all nodes on spot, chosen by price and capacity,
+    at most at the on-demand price. There are no overrides, because nodes of one fleet have one type.
     """
     if not fleet.is_spot:
         return {"LaunchTemplate": template}
@@ -189,5 +191,5 @@ def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
 
 
 def is_ours(tags: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    """Whether something of a name that we would give carries our run's tags: then an earlier try has made it."""
+    """Checks whether a resource with an expected name carries the run's tags: then an earlier try created it."""
     return all(tags.get(key) == expected[key] for key in (DEPLOYMENT_TAG, RUN_TAG, CELL_TAG))

@@ -1,4 +1,4 @@
-"""The limits that the operator of a deployment sets for all benchmarks and standing fleets."""
+"""Checks benchmarks and standing fleets against the limits that a deployment's operator sets."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from troop.settings import Settings
 
 @dataclass(frozen=True)
 class Limits:
-    """What one deployment allows; a file can ask for less, never for more.
+    """The limits of one deployment. A file can set lower ones, but not higher ones.
 
     Attributes:
-        max_nodes: the most nodes of one run at a time.
-        max_nodes_total: the most nodes of all open runs and standing fleets.
-        max_run_cost: the most that one run may cost; None for no limit.
+        max_nodes: maximum nodes of one run at a time.
+        max_nodes_total: maximum nodes of all open runs and standing fleets.
+        max_run_cost: maximum cost of one run; None for no limit.
         instance_types: globs over the types that nodes may have.
     """
 
@@ -36,11 +36,11 @@ class Limits:
 
 
 def setting(name: str, value: str, example: str) -> str:
-    """Says what a setting is, and how its operator changes it.
+    """Describes the value of a setting and how the operator changes it.
 
     Args:
         name: without the prefix ``troop:``.
-        example: what the operator puts in the place of the value.
+        example: the new value in the command.
     """
     return (
         f"the deployment's setting troop:{name} is {value}; to change it, its operator deploys again with "
@@ -64,12 +64,12 @@ def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Proble
 
 
 def no_room(place: Place, nodes: int, others: Mapping[str, int], most: int) -> Problem | None:
-    """Says why so many nodes do not fit beside those of other runs; None where they fit.
+    """Returns a problem if the nodes do not fit beside those of other runs; None if they fit.
 
     Args:
-        place: which part of the request asks for the nodes.
-        others: the nodes that each other open run holds, by its id.
-        most: of all runs together.
+        place: the part of the request that needs the nodes.
+        others: nodes that each other open run holds, by its id.
+        most: maximum of all runs together.
     """
     held = sum(others.values())
     if held + nodes <= most:
@@ -84,4 +84,4 @@ def no_room(place: Place, nodes: int, others: Mapping[str, int], most: int) -> P
 
 
 _NAMED = 5
-"""So many of the other runs a refusal names, the largest first."""
+"""Maximum number of other runs that a refusal names, the largest first."""

@@ -1,6 +1,6 @@
-"""What a benchmark's file says of money. Amounts are exact decimals, never floats.
+"""Models the money settings of a benchmark's file. Amounts are exact decimals, never floats.
 
-Amounts are US dollars, or what the price list of the deployment's partition is in (China's is in yuan).
+Amounts are in the currency of the partition's price list: US dollars, in China yuan.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 PER_SECOND, HOURLY = "per-second", "hourly"
 BILLINGS = (PER_SECOND, HOURLY)
-"""How a node's time is counted: see :mod:`troop.bench.billing`."""
+"""How a node's time is billed: see :mod:`troop.bench.billing`."""
 
 USD = "USD"
 
@@ -21,16 +21,16 @@ ZERO = Decimal(0)
 CROSS_ZONE = "cross_zone_gb"
 STORAGE = ("gp3", "io2")
 OTHERS = (*STORAGE, CROSS_ZONE)
-"""What can have a price by hand besides instance types: a GiB-month of storage, a GB that goes from zone to zone."""
+"""Items besides instance types whose price a file can set: a GiB-month of storage, a GB between zones."""
 
 _PLACES = Decimal("0.000001")
 _IN_FULL = Decimal("1e15")
-"""An amount from here on is written as a power of ten; decimals do not round one of 10^26 to cents."""
+"""Larger amounts are shown in scientific notation: decimals cannot round 10^26 to cents."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """Of an hour of an instance type; None is not known."""
+    """Prices of an hour of an instance type; None if unknown."""
 
     on_demand: Decimal | None = None
     spot: Decimal | None = None
@@ -38,15 +38,15 @@ class Price:
 
 @dataclass(frozen=True)
 class Money:
-    """What the file says of money.
+    """The money settings of a file.
 
     Attributes:
-        budget: what a run may be expected to cost; None for no limit.
+        budget: maximum expected cost of a run; None for no limit.
         billing: one of :data:`BILLINGS`.
-        prices: by instance type, by hand: the author's figures use them, limits only where AWS names no price.
-        other_prices: by hand, of :data:`OTHERS`; as ``prices``.
-        accept_unknown_prices: whether a run may begin though not all prices of its nodes are known.
-        cross_zone_gb: what goes from zone to zone in one cell, as the author says: nothing measures it.
+        prices: the file's prices by instance type. The author's figures use them; limits do only if AWS lists no price.
+        other_prices: the file's prices of :data:`OTHERS`; used as ``prices``.
+        accept_unknown_prices: whether a run may begin although prices of its nodes are unknown.
+        cross_zone_gb: traffic between zones in one cell as the author states it; nothing measures it.
     """
 
     budget: Decimal | None = None
@@ -58,7 +58,7 @@ class Money:
 
 
 def money_document(money: Money) -> dict[str, Any]:
-    """As JSON-like values, by the file's own keys; the reverse of :func:`money_of`."""
+    """Converts to JSON-like values with the file's keys; the reverse of :func:`money_of`."""
     by_type = {
         name: _present({"on_demand": number(price.on_demand), "spot": number(price.spot)})
         for name, price in money.prices.items()
@@ -76,10 +76,10 @@ def money_document(money: Money) -> dict[str, Any]:
 
 
 def money_of(document: Mapping[str, Any]) -> Money:
-    """Of a document that may hold other keys, too, or none of these.
+    """Reads the money settings of a document. All keys are optional, and other keys are ignored.
 
     Raises:
-        KeyError, TypeError, AttributeError, ArithmeticError: it is none.
+        KeyError, TypeError, AttributeError, ArithmeticError: the document is damaged.
     """
     prices = document.get("prices", {})
     return Money(
@@ -97,19 +97,19 @@ def money_of(document: Mapping[str, Any]) -> Money:
 
 
 def number(amount: Decimal | None) -> int | float | None:
-    """As JSON has it. Up to 15 digits nothing of it is lost."""
+    """Converts an amount to a JSON number, exactly for up to 15 digits."""
     if amount is None:
         return None
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
 def exact(value: Any) -> Decimal | None:
-    """The reverse of :func:`number`: the number whose shortest text a float is."""
+    """Converts a JSON number to a decimal by its shortest text; the reverse of :func:`number`."""
     return None if value is None else Decimal(str(value))
 
 
 def rounded(amount: Decimal) -> Decimal:
-    """To a millionth, which is what is kept: the price of a second can be less than a cent's hundredth."""
+    """Rounds an amount to a millionth for storage: a second can cost less than a hundredth of a cent."""
     return amount.quantize(_PLACES)
 
 
@@ -118,10 +118,10 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
 
 
 def shown(amount: Decimal | float, currency: str = USD, *, up: bool = False) -> str:
-    """For people: ``$12.30``, and what is less than a cent as such.
+    """Formats an amount for people, such as ``$12.30`` or ``less than $0.01``.
 
     Args:
-        up: to the next cent, for what has to be enough.
+        up: whether to round up to the next cent, for amounts that must suffice.
     """
     value = Decimal(str(amount))
     sign = "$" if currency == USD else f"{currency} "

@@ -1,7 +1,7 @@
-"""Names: of runs, of what a run creates on AWS, of its tags, and of its objects in the results bucket.
+"""Generates the names of runs, of their AWS resources and tags, and of their objects in the results bucket.
 
-Everything a run creates has a name made of the run and the cell, so that a step that is repeated finds what it made
-before, and whoever sees the name in a console knows what it belongs to.
+Names contain the run and the cell, so that a repeated step finds what it has already created, and that people can
+identify resources in the AWS console.
 """
 
 from __future__ import annotations
@@ -16,58 +16,58 @@ from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, RUN_TAG
 RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
 ARTIFACT_LIFETIME = timedelta(days=30)
-"""After their upload; the bucket itself removes them then."""
+"""Time after upload when the bucket's lifecycle rule deletes them."""
 
 RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"
-"""Of a run that has ended, in its folder: its record, and its report, once for programs and once for people."""
+"""Files in the folder of a run that has ended: its record, and its report for programs and for people."""
 
 LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown", "over"
-"""What a cell is at, besides its benchmark's phases, none of which is called so."""
+"""Steps of a cell besides its benchmark's phases, which cannot have these names."""
 
 STANDING = "standing"
-"""What the cell of a standing fleet is at, once all of its nodes have been ready."""
+"""Step of a standing fleet's cell once all of its nodes have been ready."""
 
 AUTO_SCALING_ROLE = ("autoscaling.amazonaws.com", "AWSServiceRoleForAutoScaling")
 SPOT_ROLE = ("spot.amazonaws.com", "AWSServiceRoleForEC2Spot")
-"""A service, and the role with which it launches in an account; the same in every partition."""
+"""A service and its service-linked role for launches; the same in every partition."""
 
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 CELL = re.compile(r"c\d{3}(-[2-9])?")
-"""Attempts at a cell after its first one are cells of their own, ``c001-2``."""
+"""Attempts at a cell after the first are separate cells, such as ``c001-2``."""
 
 
 def run_id(now: datetime, key: str) -> str:
-    """``20261121-150312-1f0c9b2e``: runs sort by time; ``key`` tells apart those of one second."""
+    """Returns an id such as ``20261121-150312-1f0c9b2e``. Ids sort by time; ``key`` separates runs of one second."""
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
 def cell_id(number: int) -> str:
-    """``c001`` for the first one, 1."""
+    """Returns a cell's id: ``c001`` for number 1."""
     return f"c{number:03d}"
 
 
 def attempt_id(cell: str, attempt: int) -> str:
-    """Id of an attempt at a cell; ``cell`` is the first one's, and so is the answer for 1."""
+    """Returns the id of an attempt at a cell; ``cell`` is the id of the first attempt."""
     return cell if attempt == 1 else f"{cell}-{attempt}"
 
 
 def attempt_of(cell: str) -> tuple[str, int]:
-    """The reverse: the first one's id, and which attempt it is."""
+    """Returns the id of the first attempt and the attempt's number; the reverse of :func:`attempt_id`."""
     first, _, attempt = cell.partition("-")
     return first, int(attempt or 1)
 
 
 GROUPS = "troop-????????-??????-????????-c*"
-"""Matches the names of all Auto Scaling groups that runs create, in IAM's wildcards."""
+"""IAM wildcard pattern of the Auto Scaling groups that runs create."""
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:
-    """Of a fleet's Auto Scaling group and of its launch template."""
+    """Returns the name of a fleet's Auto Scaling group and launch template."""
     return f"troop-{run}-{cell}-{role}"
 
 
 def backup_name(run: str, cell: str, role: str) -> str:
-    """Of the Auto Scaling group that launches on demand what spot has not given. No role has a dot."""
+    """Returns the name of the group that launches missing spot nodes on demand. It is unique: roles have no dots."""
     return f"{fleet_name(run, cell, role)}.backup"
 
 
@@ -76,7 +76,7 @@ def security_group_name(run: str, cell: str) -> str:
 
 
 def tags(deployment: str, run: str, cell: str, expires_at: str) -> dict[str, str]:
-    """On everything a cell creates; what belongs to one fleet carries :data:`FLEET_TAG`, too."""
+    """Returns the tags of everything a cell creates. Resources of one fleet also carry :data:`FLEET_TAG`."""
     return {DEPLOYMENT_TAG: deployment, RUN_TAG: run, CELL_TAG: cell, EXPIRES_TAG: expires_at}
 
 
@@ -89,22 +89,22 @@ def run_prefix(run: str) -> str:
 
 
 def report_key(run: str) -> str:
-    """The report of a run that has ended, for people."""
+    """Returns the key of an ended run's HTML report."""
     return run_prefix(run) + REPORT_HTML
 
 
 def definition_key(run: str) -> str:
-    """The benchmark as it was accepted, see :mod:`troop.bench.definition`."""
+    """Returns the key of the accepted benchmark, see :mod:`troop.bench.definition`."""
     return f"{RUNS_PREFIX}{run}/definition.json"
 
 
 def plan_key(run: str) -> str:
-    """The run's cells as they are to be done, see :mod:`troop.bench.plan`."""
+    """Returns the key of the run's plan, see :mod:`troop.bench.plan`."""
     return f"{RUNS_PREFIX}{run}/plan.json"
 
 
 def file_key(run: str, name: str) -> str:
-    """A file from beside the benchmark's."""
+    """Returns the key of a file from the benchmark's folder."""
     return f"{RUNS_PREFIX}{run}/files/{name}"
 
 
@@ -113,22 +113,22 @@ def agent_key(run: str) -> str:
 
 
 def cells_key(run: str) -> str:
-    """The run's cells, as the workflow's map reads them."""
+    """Returns the key of the list of cells that the workflow's map state reads."""
     return f"{RUNS_PREFIX}{run}/cells.json"
 
 
 def estimate_key(run: str) -> str:
-    """What the run was expected to cost when it was admitted, see :mod:`troop.bench.estimate`."""
+    """Returns the key of the estimate at admission, see :mod:`troop.bench.estimate`."""
     return f"{RUNS_PREFIX}{run}/estimate.json"
 
 
 def image_key(run: str, architecture: str) -> str:
-    """The machine image of all cells' nodes of an architecture: what is newest may change while a run goes on."""
+    """Returns the key of the machine image for an architecture. All cells use it, even if AWS publishes a newer one."""
     return f"{RUNS_PREFIX}{run}/images/{architecture}.json"
 
 
 def artifact_key(sha256: str) -> str:
-    """Artifacts are shared by runs: they are named by what is in them."""
+    """Returns the key of an artifact, by its content: runs share artifacts."""
     return f"{ARTIFACTS_PREFIX}{sha256}"
 
 
@@ -137,7 +137,7 @@ def cell_prefix(run: str, cell: str) -> str:
 
 
 def cell_definition_key(run: str, cell: str) -> str:
-    """The benchmark that this cell is, of one scale step and one combination of parameters."""
+    """Returns the key of the cell's benchmark, with its scale step and combination applied."""
     return f"{cell_prefix(run, cell)}definition.json"
 
 
@@ -146,45 +146,45 @@ def roster_key(run: str, cell: str) -> str:
 
 
 def barrier_key(run: str, cell: str, phase: str) -> str:
-    """Written by the workflow alone."""
+    """Returns the key of a phase's barrier, which only the workflow writes."""
     return f"{cell_prefix(run, cell)}barriers/{phase}.json"
 
 
 def nodes_prefix(run: str, cell: str) -> str:
-    """A node's registration is ``nodes/<instance id>.json`` below it."""
+    """Returns the prefix of registrations, which are named ``<instance id>.json``."""
     return f"{cell_prefix(run, cell)}nodes/"
 
 
 def phase_prefix(run: str, cell: str, phase: str) -> str:
-    """A node's summary of a phase is ``<instance id>.json`` below it."""
+    """Returns the prefix of a phase's summaries, which are named ``<instance id>.json``."""
     return f"{cell_prefix(run, cell)}phases/{phase}/"
 
 
 def output_prefix(run: str, cell: str, phase: str) -> str:
-    """What a node's command printed is ``<instance id>.log.gz`` below it."""
+    """Returns the prefix of the nodes' output in a phase, named ``<instance id>.log.gz``."""
     return f"{cell_prefix(run, cell)}output/{phase}/"
 
 
 def console_key(run: str, cell: str, instance_id: str) -> str:
-    """What the console of a node says that never registered, or was lost."""
+    """Returns the key of the console output of a node that never registered, or was lost."""
     return f"{output_prefix(run, cell, BOOT)}{instance_id}.log.gz"
 
 
 def interruptions_prefix(run: str, cell: str) -> str:
-    """The notice that spot takes a node back is ``<instance id>.json`` below it; the node writes it."""
+    """Returns the prefix of spot interruption notices. Each node writes its own, named ``<instance id>.json``."""
     return f"{cell_prefix(run, cell)}interruptions/"
 
 
 def doubt_key(run: str, cell: str) -> str:
-    """Since when it is not known why a spot node shuts down."""
+    """Returns the key of the moment since when the reason for a spot node's shutdown is unknown."""
     return f"{cell_prefix(run, cell)}doubt.txt"
 
 
 def results_key(run: str, cell: str) -> str:
-    """The cell's merged results."""
+    """Returns the key of the cell's merged results."""
     return f"{cell_prefix(run, cell)}results.json"
 
 
 def node_of(key: str) -> str:
-    """The instance id in the key of a node's object."""
+    """Returns the instance id in the key of a node's object."""
     return key.rsplit("/", 1)[-1].split(".", 1)[0]

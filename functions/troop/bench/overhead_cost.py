@@ -1,4 +1,4 @@
-"""What Troop itself asks of AWS for one cell, and what that costs: about, and by list price of us-east-1."""
+"""Estimates the cost of Troop's own AWS calls for one cell, with list prices of us-east-1."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ CALL = Decimal("0.0000002")
 GB_SECOND = Decimal("0.0000133334")
 WRITE_UNIT, READ_UNIT = Decimal("0.000000625"), Decimal("0.000000125")
 PUT, GET = Decimal("0.000005"), Decimal("0.0000004")
-"""USD: of Step Functions, Lambda (arm64), DynamoDB and S3, see docs/costs.md."""
+"""Prices in USD of Step Functions, Lambda (arm64), DynamoDB and S3, see docs/costs.md."""
 
 AROUND_TRANSITIONS, AROUND_CALLS = 60, 20
-"""Of launching, collecting, tearing down: those that there are however long a cell takes."""
+"""Transitions and calls of launch, collect and teardown, which do not depend on a cell's duration."""
 
 CALLS_A_ROUND = 3
-"""Transitions of a look: the wait before it, the task, and the choice after it."""
+"""Transitions of one poll: the wait, the task and the choice."""
 
 SECONDS_A_CALL = Decimal("0.7")
-"""GB-seconds: most calls are shorter, of functions of at most 1 GB; merging what hundreds of nodes left is longer."""
+"""GB-seconds of a call, of functions with at most 1 GB. Most calls take less; merging results of hundreds of nodes
+takes more.
+"""
 
 AROUND_WRITES, WRITES_A_NODE = 120, 24
-"""Write units: transactions count twice, and instance and volume of a node are written when seen and when gone."""
+"""Write units: transactions count twice; a node's instance and volume are written when seen and when gone."""
 
 READS_A_ROUND = 20
 PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
 GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
-"""Objects that a node reads when it boots; and how often a second it looks whether a phase may begin."""
+"""Objects that a node reads at boot, and its polls of a barrier per second."""
 
 
 def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
-    """USD.
+    """Computes the cost of Troop's calls for one cell, in USD.
 
     Args:
-        boot: seconds until all nodes are there.
+        boot: seconds until all nodes are ready.
         phases: seconds of each phase.
     """
     looks = sum(_polls(seconds) for seconds in (boot, *phases))
@@ -57,7 +59,7 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
 
 
 def _polls(seconds: int) -> int:
-    """How often the workflow looks at something that takes so long."""
+    """Returns how often the workflow polls something that takes ``seconds``."""
     return sum(1 for _ in _moments(seconds))
 
 
@@ -65,7 +67,7 @@ def _moments(seconds: int) -> Iterator[int]:
     elapsed = 0
     while elapsed < seconds:
         pause = wait(elapsed)
-        if pause == LONGEST_WAIT:  # from then on they are all alike
+        if pause == LONGEST_WAIT:  # all further waits are the same
             yield from range(elapsed, seconds, LONGEST_WAIT)
             return
         elapsed += pause

@@ -1,8 +1,8 @@
-"""Decides which of the resources that carry this deployment's tags are its own, and which of these may be removed.
+"""Decides which resources with this deployment's tags belong to its runs, and which of these may be removed.
 
-Tags are a claim, and no proof: whoever may tag can set any of them on anything. So a resource counts as a run's only if
-the run is on record and something else, which cannot be set afterwards, agrees: a name that Troop generates, the nodes'
-instance profile, the nodes' network, or the run's record.
+Tags are no proof: anyone with the right to tag can set them on anything. So a resource belongs to a run only if the run
+is on record and something else, which cannot be set later, agrees: a name that Troop generates, the nodes' instance
+profile, the nodes' network, or the run's record.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Recorded = frozenset[tuple[Kind, str]]
 """The resources on record of one run, by kind and name."""
 
 MOST_LEFT = 100
-"""So much of what stays is on record of a run; there can be more than an item of the table holds."""
+"""Maximum number of leftovers on a run's record: an item of the table could not hold all."""
 
 PROTECTED = f"carries {PROTECTED_TAG}"
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where this deployment's nodes run, and as what: the id of their VPC, and the ARN of their instance profile."""
+    """The id of the VPC of this deployment's nodes, and the ARN of their instance profile."""
 
     vpc: str
     profile: str
@@ -35,8 +35,8 @@ class Site:
 
 @dataclass(frozen=True)
 class Proved:
-    """What the resources of a run that are its own say of others: ids of its launch templates, and of the volumes that
-    EC2 deletes with its instances.
+    """Evidence from a run's own resources about others: ids of its launch templates, and of the volumes that EC2
+    deletes with its instances.
     """
 
     templates: frozenset[str] = frozenset()
@@ -45,12 +45,12 @@ class Proved:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What carries this deployment's tags.
+    """All resources with this deployment's tags.
 
     Attributes:
-        ours: what the runs have created.
-        protected: of that, what must stay because of ``troop:protected``, with the reason.
-        unverified: what the runs have not created, as far as can be proved, with the reason. It is never removed.
+        ours: resources that runs have created.
+        protected: those of ``ours`` that must stay because of ``troop:protected``, with the reason.
+        unverified: resources without proof that a run has created them, with the reason. Troop never removes them.
     """
 
     ours: tuple[Seen, ...] = ()
@@ -59,7 +59,7 @@ class Inventory:
 
     @property
     def removable(self) -> list[Seen]:
-        """What may be removed once its time has come."""
+        """Resources that may be removed when they are due."""
         return [one for one in self.ours if one not in self.protected]
 
     @property
@@ -68,21 +68,21 @@ class Inventory:
 
     @property
     def left(self) -> dict[Seen, str]:
-        """What stays, with the reason; not what somebody else removes at this moment."""
+        """Resources that stay, with the reason; without those whose removal is in progress."""
         return {one: why for one, why in {**self.protected, **self.unverified}.items() if not one.going}
 
 
 def left_behind(left: Mapping[Seen, str]) -> tuple[LeftBehind, ...]:
-    """What stays, for the record: in a fixed order, and at most :data:`MOST_LEFT`."""
+    """Returns the leftovers for the record, in a fixed order and at most :data:`MOST_LEFT`."""
     those = (LeftBehind(one.kind, one.name, reason) for one, reason in left.items())
     return tuple(sorted(those, key=lambda one: (one.kind, one.name))[:MOST_LEFT])
 
 
 def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None], site: Site) -> Inventory:
-    """Tells apart what is the runs' own and what only carries their tags.
+    """Separates resources that belong to runs from those that only carry their tags.
 
     Args:
-        records: what is on record of each run that is known; a run that is missing, or None, is not.
+        records: recorded resources of each known run; missing or None for an unknown run.
     """
     every = list(seen)
     proved: dict[str, Proved] = {}
@@ -98,7 +98,7 @@ def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None],
 
 
 _ORDER = (Kind.SECURITY_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME)
-"""An instance is judged by the templates that are proved, and a volume by the instances that are."""
+"""Proved templates are evidence for instances, and proved instances for volumes."""
 
 
 def _proved(those: Iterable[Seen]) -> dict[str, Proved]:
@@ -112,39 +112,39 @@ def _proved(those: Iterable[Seen]) -> dict[str, Proved]:
 
 
 def doubt(one: Seen, recorded: Recorded | None, site: Site, proved: Proved) -> str | None:
-    """Why a resource does not count as its run's; None if it does.
+    """Returns why a resource does not count as its run's; None if it does.
 
     Args:
-        recorded: what is on record of the run that its tag names; None where there is no such run.
-        proved: what is known of the other resources of that run.
+        recorded: recorded resources of the run in its tag; None if there is no such run.
+        proved: evidence from the other resources of that run.
     """
     if not names.RUN.fullmatch(one.run):
-        return "its tag names no run"
+        return "its tag does not name a run"
     if recorded is None:
         return "its run is not on record"
     if not names.CELL.fullmatch(one.cell):
-        return "its tag names no cell"
+        return "its tag does not name a cell"
     is_recorded = (one.kind, one.name) in recorded
     if one.kind is Kind.VOLUME:
         if is_recorded or one.id in proved.volumes:
             return None
-        return "it is not on record, and goes with none of the run's nodes"
+        return "it is not on record, and EC2 does not delete it with a node of the run"
     if one.kind is Kind.INSTANCE:
-        # One that shuts down already may not show its profile any more, and is not terminated again.
+        # An instance that shuts down may not show its profile any more, and is not terminated again.
         if one.evidence.profile != site.profile and not one.going:
             return "it does not have the nodes' instance profile"
         if is_recorded or one.evidence.group in _names(one) or one.evidence.template in proved.templates:
             return None
-        return "it is not on record, and was launched by none of the run's groups"
+        return "it is not on record, and no group of the run has launched it"
     if one.name not in _names(one):
-        return "its name is none that Troop generates for its run, cell and role"
+        return "its name is not one that Troop generates for its run, cell and role"
     if one.kind is Kind.SECURITY_GROUP and one.evidence.vpc != site.vpc:
-        return f"it is in the network {one.evidence.vpc}, and nodes run in {site.vpc}"
+        return f"it is in the network {one.evidence.vpc}, but nodes run in {site.vpc}"
     return None
 
 
 def _names(one: Seen) -> frozenset[str]:
-    """What Troop calls a resource of its kind; of an instance, the groups that may launch it."""
+    """Returns the names that Troop generates for such a resource; for an instance, of the groups that may launch it."""
     if one.kind is Kind.SECURITY_GROUP:
         return frozenset({names.security_group_name(one.run, one.cell)})
     if not one.role:
@@ -156,10 +156,11 @@ def _names(one: Seen) -> frozenset[str]:
 
 
 def _reasons_to_stay(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[Seen, str]:
-    """What must stay: what is protected, what would take it along, and what it needs.
+    """Returns what must stay: protected resources, those whose removal would remove them, and those that they need.
 
-    A group takes its instances along, and an instance the volumes that EC2 deletes with it. While a group stays, it
-    needs its launch template, and replaces what is terminated; and nothing goes that an instance uses.
+    Deleting a group removes its instances; terminating an instance removes the volumes that EC2 deletes with it. A
+    group that stays needs its launch template and replaces terminated instances. Resources that an instance uses stay,
+    too.
     """
     every = [one for one in ours if not one.going]
     reasons = {one: PROTECTED for one in every if one.evidence.protected}
@@ -170,7 +171,7 @@ def _reasons_to_stay(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[S
             if not other.going and _uses(other, one):
                 reasons[one] = f"is used by the {other.kind.value} {other.name}, which Troop does not remove"
             elif not other.going and _takes_along(one, other):
-                reasons[one] = f"would take along the {other.kind.value} {other.name}, which Troop does not remove"
+                reasons[one] = f"would also remove the {other.kind.value} {other.name}, which Troop must not remove"
     while True:
         more = {
             one: f"stays as long as the {cause.kind.value} {cause.name}"
@@ -183,7 +184,7 @@ def _reasons_to_stay(ours: Iterable[Seen], unverified: Iterable[Seen]) -> dict[S
 
 
 def _stays_with(one: Seen, other: Seen) -> bool:
-    """Whether a resource must stay because another one does."""
+    """Checks whether a resource must stay because another one stays."""
     pair = one.kind, other.kind
     if pair == (Kind.AUTO_SCALING_GROUP, Kind.INSTANCE):
         return other.id in one.evidence.members
@@ -199,12 +200,12 @@ def _stays_with(one: Seen, other: Seen) -> bool:
 
 
 def _takes_along(one: Seen, other: Seen) -> bool:
-    """Tells whether removing the one removes the other, too."""
+    """Checks whether removing one resource also removes the other."""
     return other.id in one.evidence.members | one.evidence.volumes
 
 
 def _uses(instance: Seen, one: Seen) -> bool:
-    """Whether an instance uses a security group or a volume."""
+    """Checks whether an instance uses a security group or a volume."""
     if one.kind is Kind.SECURITY_GROUP:
         return one.id in instance.evidence.security_groups
     return one.kind is Kind.VOLUME and instance.id in one.evidence.instances

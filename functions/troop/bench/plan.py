@@ -1,7 +1,7 @@
-"""What a run's cells are: each a benchmark of its own, made of the file's before anything is launched.
+"""Defines the plan of a run: its cells, each with a complete benchmark definition, fixed before launch.
 
-Stored once for each run, under :func:`troop.bench.names.plan_key`, beside the definition as it was given. A cell that
-is run again is another cell, with an id of its own, of the same entry.
+Each run stores it once, under :func:`troop.bench.names.plan_key`. Another attempt at a cell is another cell with
+another id, but the same entry of the plan.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ FORMAT = "troop.plan/1"
 
 @dataclass(frozen=True)
 class Variant:
-    """What sets a cell apart from the others of its run.
+    """What distinguishes a cell from the others of its run.
 
     Attributes:
-        scale: name of its scale step; None where the file has none.
+        scale: name of its scale step; None if the file has none.
         values: its combination of the matrix, by key, such as ``parameters.threads``.
-        repetition: from 1, of those of one scale step and combination.
+        repetition: from 1, within one scale step and combination.
     """
 
     scale: str | None = None
@@ -40,7 +40,7 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """``n3, threads=4, #2``: in few words; "" when there is nothing to be said."""
+        """Short text such as ``n3, threads=4, #2``; "" without scale, matrix and repetition."""
         parts = [self.scale] if self.scale else []
         parts += [f"{key.removeprefix('parameters.')}={_shown(value)}" for key, value in self.values.items()]
         parts += [f"#{self.repetition}"] if self.repetition > 1 else []
@@ -49,7 +49,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell, as it is to be done."""
+    """One cell with the benchmark it runs."""
 
     cell: str
     variant: Variant
@@ -58,10 +58,10 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells of a run, in the order in which they begin.
+    """All cells of a run, in the order of their start.
 
     Attributes:
-        parallel: how many are under way at a time.
+        parallel: number of cells that run at a time.
     """
 
     cells: tuple[PlannedCell, ...]
@@ -69,28 +69,28 @@ class Plan:
 
     @property
     def nodes(self) -> int:
-        """Most nodes that can be there at a time."""
+        """Maximum number of nodes that can exist at a time."""
         return sum(sorted((planned.benchmark.nodes for planned in self.cells), reverse=True)[: self.parallel])
 
     @property
     def longest(self) -> int:
-        """Seconds after which all cells are over at the latest, but for launching and taking down."""
+        """Maximum seconds of all cells, without launch and teardown."""
         return self.in_waves(one.benchmark.longest for one in self.cells)
 
     def in_waves(self, seconds: Iterable[int]) -> int:
-        """How long all cells take, so many at a time.
+        """Computes the seconds that all cells take, ``parallel`` at a time.
 
         Args:
-            seconds: that each takes, in their order.
+            seconds: of each cell, in their order.
         """
         each = list(seconds)
         return sum(max(each[i : i + self.parallel]) for i in range(0, len(each), self.parallel))
 
     def of(self, cell: str) -> Benchmark:
-        """The benchmark of a cell, or of another attempt at it: the last one of several is made on demand.
+        """Returns the benchmark of an attempt at a cell. The last of several attempts is on demand.
 
         Raises:
-            DefinitionError: there is no such cell.
+            DefinitionError: the plan has no such cell.
         """
         first, attempt = names.attempt_of(cell)
         benchmark = next((planned.benchmark for planned in self.cells if planned.cell == first), None)
@@ -100,18 +100,18 @@ class Plan:
 
 
 def sole(benchmark: Benchmark) -> Plan:
-    """The plan of a run that has one cell."""
+    """Returns the plan of a run with one cell."""
     return Plan((PlannedCell(names.cell_id(1), Variant(), benchmark),))
 
 
 def on_demand(benchmark: Benchmark) -> Benchmark:
-    """The same, with no node that can be interrupted."""
+    """Returns the benchmark with all nodes on demand, which AWS does not interrupt."""
     fleets = (replace(fleet, purchase=ON_DEMAND, spot_timeout=Fleet.spot_timeout) for fleet in benchmark.fleets)
     return replace(benchmark, fleets=tuple(fleets))
 
 
 def to_plan_document(plan: Plan) -> dict[str, Any]:
-    """As it is stored; the reverse of :func:`from_plan_document`."""
+    """Converts to the stored document; the reverse of :func:`from_plan_document`."""
     cells = [
         {"cell": one.cell, "variant": variant_document(one.variant), "benchmark": to_document(one.benchmark)}
         for one in plan.cells
@@ -120,13 +120,15 @@ def to_plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def from_plan_document(document: Mapping[str, Any]) -> Plan:
-    """The plan of a stored document.
+    """Reads a stored document.
 
     Raises:
-        DefinitionError: it is no such document.
+        DefinitionError: the document has another format or is damaged.
     """
     if (format := document.get("format")) != FORMAT:
-        raise DefinitionError(f"the run's stored plan has the format {format!r}, not {FORMAT!r}: run it again")
+        raise DefinitionError(
+            f"the run's stored plan has the format {format!r}, not {FORMAT!r}: run the benchmark again"
+        )
     try:
         cells = tuple(
             PlannedCell(one["cell"], variant_of(one["variant"]), from_document(one["benchmark"]))
@@ -134,11 +136,11 @@ def from_plan_document(document: Mapping[str, Any]) -> Plan:
         )
         return Plan(cells, int(document["parallel"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DefinitionError(f"the run's stored plan is damaged ({error!r}): run it again") from None
+        raise DefinitionError(f"the run's stored plan is damaged ({error!r}): run the benchmark again") from None
 
 
 def variant_document(variant: Variant) -> dict[str, Any]:
-    """As JSON-like values; the reverse of :func:`variant_of`."""
+    """Converts to JSON-like values; the reverse of :func:`variant_of`."""
     return asdict(variant)
 
 

@@ -1,4 +1,4 @@
-"""What things cost where a run is to be: a book for each run, kept with it, so that its figures stay what they were."""
+"""Models the prices of a run. Each run stores its own, so that its figures do not change later."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from troop.bench.money import CROSS_ZONE, USD, Money, exact
 FORMAT = "troop.prices/1"
 
 ANY_ZONE = "*"
-"""Stands for all zones, where a spot price was given by hand."""
+"""Key for all zones, used for spot prices from the file."""
 
 CROSS_ZONE_GB = Decimal("0.02")
-"""USD of a GB that goes from one zone to another: 0.01 where it leaves, and 0.01 where it comes in. AWS charges that in
-nearly all regions; a file's own price counts for its author's figures alone.
+"""USD for a GB between two zones: 0.01 for sending and 0.01 for receiving. AWS charges this in nearly all regions; a
+file's own price applies only to its author's figures.
 """
 
 IOPS_INCLUDED = {"gp3": 3000, "io2": 0}
 THROUGHPUT_INCLUDED = 125
-"""MiB a second that gp3 has by itself."""
+"""MiB a second included in gp3."""
 
 IOPS_TIERS = (32_000, 64_000)
-"""Of io2: those up to the first have one price, those up to the second another, and those above it a third."""
+"""Bounds of io2's three price tiers for IOPS."""
 
 
 @dataclass(frozen=True)
 class VolumePrice:
-    """Of a month of one type of volume; None is not known.
+    """Monthly prices of one type of volume; None if unknown.
 
     Attributes:
-        gib: a GiB.
-        iops: one provisioned I/O operation a second, by tier.
-        throughput_mib: a provisioned MiB a second.
+        gib: of a GiB.
+        iops: of one provisioned I/O operation a second, by tier.
+        throughput_mib: of a provisioned MiB a second.
     """
 
     gib: Decimal | None = None
@@ -45,13 +45,13 @@ class VolumePrice:
 
 @dataclass(frozen=True)
 class Prices:
-    """The prices that a run is reckoned by.
+    """The prices for a run's cost.
 
     Attributes:
         on_demand: of an hour, by instance type.
         spot: of an hour, by instance type and zone.
         volumes: by type.
-        cross_zone_gb: None when it is not known.
+        cross_zone_gb: of a GB between zones; None if unknown.
     """
 
     currency: str = USD
@@ -61,7 +61,7 @@ class Prices:
     cross_zone_gb: Decimal | None = None
 
     def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
-        """Of one node. Where the zone is open, spot is taken for as dear as in the dearest one. None: not known."""
+        """Returns the hourly price of one node; None if unknown. Without a zone, the highest spot price applies."""
         if purchase != SPOT:
             return self.on_demand.get(instance_type)
         zones = self.spot.get(instance_type)
@@ -70,7 +70,7 @@ class Prices:
         return zones.get(zone or ANY_ZONE) or max(zones.values())
 
     def completed_by(self, money: Money) -> Prices:
-        """Adds the file's prices of what these do not have. A price of 0 is none: limits would hold nothing back."""
+        """Adds the file's prices for items without a price here. Ignores prices of 0, which would disable limits."""
         on_demand = {name: price.on_demand for name, price in money.prices.items() if price.on_demand}
         spot = {name: {ANY_ZONE: price.spot} for name, price in money.prices.items() if price.spot}
         volumes = dict(self.volumes)
@@ -88,7 +88,7 @@ class Prices:
         )
 
     def replaced_by(self, money: Money) -> Prices:
-        """Puts the file's prices in the place of these: the figures as the file's author sees them."""
+        """Replaces prices by those of the file, for the author's figures."""
         on_demand = {name: price.on_demand for name, price in money.prices.items() if price.on_demand is not None}
         spot = {name: {ANY_ZONE: price.spot} for name, price in money.prices.items() if price.spot is not None}
         volumes = {
@@ -108,7 +108,7 @@ class Prices:
 def storage(
     prices: Prices, kind: str, size_gib: int, iops: int | None, throughput_mib: int | None
 ) -> Iterator[tuple[str, str, int, Decimal | None]]:
-    """What is paid of a volume: what it is, its unit, how many, and the price of one for a month."""
+    """Lists the billed items of a volume: text, unit, quantity, and price of one unit for a month."""
     price = prices.volumes.get(kind, VolumePrice())
     yield f"storage {kind}", "GiB-month", size_gib, price.gib
     above = max(0, (iops or 0) - IOPS_INCLUDED.get(kind, 0))
@@ -126,7 +126,7 @@ def _tiers(iops: int) -> list[int]:
 
 
 def to_document(prices: Prices) -> dict[str, Any]:
-    """As values that JSON or DynamoDB keeps, but that prices stay decimals; the reverse of :func:`from_document`."""
+    """Converts to values for JSON or DynamoDB, with prices as decimals; the reverse of :func:`from_document`."""
     return {
         "format": FORMAT,
         "currency": prices.currency,
@@ -141,7 +141,7 @@ def to_document(prices: Prices) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Prices:
-    """The reverse of :func:`to_document`, also after JSON has made floats of the prices."""
+    """Reads a stored document. Accepts floats, as JSON stores prices."""
     return Prices(
         currency=document["currency"],
         on_demand=_decimals(document["on_demand"]),

@@ -1,4 +1,4 @@
-"""What is wrong with a benchmark's file: where, what was found there, and what is allowed."""
+"""Describes problems of a benchmark's file: where, what was found, and what is allowed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from troop import values
 from troop.errors import TroopError
 
 Place = tuple[str | int, ...]
-"""The way to a value: keys of mappings, positions in lists."""
+"""The path to a value: keys of mappings, positions in lists."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """One problem.
 
     Attributes:
-        place: where, from the top of the file.
+        place: its place, from the top of the file.
         message: what was found there, such as ``is 0`` or ``is missing``.
-        allowed: what would be accepted, as a phrase that follows "must be".
+        allowed: what is accepted, as a phrase that follows "must be".
     """
 
     place: Place
@@ -30,7 +30,7 @@ class Problem:
 
     @property
     def where(self) -> str:
-        """Such as ``phases.0.timeout``; "the file" for the whole of it."""
+        """The place as text, such as ``phases.0.timeout``; "the file" for the whole file."""
         return ".".join(map(str, self.place)) or "the file"
 
     def __str__(self) -> str:
@@ -38,10 +38,10 @@ class Problem:
 
 
 class BadBenchmarkError(TroopError):
-    """A benchmark that cannot be run as it is written.
+    """A benchmark that cannot run as written.
 
     Attributes:
-        problems: all that is wrong, at least one, in the order of the file as far as that can be told.
+        problems: all problems, at least one, in the order of the file where possible.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
@@ -50,5 +50,5 @@ class BadBenchmarkError(TroopError):
 
 
 def shown(value: Any) -> str:
-    """Writes a value for a message, in words that YAML knows, too; not all of a long one."""
+    """Formats a value for a message in YAML's terms, and shortens a long one."""
     return json.dumps(value) if value is None or isinstance(value, bool) else values.shown(value)

@@ -1,7 +1,7 @@
-"""How long the workflow waits between two looks: short where something may happen soon, and few looks in all.
+"""Computes the workflow's waits between polls: short while a change is likely, and few polls in total.
 
-An execution's history ends at 25,000 events, and a run may last for a day; tests/machines/test_benchmark.py holds the
-one against the other.
+An execution's history has at most 25,000 events, and a cell may last a day; tests/machines/test_benchmark.py checks
+that the history suffices.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from datetime import datetime
 from troop.bench.definition import Phase
 
 FIRST_WAIT, LONGEST_WAIT = 2, 60
-"""Seconds before the first look at something, and at most between two."""
+"""Seconds before the first poll, and maximum seconds between two."""
 
 GROWTH = 3
-"""A wait is the time gone by, divided by this: it grows by a third from look to look."""
+"""A wait is the elapsed time divided by this, so the elapsed time grows by a third from poll to poll."""
 
 
 def wait(elapsed: float) -> int:
-    """Seconds until the next look at something that may have come to its end for ``elapsed`` seconds."""
+    """Computes the seconds until the next poll of something that could have ended ``elapsed`` seconds ago."""
     return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH)))
 
 
 def wait_in_phase(phase: Phase, began: datetime, now: datetime) -> int:
-    """Seconds until the next look at a phase: a measured one has a length, before which it does not end well.
+    """Computes the seconds until the next poll of a phase. A measured phase cannot succeed before its measured time
+    ends.
 
     Args:
-        began: when the phase starts; can be ahead.
+        began: when the phase starts; can be in the future.
     """
     elapsed = (now - began).total_seconds()
     expected = phase.warm_up + phase.measured if phase.is_measured else 0

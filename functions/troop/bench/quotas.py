@@ -1,6 +1,6 @@
-"""How many virtual processors an account may have running, by family of instance types: on demand and spot apart.
+"""Checks a run against the account's quotas of running vCPUs, which are separate for on-demand and spot, by family.
 
-What runs already counts, too, and is not known here: so only what can never fit is refused.
+Instances that already run also count, but are not known here. So only what can never fit is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from troop.bench.plan import Plan
 from troop.bench.problems import Problem
 
 STANDARD = frozenset("acdhimrtz")
-"""First letters of the families that share one quota."""
+"""First letters of the instance families that share one quota."""
 
 _STANDARD, _G, _P = "Standard (A, C, D, H, I, M, R, T, Z)", "G and VT", "P"
 
@@ -43,7 +43,7 @@ SPOT_CODES = {
     "Trn": "L-6B0D517C",
     "X": "L-E3A00192",
 }
-"""Service Quotas' codes of EC2's quotas, by family; the same everywhere."""
+"""Codes of EC2's quotas in Service Quotas, by family; the same in all regions."""
 
 _FAMILIES = {"dl": "DL", "f": "F", "g": _G, "gr": _G, "vt": _G, "hpc": "HPC", "u": "High Memory", "inf": "Inf"} | {
     "trn": "Trn",
@@ -54,14 +54,14 @@ _FAMILIES = {"dl": "DL", "f": "F", "g": _G, "gr": _G, "vt": _G, "hpc": "HPC", "u
 
 @dataclass(frozen=True)
 class Quota:
-    """One quota: its code, and what it is of, such as ``on-demand Standard (A, C, ...) instances``."""
+    """A quota: its code and what it limits, such as ``on-demand Standard (A, C, ...) instances``."""
 
     code: str
     what: str
 
 
 def quota_of(instance_type: str, purchase: str) -> Quota | None:
-    """The quota that nodes of a type count against; None for one that is not known."""
+    """Returns the quota for nodes of an instance type; None if unknown."""
     family = _family(instance_type)
     code = (SPOT_CODES if purchase == SPOT else ON_DEMAND_CODES).get(family)
     return Quota(code, f"{purchase} {family} instances") if code else None
@@ -78,10 +78,10 @@ def _family(instance_type: str) -> str:
 
 
 def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
-    """Virtual processors of one cell, by quota.
+    """Computes the vCPUs of one cell, by quota.
 
     Args:
-        vcpus: of one node, by instance type; types that are missing are left out.
+        vcpus: of one node, by instance type; missing types are not counted.
     """
     vcpus_by_quota: Counter[Quota] = Counter()
     for fleet in benchmark.fleets:
@@ -92,17 +92,17 @@ def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
 
 
 def quotas_of(plan: Plan) -> set[Quota]:
-    """All that a run's nodes count against, or would where spot does not give them."""
+    """Returns the quotas of a run's nodes, including those of on-demand backups for spot."""
     fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
     each = [(fleet.instance_type, purchase) for fleet in fleets for purchase in {fleet.purchase, ON_DEMAND}]
     return {quota for instance_type, purchase in each if (quota := quota_of(instance_type, purchase))}
 
 
 def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> Iterator[Problem]:
-    """Quotas into which one cell alone does not fit.
+    """Lists quotas that are too small for a single cell.
 
     Args:
-        values: by code; those that are not known are missing.
+        values: known values by code.
     """
     reported = set()
     for planned in plan.cells:
@@ -118,8 +118,8 @@ def too_small(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
 
 
 def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[str]:
-    """Quotas into which each cell fits, but not all that are under way at a time; and those into which one does not fit
-    once what it wants of spot has to be launched on demand: it may never have to.
+    """Returns sentences about quotas that suffice for each cell, but not for all parallel cells, or not for a cell
+    whose spot nodes must be launched on demand, which may never happen.
     """
     sentences = list(_fallback(plan, vcpus, values))
     each = [needed(planned.benchmark, vcpus) for planned in plan.cells]
@@ -127,7 +127,7 @@ def warnings(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) 
         value = values.get(quota.code)
         most = sum(sorted((cell[quota] for cell in each), reverse=True)[: plan.parallel])
         if value is not None and most > value >= max(cell[quota] for cell in each):
-            side = f"{plan.parallel} cells side by side can need {most} vCPUs of {quota.what}"
+            side = f"{plan.parallel} parallel cells can need {most} vCPUs of {quota.what}"
             sentences.append(f"{side}: the account's quota {quota.code} is {value:g}")
     return sentences
 
@@ -146,5 +146,5 @@ def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
     for quota, need in sorted(most.items(), key=lambda pair: pair[0].code):
         value = values.get(quota.code)
         if value is not None and need > value:
-            side = f"what spot does not give is launched on demand, and a cell can need {need} vCPUs of {quota.what}"
-            yield f"{side} then: the account's quota {quota.code} is {value:g}"
+            side = f"if spot lacks capacity, a cell can need {need} vCPUs of {quota.what}"
+            yield f"{side}: the account's quota {quota.code} is {value:g}"

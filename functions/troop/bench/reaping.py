@@ -1,7 +1,7 @@
-"""What the reaper does about runs that have not ended as they should, and about what is left of those that have.
+"""Decides what the reaper does about overdue runs and about leftovers of ended ones.
 
-It trusts neither the workflow nor the rule that hears of its end. It is never the first to act, either: all is left
-alone for :data:`PATIENCE`, in which others may be at work.
+The reaper relies neither on the workflow nor on the rule for its end. It acts only after :data:`PATIENCE`, to leave
+others time for their work.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from troop.bench.record import Cell, Run, RunStatus
 from troop.bench.teardown import Seen
 
 PATIENCE = timedelta(minutes=15)
-"""Nothing younger is touched."""
+"""Minimum age of everything that the reaper touches."""
 
 TEARDOWN_TIME = timedelta(hours=2)
-"""After which a teardown is over, one way or the other: the time limit of its workflow."""
+"""Maximum duration of a teardown: the time limit of its workflow."""
 
 ENDS_WITHIN = timedelta(minutes=10)
-"""So much later than it expires, a run has closed itself, also if some looks have failed: of a standing fleet it is the
-usual end, of a benchmark one that tells which of its cells were good.
+"""Time after its expiry within which a run closes itself, even if some polls fail. Standing fleets normally end so; a
+benchmark that does reports which of its cells succeeded.
 """
 
 CELL_TIME = 2 * TEARDOWN_TIME + PATIENCE
-"""After which a cell that was closed should have been taken down, by its own workflow, which tries twice. Its run goes
-on, for days perhaps, and would remove what is left only in its end.
+"""Time after which its own workflow, which tries twice, should have torn down a closed cell. Otherwise leftovers would
+stay until the end of the run, perhaps for days.
 """
 
 RESTARTS = 3
-"""So often a teardown that has failed is started anew when that is heard; after that, every quarter of an hour."""
+"""Number of immediate restarts of a failed teardown; after that, the reaper restarts it every quarter of an hour."""
 
 ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
 
@@ -41,12 +41,12 @@ _TEARDOWN = re.compile(rf"({RUN.pattern})-(\d)")
 
 @dataclass(frozen=True)
 class Start:
-    """A teardown that is to be started.
+    """A teardown to start.
 
     Attributes:
         name: of its execution; a second one of the same name does not start.
         reason: why the run has not SUCCEEDED.
-        stop: whether its workflow is still going, and must be stopped first.
+        stop: whether the run's workflow is still running and must be stopped first.
     """
 
     run: str
@@ -57,12 +57,12 @@ class Start:
 
 
 def heard_of_run(name: str, status: str, run: Run | None) -> Start | None:
-    """After the end of a run's workflow.
+    """Decides whether to start a teardown after the end of a run's workflow.
 
     Args:
-        name: of the execution, which is the run's.
+        name: of the execution, which is the run's id.
         status: of the execution.
-        run: as it is on record.
+        run: the run's record.
     """
     if status not in ENDED_BADLY or run is None or run.ended_at:
         return None
@@ -70,10 +70,10 @@ def heard_of_run(name: str, status: str, run: Run | None) -> Start | None:
 
 
 def heard_of_teardown(name: str, work: Mapping[str, object], status: str, run: Run | None) -> Start | None:
-    """After the end of a teardown. One of a single cell is left to the workflow of its run, which hears of it, too.
+    """Decides whether to restart a teardown after its end. The workflow of the run handles teardowns of single cells.
 
     Args:
-        name: of the execution; the reaper's are called ``<run>-<number of the try>``.
+        name: of the execution; the reaper's are named ``<run>-<number of the try>``.
         work: its input.
     """
     if status not in ENDED_BADLY or run is None or run.ended_at or work.get("cell"):
@@ -86,17 +86,17 @@ def heard_of_teardown(name: str, work: Mapping[str, object], status: str, run: R
 
 
 def overdue(run: Run, execution: str | None, tearing_down: bool, now: datetime) -> Start | None:
-    """What is to be done about a run that has not ended.
+    """Decides whether to start a teardown for a run that has not ended.
 
     Args:
-        execution: status of its workflow's execution; None when there is none.
-        tearing_down: a teardown of it is under way.
+        execution: status of its workflow's execution; None if there is none.
+        tearing_down: whether a teardown of it is running.
     """
     if run.ended_at or tearing_down or now - run.at < PATIENCE:
         return None
     going = execution == "RUNNING"
     if going and run.closed_at and now - run.closed_at < TEARDOWN_TIME:
-        return None  # its own teardown is under way
+        return None  # its own teardown is running
     if going and now < run.expires_at + ENDS_WITHIN:
         return None
     if going:
@@ -107,20 +107,20 @@ def overdue(run: Run, execution: str | None, tearing_down: bool, now: datetime) 
 
 
 def strays(seen: Iterable[Seen], runs: Mapping[str, Run | None], now: datetime) -> list[Seen]:
-    """Of what exists that which nobody else removes: its run has ended, or expired some time ago.
+    """Lists leftovers: resources whose run ended or expired some time ago, so that nothing else removes them.
 
     Args:
-        seen: what the runs have created.
-        runs: the record of every run that something was seen of; nothing of an unknown one is a stray.
+        seen: existing resources of runs.
+        runs: record of every run with a seen resource; resources of an unknown run are not leftovers.
     """
     return [one for one in seen if _is_stray(one, runs[one.run], now)]
 
 
 def left_cells(seen: Iterable[Seen], cells: Iterable[Cell], now: datetime) -> list[str]:
-    """Ids of the cells of an open run that are over, and of which something is left all the same.
+    """Lists the ids of an open run's cells that are over, but have leftovers.
 
     Args:
-        seen: what exists of the run.
+        seen: existing resources of the run.
     """
     there = {one.cell for one in seen}
     late = (cell for cell in cells if cell.closed_at is not None and now - cell.closed_at >= CELL_TIME)
@@ -128,7 +128,7 @@ def left_cells(seen: Iterable[Seen], cells: Iterable[Cell], now: datetime) -> li
 
 
 def settled(seen: Iterable[Seen], now: datetime) -> list[Seen]:
-    """What has been there long enough for everything about it to be visible."""
+    """Lists the resources that are old enough for all of their properties to be visible."""
     return [one for one in seen if (born := one.created_at or _began(one.run)) is None or now - born >= PATIENCE]
 
 
@@ -140,7 +140,7 @@ def _is_stray(one: Seen, run: Run | None, now: datetime) -> bool:
 
 
 def _began(run: str) -> datetime | None:
-    """When a run began, by its id: nothing of it is older. None for what is no run's id."""
+    """Returns when a run began, by its id; None if it is not a run's id. Its resources cannot be older."""
     if not RUN.fullmatch(run):
         return None
     try:

@@ -1,7 +1,7 @@
-"""The record of a run: what was asked for, how far it is, what it has created, and that each of it is gone.
+"""Defines the record of a run: its request, its progress, and the resources it has created and removed.
 
-Items of the table ``Runs``, of one ``run`` each; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<name>`` or
-``launch#c001#<token>``. Moments are aware and in UTC.
+A run has several items in the table ``Runs``; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<name>`` or
+``launch#c001#<token>``. Moments are timezone-aware, in UTC.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from troop.bench.plan import Variant
 from troop.bench.standing import Standing
 
 SCHEMA = 1
-"""Version of the stored items' shape."""
+"""Version of the stored items' format."""
 
 
 class RunStatus(StrEnum):
@@ -36,7 +36,7 @@ ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIAL, RunStatus.FAILED, Run
 
 
 class CellStatus(StrEnum):
-    """INVALID: it went on to its end, but what it measured cannot be relied on, as a node was lost."""
+    """Status of a cell. INVALID: a lost node makes its measurements unreliable."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -50,7 +50,7 @@ FINAL = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID, CellStatus.FAILED, 
 
 
 class Kind(StrEnum):
-    """What a cell creates; in the order of creation. Teardown goes through it backwards."""
+    """Kinds of resources that a cell creates, in order of creation. Teardown uses the reverse order."""
 
     SECURITY_GROUP = "security-group"
     LAUNCH_TEMPLATE = "launch-template"
@@ -61,7 +61,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Disk:
-    """What a volume is, as EBS counts it: type, GiB, provisioned IOPS and MiB a second; None where there are none."""
+    """A volume as EBS bills it: type, GiB, provisioned IOPS and MiB a second; None where nothing is provisioned."""
 
     type: str
     size_gib: int
@@ -71,18 +71,18 @@ class Disk:
 
 @dataclass(frozen=True)
 class Resource:
-    """Something a cell creates.
+    """Something a cell creates. Attributes from ``role`` on are None if unknown.
 
     Attributes:
-        name: by which it is planned, and found again: a name, or for instances and volumes their id.
-        planned_at: written down before it was created.
-        created_at: seen, or known to be created.
-        gone_at: seen to be gone, after its cell or the run was closed.
-        role: of an instance or a volume, whose fleet's it is; as all that follows, None where it is not known.
+        name: the name that identifies it; for instances and volumes, the id.
+        planned_at: when it was recorded, before its creation.
+        created_at: when it was first seen, or known to exist.
+        gone_at: when it was seen to be gone, after its cell or the run was closed.
+        role: role of the fleet of an instance or a volume.
         instance_type: of an instance.
         zone: of an instance.
-        purchase: how an instance was bought: ``on-demand`` or ``spot``.
-        started_at: of an instance, when EC2 launched it.
+        purchase: of an instance: ``on-demand`` or ``spot``.
+        started_at: when EC2 launched an instance.
         disk: of a volume.
     """
 
@@ -103,10 +103,10 @@ class Resource:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """A resource that carries a run's tags, and that Troop does not remove.
+    """A resource that carries a run's tags, but that Troop does not remove.
 
     Attributes:
-        name: as of :class:`Resource`.
+        name: as in :class:`Resource`.
         reason: why it stays, as a sentence without its subject.
     """
 
@@ -120,14 +120,14 @@ class Cell:
     """One cell of a run.
 
     Attributes:
-        phase: what it is at: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``.
-        phases: when each of these began, by name, in order.
+        phase: current step: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``.
+        phases: when each of these steps began, by name, in order.
         reason: why it is not SUCCEEDED, as a sentence.
-        results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it was merged.
-        closed_at: since then nothing may be launched for it.
-        variant: what sets it apart from the run's other cells.
-        attempt: from 1; a cell of which there is a later attempt does not count.
-        cost: what it has cost; None until nothing of it is left.
+        results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it is merged.
+        closed_at: since when nothing may be launched for it.
+        variant: what distinguishes it from the run's other cells.
+        attempt: from 1; only the last attempt at a cell counts.
+        cost: None until its teardown is complete.
     """
 
     run: str
@@ -145,12 +145,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Launch:
-    """The right to create what a cell needs, for a while; teardown is not over before it has ended.
+    """A time-limited permission to create a cell's resources. Teardown does not end before it expires or is returned.
 
-    Each try of the step has one of its own: one that is late must not end another's.
+    Each try of the step has its own, so that a late try cannot end that of another.
 
     Attributes:
-        until: whoever has it creates nothing after that.
+        until: its holder creates nothing after this moment.
     """
 
     run: str
@@ -161,7 +161,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Expected:
-    """What a run was expected to cost when it was admitted, at most, and at most by the caller's wish."""
+    """A run's estimate at admission: expected cost, highest possible cost, and the caller's budget."""
 
     expected: Decimal
     most: Decimal
@@ -170,7 +170,7 @@ class Expected:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Expected:
-        """From its attributes as they are kept: decimals, or JSON's numbers."""
+        """Reads its stored attributes: decimals, or JSON numbers."""
         expected, most = Decimal(str(document["expected"])), Decimal(str(document["most"]))
         return cls(expected, most, document["currency"], exact(document.get("budget")))
 
@@ -180,23 +180,23 @@ class Run:
     """One run of a benchmark, or a standing fleet.
 
     Attributes:
-        name: the benchmark's.
+        name: the benchmark's name.
         at: when it was admitted.
-        expires_at: whatever exists of it then is removed.
+        expires_at: when everything that still exists of it is removed.
         requested_by: ARN of the caller.
-        cells: how many it has.
-        nodes: the most that run at a time, of all cells that are parallel.
+        cells: number of its cells.
+        nodes: maximum number of nodes at a time, in all parallel cells.
         execution: ARN of its workflow's execution.
-        outcome: the status it is to end with, known since it was closed.
-        closed_at: since then nothing may be launched for it.
-        ended_at: since then nothing of it exists but its results, and what is left behind.
+        outcome: the status it will end with; set when it is closed.
+        closed_at: since when nothing may be launched for it.
+        ended_at: since when nothing of it exists except its results and ``left_behind``.
         reason: why it is not SUCCEEDED, as a sentence.
-        standing: of a standing fleet; None: it is a benchmark's run.
+        standing: state of a standing fleet; None for a benchmark's run.
         estimate: None for a run of an earlier version.
-        cost: what it has cost, all cells and attempts; None until it has ended.
-        cost_of_file: the same by the file's own prices; None for a file without any.
-        counted: what of its cost the metric has counted so far.
-        left_behind: what carries its tags and is not removed; of a run that has ended, protected resources, too.
+        cost: of all cells and attempts; None until it has ended.
+        cost_of_file: the same with the file's prices; None for a file without prices.
+        counted: the part of its cost that the metric already includes.
+        left_behind: what carries its tags and is not removed; after the end of a run, protected resources, too.
     """
 
     run: str

@@ -1,4 +1,4 @@
-"""What EC2 and Auto Scaling say when they do not launch an instance: whether it is of any use to wait."""
+"""Decides from the messages of failed launches whether waiting can help."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PERMANENT = (
     # the network
     "enough free addresses in subnet",
     "insufficientfreeaddressesinsubnet",
-    # what the account may do at all
+    # the account
     "optinrequired",
     "not subscribed",
     "pendingverification",
     "is being validated",  # a region that the account has never used
     "blocked",
-    # what does not exist, or does not fit
+    # missing or incompatible resources
     "invalidamiid",
     r"\b(image id|ami|security group|subnet id|key pair)\b.{0,80}does not exist",
     "invalidparameter",
@@ -36,52 +36,52 @@ PERMANENT = (
     "is not supported in your requested availability zone",
     "launch template",
     "architecture",
-    # what an instance has died of while it was pending
+    # why a pending instance has died
     "invalidkmskey",
     "client.internalerror",  # a volume's key that Auto Scaling may not use
     "invalidsnapshot",
 )
-"""Regular expressions over what EC2 says, in lower case, when it would say the same of the next try. Lack of capacity
-is not among it: that may pass.
+"""Regular expressions for EC2's lower-case messages of failures that a retry would repeat. Lack of capacity is not
+among them, because it may pass.
 """
 
 OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?instance ?profile")
-"""The same of rights and roles. AWS also says this for a while after it creates a role, such as the one with which Auto
-Scaling launches the first group of an account.
+"""The same for permissions and roles. AWS also returns these for a while after it creates a role, such as Auto
+Scaling's role at the first group of an account.
 """
 
 SPREAD = 180.0
-"""Seconds after which AWS knows a new role everywhere."""
+"""Seconds after which a new role is usable everywhere in AWS."""
 
 NO_SPOT = (
     "maxspotinstancecountexceeded",
     "max spot instance count exceeded",
     "spotmaxpricetoolow",
 )
-"""The same when waiting for spot is of no use. Lack of capacity is not among it here either."""
+"""The same for failures for which waiting for spot cannot help. Lack of capacity is not among them."""
 
 _NO_SPOT_ROLE = ("servicelinkedrole",)
-"""What is said where Spot's own role is missing: to be believed as :data:`OF_RIGHTS` is."""
+"""Messages if Spot's service-linked role is missing; treated like :data:`OF_RIGHTS`."""
 
 PASSING = ("access denied when attempting to assume role",)
-"""What passes by itself, whatever else is said: Auto Scaling's own role takes about a minute to be usable in an account
-that never had it.
+"""Messages of failures that pass, whatever else they contain: Auto Scaling's own new role takes about a minute to
+become usable.
 """
 
 _DIED = "termination reason:"
-"""Auto Scaling cancels the activity of an instance that dies while it is pending, and says of what."""
+"""Auto Scaling cancels the activity of an instance that dies while pending, and adds the reason."""
 
 _BY_REQUEST = ("userinitiatedshutdown", "user initiated")
-"""The reason of an instance that somebody has terminated, as a deletion or a smaller size of its group does."""
+"""Reasons of a requested termination, which deleting or shrinking the group also causes."""
 
 NO_REASON = "no reason given"
 
 
 def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
-    """Tells whether a failed launch would fail again.
+    """Checks whether a failed launch would fail again.
 
     Args:
-        elapsed: seconds since the group was created; unset where that was long ago.
+        elapsed: seconds since the group was created; omitted for an old group.
     """
     if _matches(refusal, PASSING):
         return False
@@ -89,7 +89,7 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
 
 
 def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
-    """Tells whether a failed launch of a fleet that nothing stands in for would fail again, on demand or on spot."""
+    """Checks whether a failed launch of a fleet without a backup would fail again, on demand or on spot."""
     if _matches(refusal, PASSING):
         return False
     no_spot = _matches(refusal, NO_SPOT) or (elapsed >= SPREAD and _matches(refusal, _NO_SPOT_ROLE))
@@ -99,12 +99,12 @@ def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
 def of_launches(
     activities: Iterable[Mapping[str, Any]], *, since_success: bool = False, rights_since: datetime | None = None
 ) -> Iterator[str]:
-    """Says why launches have failed, in the order of the activities.
+    """Yields the reasons of failed launches, in the order of the activities.
 
     Args:
         activities: scaling activities of one group as Auto Scaling describes them, newest first.
-        since_success: whether to end at the newest launch that went well: what failed before it has passed.
-        rights_since: leave out launches that failed for want of a right before this moment; None for none.
+        since_success: whether to stop at the newest successful launch: earlier failures have passed.
+        rights_since: omit launches that failed for lack of permissions before this moment; None to omit none.
     """
     for activity in activities:
         description = str(activity.get("Description") or "")
@@ -125,6 +125,6 @@ def _matches(refusal: str, patterns: Iterable[str]) -> bool:
 
 
 def _has_died(reason: str) -> bool:
-    """Tells whether a cancelled launch names an instance that nobody wanted to end."""
+    """Checks whether a cancelled launch names an instance whose termination was not requested."""
     lowered = reason.lower()
     return _DIED in lowered and not any(words in lowered for words in _BY_REQUEST)

@@ -1,4 +1,4 @@
-"""How many nodes each open run or standing fleet holds of those that the deployment allows in total."""
+"""Represents how many of the deployment's nodes each open run or standing fleet reserves."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Reservations:
-    """The reservations at one moment.
+    """All reservations at one moment.
 
     Attributes:
         nodes: by run.
-        version: grows with each change, so that a write can require that nothing has changed since the read.
+        version: increases with each change, so that a write can require that nothing has changed since the read.
     """
 
     nodes: Mapping[str, int] = field(default_factory=dict)
     version: int = 0
 
     def others(self, run: str) -> dict[str, int]:
-        """Lists what other runs hold."""
+        """Returns the nodes that other runs hold, by run."""
         return {other: nodes for other, nodes in self.nodes.items() if other != run}
 
     def unknown(self, runs: Collection[str]) -> list[str]:

@@ -1,6 +1,6 @@
-"""Who takes part: the nodes as they registered, and the roster that all of them and their scripts get.
+"""Parses the nodes' registrations and builds the roster that all nodes and their scripts get.
 
-A node writes its registration itself, so nothing in it is taken for granted.
+Nodes write their registrations, so everything in them is checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NODE_FORMAT = "troop.node/1"
 FORMAT = "troop.roster/1"
 
 UNKNOWN_UNCERTAINTY = 1.0
-"""Seconds by which a clock may be wrong that its node could not measure."""
+"""Assumed uncertainty in seconds of a clock that its node could not measure."""
 
 LONGEST_ERROR = 1000
 
@@ -26,9 +26,9 @@ class Node:
     """A registration.
 
     Attributes:
-        id: of its instance.
-        clock_uncertainty: seconds by which what it takes for the time may be wrong.
-        error: why its agent could not go on; then the other fields may be empty.
+        id: id of its instance.
+        clock_uncertainty: seconds by which its clock may be wrong.
+        error: why its agent failed; then the other fields may be empty.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Member:
-    """A node on the roster; ``rank`` counts from 0 within its role, ``purchase`` says how it was bought."""
+    """A node on the roster; ``rank`` counts from 0 within its role."""
 
     id: str
     role: str
@@ -58,28 +58,28 @@ class Roster:
     """All nodes of a cell.
 
     Attributes:
-        members: role by role, in the order of their ranks.
-        clock_uncertainty: seconds, of the node that knows the time worst.
+        members: ordered by role and rank.
+        clock_uncertainty: the largest of all nodes, in seconds.
     """
 
     members: tuple[Member, ...]
     clock_uncertainty: float = UNKNOWN_UNCERTAINTY
 
     def ids(self, roles: Iterable[str] | None = None) -> frozenset[str]:
-        """Of all members, or of those of some roles."""
+        """Returns the ids of all members, or of those of some roles."""
         selected = None if roles is None else frozenset(roles)
         return frozenset(m.id for m in self.members if selected is None or m.role in selected)
 
     def spot(self) -> frozenset[str]:
-        """Ids of all that are spot instances."""
+        """Returns the ids of all spot instances."""
         return frozenset(m.id for m in self.members if m.purchase == SPOT)
 
 
 def parse_node(instance_id: str, document: Any) -> Node:
-    """A node's registration; one that cannot be read is a node with an error.
+    """Parses a node's registration. Returns a node with an error if it cannot be read.
 
     Args:
-        instance_id: by the object's key. It counts: what the document says must agree with it.
+        instance_id: from the object's key, which is authoritative: the document must agree with it.
     """
     try:
         if document["format"] != NODE_FORMAT or document["id"] != instance_id:
@@ -97,13 +97,13 @@ def parse_node(instance_id: str, document: Any) -> Node:
 
 
 def make_roster(nodes: Sequence[Node], on_spot: Collection[str] = ()) -> Roster:
-    """The roster of nodes that registered without an error; the same for any order of them.
+    """Builds the roster of nodes that registered without an error; their order does not matter.
 
-    Rank i of a role is in its zone i mod zones, as far as the zones have as many nodes; so a script that gives every
-    third node of three zones something to do has it in one zone.
+    Rank i of a role is in its zone i mod zones, as long as all zones have nodes left. So with three zones, a script
+    that selects every third node selects nodes of one zone.
 
     Args:
-        on_spot: ids of those that are spot instances.
+        on_spot: ids of spot instances.
     """
     members: list[Member] = []
     ordered = sorted(nodes, key=lambda n: (n.role, n.zone, n.id))
@@ -119,7 +119,7 @@ def make_roster(nodes: Sequence[Node], on_spot: Collection[str] = ()) -> Roster:
 
 
 def to_document(roster: Roster) -> dict[str, Any]:
-    """As it is stored; the reverse of :func:`from_document`."""
+    """Converts to the stored document; the reverse of :func:`from_document`."""
     return {
         "format": FORMAT,
         "clock": {"uncertainty_seconds": roster.clock_uncertainty},
@@ -128,6 +128,6 @@ def to_document(roster: Roster) -> dict[str, Any]:
 
 
 def from_document(document: Mapping[str, Any]) -> Roster:
-    """The roster that :func:`to_document` has written."""
+    """Reads a document that :func:`to_document` has built."""
     members = tuple(Member(**node) for node in document["nodes"])
     return Roster(members, float(document["clock"]["uncertainty_seconds"]))

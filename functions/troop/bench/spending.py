@@ -1,4 +1,4 @@
-"""What a run has cost, of what is on record; and whether a further cell fits what is left of its budget."""
+"""Computes the cost of a run from its record, and checks whether another cell fits into its budget."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ FORMAT = "troop.terms/1"
 UNKNOWN = "unknown"
 
 MEASURED = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID})
-"""Cells that have come so far that what was to go between the zones has, as far as anybody knows."""
+"""Statuses of cells whose traffic between zones is counted in full, as stated in the file."""
 
 
 @dataclass(frozen=True)
 class CellTerms:
-    """What is to be known of a cell to reckon its money.
+    """A cell's part of the terms.
 
     Attributes:
-        expected: what an attempt is expected to cost.
-        on_demand: the same of one on demand, as the last of several is.
-        attempts: how many there may be.
-        own: of that, Troop's own calls.
-        hourly: of a standing fleet, what an hour of one node costs, by role; empty for one of an earlier version.
+        expected: expected cost of an attempt.
+        on_demand: expected cost of an attempt on demand, as the last of several is.
+        attempts: maximum number of attempts.
+        own: the part of ``expected`` for Troop's own calls.
+        hourly: hourly cost of one node of a standing fleet, by role; empty for one of an earlier version.
     """
 
     expected: Decimal
@@ -50,13 +50,13 @@ class CellTerms:
 
 @dataclass(frozen=True)
 class Terms:
-    """By what a run's money is reckoned: written down once, when it is admitted.
+    """The terms for computing a run's cost, stored once at admission.
 
     Attributes:
-        prices: AWS's, and the file's for what AWS names no price of. Limits, budget and metrics go by them.
-        budget: what the file allows the run to cost.
-        ceiling: what the deployment allows it to cost, whatever the file says.
-        of_file: the prices as the file's author sees them; None for a file without prices.
+        prices: AWS's, and the file's where AWS lists none; for limits, budget and metrics.
+        budget: maximum cost by the file.
+        ceiling: maximum cost by the deployment, regardless of the file.
+        of_file: prices for the author's figures; None for a file without prices.
     """
 
     prices: Prices
@@ -68,16 +68,16 @@ class Terms:
 
     @property
     def limit(self) -> Decimal | None:
-        """The lower one of budget and ceiling; None without either."""
+        """The lower of budget and ceiling; None without both."""
         return min((one for one in (self.budget, self.ceiling) if one is not None), default=None)
 
     @property
     def limit_name(self) -> str:
-        """Which of the two the limit is, in words."""
+        """A text for the limit: the budget or the setting."""
         return "the budget" if self.limit == self.budget else "the deployment's setting troop:max_run_cost"
 
     def expected(self, cell: str) -> Decimal:
-        """Of one attempt, by its id; nothing of a cell that the terms do not know."""
+        """Returns the expected cost of one attempt, by its id; 0 for an unknown cell."""
         first, attempt = names.attempt_of(cell)
         cost = self.cells.get(first)
         if cost is None:
@@ -92,12 +92,12 @@ def terms_of(
     ceiling: Decimal | None = None,
     of_file: Prices | None = None,
 ) -> Terms:
-    """The terms of a run that was estimated.
+    """Returns the terms of a run from its estimate.
 
     Args:
-        book: the prices it was estimated with.
-        attempts: how many each cell may have.
-        ceiling, of_file: as of :class:`Terms`.
+        book: the prices of the estimate.
+        attempts: maximum number of attempts by cell.
+        ceiling, of_file: as in :class:`Terms`.
     """
     cells = {
         cell.cell: CellTerms(
@@ -113,17 +113,17 @@ def terms_of(
     return Terms(book, estimate.billing, estimate.budget, cells, ceiling, of_file)
 
 
-# What it has cost
+# Cost so far
 
 
 def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost:
-    """What some cells have cost so far, all attempts that are given together.
+    """Computes the cost of cells so far.
 
-    A node is paid for from its start until it was seen to be gone, or until now.
+    A node costs from its start until it was seen to be gone, or until now.
 
     Args:
-        cells: all of these, and of the resources only theirs.
-        resources: as they are on record.
+        cells: the cells to sum; each attempt is one.
+        resources: on record; those of other cells are ignored.
     """
     these = list(cells)
     ids = {cell.cell for cell in these}
@@ -137,14 +137,14 @@ def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], n
 
 
 def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
-    """The same by the file's own prices; None for a file without any."""
+    """Computes the same with the file's prices; None for a file without prices."""
     if terms.of_file is None:
         return None
     return actual(replace(terms, prices=terms.of_file), cells, resources, now)
 
 
 def over_ceiling(terms: Terms, spent: Decimal) -> str | None:
-    """Why a run that has cost so much must be stopped; None when it may go on."""
+    """Returns why a run with this cost must be stopped; None if it may continue."""
     if terms.ceiling is None or spent <= terms.ceiling:
         return None
     currency = terms.prices.currency
@@ -170,7 +170,7 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
 
 
 def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
-    """What nobody has measured: as it was estimated, if the cell has come so far."""
+    """Yields estimates of what is not measured, depending on the cell's progress."""
     known = terms.cells.get(names.attempt_of(cell.cell)[0])
     if known is None:
         return
@@ -180,19 +180,19 @@ def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
         yield Item(OWN, Decimal(1), "cell", known.own)
 
 
-# Whether it goes on
+# Limits
 
 
 def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
-    """Why a cell, or a further attempt at one, must not be launched: with it the run is expected to cost more than its
-    limit, see :attr:`Terms.limit`. None when it fits, or when there is no limit.
+    """Returns why an attempt at a cell must not be launched: with it, the run's expected cost exceeds its limit, see
+    :attr:`Terms.limit`. None if it fits, or without a limit.
 
-    What the others have cost counts, and of those that are under way what they are expected to cost. Of two that begin
-    at one time the one that comes later by (moment, id) gives way, so that they do not both.
+    The actual cost of finished cells and the expected cost of running cells count. Of two cells that begin at the same
+    time, only the later one by (moment, id) gives way.
 
     Args:
-        cell: its id; if it has begun already, that is no reason against it.
-        cells: all of the run as they are on record, itself included or not.
+        cell: the id of the attempt; it may have begun already.
+        cells: all cells of the run on record, with or without this one.
     """
     if terms.limit is None:
         return None
@@ -202,7 +202,7 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
     if mine is not None:
         others = [one for one in others if (at := _launched(one)) is None or (at, one.cell) < (mine, cell)]
     spent = sum((_committed(terms, one) for one in others), ZERO)
-    if names.attempt_of(cell)[1] > 1:  # it must not take what cells need that have not begun
+    if names.attempt_of(cell)[1] > 1:  # another attempt must leave enough for cells that have not begun
         spent += sum((terms.expected(one.cell) for one in others if one.status is CellStatus.PENDING), ZERO)
     expected = terms.expected(cell)
     left = terms.limit - spent
@@ -216,13 +216,13 @@ def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
 
 
 def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: Decimal, left: float) -> Problem | None:
-    """Why a standing fleet must not be given another size: with it, it is expected to cost more than its limit, see
-    :attr:`Terms.limit`. None when it fits, or when there is no limit.
+    """Returns why a standing fleet must not be resized: its expected cost would exceed its limit, see
+    :attr:`Terms.limit`. None if it fits, or without a limit.
 
     Args:
-        desired: how many nodes each role is to have.
-        role: which is to grow.
-        spent: what it has cost so far.
+        desired: desired number of nodes by role.
+        role: the role that grows.
+        spent: cost so far.
         left: seconds until it expires.
     """
     hourly = {name: price for cell in terms.cells.values() for name, price in cell.hourly.items()}
@@ -240,8 +240,8 @@ def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: D
     else:
         which = setting("max_run_cost", shown(limit, currency), str(ceil(total_cost)))
     allowed = (
-        f"at most {most}: with so many it is expected to cost {shown(total_cost, currency, up=True)} until it expires, "
-        f"and {which}"
+        f"at most {most}: as requested, it is expected to cost {shown(total_cost, currency, up=True)} until it "
+        f"expires, but {which}"
     )
     return Problem(("count",), f"is {desired[role]}", allowed)
 
@@ -253,16 +253,16 @@ def _launched(cell: Cell) -> datetime | None:
 def _committed(terms: Terms, cell: Cell) -> Decimal:
     if cell.cost is not None:
         return max(cell.cost.amount, terms.expected(cell.cell)) if cell.cost.unknown else cell.cost.amount
-    if cell.status in FINAL and names.BOOT not in cell.phases:  # refused, or failed before anything cost
+    if cell.status in FINAL and names.BOOT not in cell.phases:  # refused, or failed before anything cost money
         return ZERO
     return ZERO if cell.status is CellStatus.PENDING or not cell.phases else terms.expected(cell.cell)
 
 
-# As they are stored
+# Storage
 
 
 def to_document(terms: Terms) -> dict[str, Any]:
-    """As DynamoDB keeps it: amounts stay decimals. The reverse of :func:`from_document`."""
+    """Converts to values for DynamoDB, with amounts as decimals; the reverse of :func:`from_document`."""
     cells = {
         name: {
             "expected": one.expected,

@@ -1,9 +1,8 @@
-"""Standing fleets: nodes that stay until their time is over, or until somebody has them removed. How many there are to
-be can be changed at any time.
+"""Models standing fleets: nodes that stay until the fleet expires or a user removes it. Their number can change at any
+time.
 
-A standing fleet is a run of its own kind: on the same record, with the same tags, made by the same launch and removed
-by the same teardown as a benchmark. It has one cell, whose phases are at most :data:`SETUP`, and which is never frozen:
-Auto Scaling replaces what fails.
+A standing fleet is a special kind of run, with the same record, tags, launch and teardown as a benchmark. It has one
+cell, with :data:`SETUP` as its only phase, if any. Its groups are never frozen: Auto Scaling replaces failed nodes.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.roster import Node
 
 SETUP = "setup"
-"""The phase that each node goes through by itself, once, before it counts as ready."""
+"""The phase that each node runs once, independently, before it counts as ready."""
 
 MOST_OF_A_ROLE = 10_000
 
 FIRST_WAIT, LONGEST_WAIT = 5, 120
-"""Seconds before the first look at a fleet, and at most between two."""
+"""Seconds before the first poll of a fleet, and maximum seconds between two."""
 
 GROWTH = 3
 """A wait is the time since the launch, divided by this."""
@@ -31,14 +30,14 @@ GROWTH = 3
 
 @dataclass(frozen=True)
 class Counts:
-    """Nodes of one role at one look.
+    """Numbers of nodes of one role at one poll.
 
     Attributes:
-        in_service: that serve in their group, healthy.
-        starting: that are on their way into service.
-        leaving: that are on their way out, or unhealthy, so that they soon will be.
-        ready: of those in service, the ones that have set themselves up and registered.
-        failed: of those in service, the ones that could not; they stay, so that somebody can find out why.
+        in_service: healthy and in service in their group.
+        starting: not yet in service.
+        leaving: terminating, or unhealthy, so that they soon will be.
+        ready: nodes in service that have finished setup and registered.
+        failed: nodes in service that could not; they stay for analysis.
     """
 
     in_service: int = 0
@@ -50,15 +49,14 @@ class Counts:
 
 @dataclass(frozen=True)
 class Standing:
-    """What the record of a standing fleet says besides that of a run.
+    """The record of a standing fleet in addition to that of a run.
 
     Attributes:
-        desired: how many nodes each role is to have; the roles are those of its definition.
-        scaled_at, scaled_by: the last change of that, and the ARN of who has asked for it; None before the first.
-        seen: by role, at the workflow's last look; empty before the first.
+        desired: desired number of nodes by role of its definition.
+        scaled_at, scaled_by: when ``desired`` last changed, and the ARN of the caller; None before the first change.
+        seen: counts by role at the workflow's last poll; empty before the first.
         seen_at: when that was.
-        ready_within: seconds that nodes may take until they are ready, launching included; None for a fleet of an
-            earlier version.
+        ready_within: seconds from launch within which nodes must be ready; None for a fleet of an earlier version.
     """
 
     desired: Mapping[str, int]
@@ -70,7 +68,7 @@ class Standing:
 
 
 class Place(StrEnum):
-    """Where an instance is in its life within a group."""
+    """The state of an instance in its group."""
 
     STARTING = "starting"
     SERVING = "in-service"
@@ -79,7 +77,7 @@ class Place(StrEnum):
 
 @dataclass(frozen=True)
 class Member:
-    """An instance as its group has it."""
+    """An instance of a group."""
 
     id: str
     zone: str
@@ -89,10 +87,10 @@ class Member:
 
 @dataclass(frozen=True)
 class GroupSeen:
-    """A role's Auto Scaling group as it is.
+    """The observed state of a role's Auto Scaling group.
 
     Attributes:
-        desired, most: its capacity and its limit; 0 when there is no such group, or it is being deleted.
+        desired, most: its desired capacity and its limit; 0 if the group does not exist or is being deleted.
     """
 
     role: str
@@ -107,14 +105,14 @@ class GroupSeen:
 
 
 def scaled(desired: Mapping[str, int], role: str | None, count: int, max_nodes: int) -> dict[str, int]:
-    """How many nodes each role is to have from now on.
+    """Returns the desired number of nodes by role after a change.
 
     Args:
-        role: which is changed; None when there is only one.
-        max_nodes: of all roles together.
+        role: the role to change; None if there is only one.
+        max_nodes: maximum of all roles together.
 
     Raises:
-        BadBenchmarkError: there is no such role, or too many nodes.
+        BadBenchmarkError: the role does not exist, or the nodes are too many.
     """
     roles = ", ".join(desired)
     if role is None and len(desired) > 1:
@@ -132,9 +130,7 @@ def scaled(desired: Mapping[str, int], role: str | None, count: int, max_nodes: 
 
 
 def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> dict[str, int]:
-    """The groups, by role, that have to be given another size: that is the limit as well, so that nothing else grows
-    them.
-    """
+    """Returns new sizes, by role, of groups to resize. The size is also the limit: nothing else can grow a group."""
     return {
         group.role: desired[group.role]
         for group in groups
@@ -143,10 +139,10 @@ def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> dict[str
 
 
 def counted(groups: Iterable[GroupSeen], nodes: Mapping[str, Node]) -> dict[str, Counts]:
-    """What a look has shown, by role.
+    """Counts the nodes of each role.
 
     Args:
-        nodes: the registrations, by id.
+        nodes: registrations by id.
     """
     return {group.role: _counts(group, nodes) for group in groups}
 
@@ -165,15 +161,15 @@ def _counts(group: GroupSeen, nodes: Mapping[str, Node]) -> Counts:
 
 
 def is_complete(desired: Mapping[str, int], seen: Mapping[str, Counts]) -> bool:
-    """Whether exactly the nodes that there are to be are ready."""
+    """Checks whether exactly the desired nodes exist and are ready."""
     return all(seen.get(role) == Counts(in_service=count, ready=count) for role, count in desired.items())
 
 
 def wait(elapsed: float, left: float) -> int:
-    """Seconds until the next look: few at first, while nodes boot. What is asked for later does not wait for a look.
+    """Computes the seconds until the next poll: few at first, while nodes boot. Later requests do not wait for a poll.
 
     Args:
         elapsed: seconds since the launch.
-        left: seconds until the fleet expires; no wait goes on after that.
+        left: seconds until the fleet expires, which ends the wait.
     """
     return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH, left + 1)))

@@ -1,8 +1,7 @@
-"""A run's record as it is kept with its results: what a report needs of it, for as long as there are results.
+"""Converts a run's record to the document stored with its results, and back, for reports.
 
-The table of runs is read by the deployment alone, and is not among what is copied of a run. This document stands beside
-what was measured, and says what became of the run and of its cells, which nodes they had, what they have cost, and by
-which prices.
+Copies of a run do not include the deployment's table of runs. So this document states the outcome of the run and its
+cells, their nodes, their cost and the prices.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ FORMAT = "troop.record/1"
 
 
 class RecordError(TroopError):
-    """A document that is no kept record, or one of a later version's."""
+    """A document that is not a stored record, or comes from a later version."""
 
 
 @dataclass(frozen=True)
 class StoredNode:
-    """An instance that a cell has had; what is not known of it is None."""
+    """An instance of a cell; unknown values are None."""
 
     cell: str
     id: str
@@ -45,7 +44,7 @@ class StoredNode:
 
 @dataclass(frozen=True)
 class Left:
-    """Something that was created, and was not seen to be gone when the record was kept."""
+    """A resource that was not seen to be gone when the record was stored."""
 
     cell: str
     kind: str
@@ -54,12 +53,12 @@ class Left:
 
 @dataclass(frozen=True)
 class StoredRecord:
-    """What the document says.
+    """The content of the document.
 
     Attributes:
-        troop: Troop's version that has kept it.
-        cells: all, earlier attempts too; without results.
-        terms: by what the run's money is reckoned; None for a run that has none.
+        troop: version of Troop that stored it.
+        cells: all cells with earlier attempts, without results.
+        terms: terms for the run's cost; None for a run without terms.
     """
 
     run: Run
@@ -73,12 +72,12 @@ class StoredRecord:
 def document(
     run: Run, cells: Sequence[Cell], resources: Iterable[Resource], terms: Terms | None, version: str
 ) -> dict[str, Any]:
-    """As it is kept, of JSON's values alone; the reverse of :func:`from_document`.
+    """Builds the stored document from JSON values; the reverse of :func:`from_document`.
 
     Args:
-        cells: all that are on record, earlier attempts too.
+        cells: all on record, with earlier attempts.
         resources: all of the run.
-        version: Troop's.
+        version: of Troop.
     """
     created = [one for one in resources if one.created_at]
     nodes = sorted((one for one in created if one.kind is Kind.INSTANCE), key=lambda one: (one.cell, one.name))
@@ -97,10 +96,10 @@ def document(
 
 
 def from_document(document: Any) -> StoredRecord:
-    """The record of a kept document. Keys that it does not know are passed over.
+    """Reads a stored document. Ignores unknown keys.
 
     Raises:
-        RecordError: it is none.
+        RecordError: the document has another format or is damaged.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise RecordError(f"a run's record must be an object with format {FORMAT}")
@@ -115,7 +114,7 @@ def from_document(document: Any) -> StoredRecord:
             troop=str(document["troop"]),
         )
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise RecordError(f"the run's kept record is damaged: {error!r}") from None
+        raise RecordError(f"the run's stored record is damaged: {error!r}") from None
 
 
 def _run_document(run: Run) -> dict[str, Any]:
@@ -216,7 +215,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def _plain(value: Any) -> Any:
-    """Amounts as JSON's numbers, which up to 15 digits are exact; tuples as lists."""
+    """Converts amounts to JSON numbers, exactly for up to 15 digits, and tuples to lists."""
     if isinstance(value, Decimal):
         return number(value)
     if isinstance(value, Mapping):

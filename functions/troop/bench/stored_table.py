@@ -1,4 +1,4 @@
-"""The table of results as it is kept with a cell's record: one item of DynamoDB holds 400 KB, with all else in it."""
+"""Shortens a table of results for the cell's record: an item of DynamoDB holds at most 400 KB."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 from troop.measure.merge import PERCENTILES
 
 LARGEST = 200_000
-"""Bytes of its rows as JSON, which is more than they take in DynamoDB."""
+"""Maximum bytes of the rows as JSON, which is longer than their form in DynamoDB."""
 
 
 def stored_table(table: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows from the first one on, as many as there is room for; a last one tells how many more there are. All of
-    them are in the cell's ``results.json``.
-    """
+    """Returns as many rows as fit, and a last one with the number of omitted rows. ``results.json`` has all."""
     rows: list[dict[str, Any]] = []
     room = LARGEST
     for row in table:

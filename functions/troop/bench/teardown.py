@@ -1,7 +1,7 @@
-"""What is left of a run, what can be removed of it now, and when nothing is left.
+"""Decides what teardown can remove now, and when nothing is left of a run.
 
-Seen by tags: the record says what should be there, the account what is. Removing goes backwards through the order of
-creation, each cell for itself, and every look starts from what is seen, so that any step can be repeated or left out.
+Teardown finds resources by their tags, because the record only states what should exist. It removes each cell's
+resources in reverse order of creation. Every pass starts from what exists, so that any step can be repeated or skipped.
 """
 
 from __future__ import annotations
@@ -14,37 +14,36 @@ from troop.bench.record import Disk, Kind, Launch, Resource
 from troop.errors import TroopError
 
 QUIET = 2
-"""So many looks in a row must show nothing: what the account answers lags behind what it does."""
+"""Number of consecutive passes that must find nothing: AWS's answers lag behind its actions."""
 
 SKEW = timedelta(minutes=1)
-"""How far two functions' clocks may be apart, a call that is still under way included: a launch counts for so much
-longer than it says."""
+"""Maximum difference of two functions' clocks, including a call in progress: a launch counts this much longer."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 5, 60
 _FEW = 6
-"""So many of the looks come soon after one another."""
+"""Number of first passes with the shortest wait."""
 
 MOST_PASSES = 66
-"""About an hour of looks. Instances take minutes to go, a launch that died has its right for a quarter of an hour."""
+"""About an hour of passes. Instances take minutes to terminate; a launch that died blocks for a quarter of an hour."""
 
 NAMED = 10
-"""So many of what is left are named when teardown gives up."""
+"""Maximum number of leftovers that the error names."""
 
 
 class TeardownIncompleteError(TroopError):
-    """After all looks something is still there, or could still come."""
+    """Something still exists after all passes, or could still be created."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the account shows of a resource besides its tags, of which anybody with the right to tag can set any.
+    """Facts about a resource besides the tags that anyone with the right to tag can set.
 
     Attributes:
-        protected: it carries the tag ``troop:protected``.
+        protected: whether it carries the tag ``troop:protected``.
         vpc: id of the network of a security group.
         profile: ARN of the instance profile of an instance.
-        group: name of the Auto Scaling group that an instance is a member of, by the tag that only Auto Scaling sets.
-        template: id of the launch template that an instance comes from, by the tag that only EC2 sets.
+        group: name of an instance's Auto Scaling group, from the tag that only Auto Scaling sets.
+        template: id of an instance's launch template, from the tag that only EC2 sets.
         volumes: ids of the volumes that EC2 deletes with an instance.
         security_groups: ids of the security groups of an instance.
         members: ids of the instances of a group.
@@ -64,18 +63,18 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Seen:
-    """A resource that exists and carries this deployment's tag and a run's. Whether the run owns it,
-    :mod:`troop.bench.ownership` decides.
+    """An existing resource with the tags of this deployment and a run. :mod:`troop.bench.ownership` decides whether it
+    belongs to the run.
 
     Attributes:
-        id: by which it is removed.
-        name: by which it is on record; of instances and volumes the id.
-        going: its removal is under way.
-        held: it belongs to something that must go first, as a volume does to an instance.
-        created_at: None where AWS does not say.
-        expires_at: as its tag says; None when that cannot be read.
-        role, instance_type, zone, purchase, disk: as of :class:`troop.bench.record.Resource`.
-        evidence: what speaks for or against the tags.
+        id: the id for its removal.
+        name: the name on record; for instances and volumes, the id.
+        going: whether its removal is in progress.
+        held: whether it belongs to something that must be removed first, such as a volume to an instance.
+        created_at: None if AWS does not report it.
+        expires_at: from its tag; None if that cannot be read.
+        role, instance_type, zone, purchase, disk: as in :class:`troop.bench.record.Resource`.
+        evidence: facts that support or contradict the tags.
     """
 
     run: str
@@ -96,7 +95,7 @@ class Seen:
 
     @property
     def key(self) -> tuple[str, str, Kind, str]:
-        """What it has in common with its :class:`troop.bench.record.Resource`."""
+        """The key that it shares with its :class:`troop.bench.record.Resource`."""
         return self.run, self.cell, self.kind, self.name
 
 
@@ -105,10 +104,10 @@ def key_of(resource: Resource) -> tuple[str, str, Kind, str]:
 
 
 def removable(seen: Iterable[Seen]) -> list[Seen]:
-    """What can be asked to go now, in the order in which to ask.
+    """Lists what can be removed now, in the order of removal.
 
-    A group goes first, for it replaces instances that are terminated; while it has not been asked to go, nothing that
-    it works with is touched. The security group comes last: it cannot go while anything uses it.
+    Groups go first, because they replace terminated instances; until its removal is requested, nothing that a group
+    uses is touched. The security group is last: it cannot be deleted while anything uses it.
     """
     every = list(seen)
     launching = {(s.run, s.cell) for s in every if s.kind is Kind.AUTO_SCALING_GROUP and not s.going}
@@ -127,14 +126,12 @@ def removable(seen: Iterable[Seen]) -> list[Seen]:
 
 
 def current(launches: Iterable[Launch], cell: str | None, now: datetime) -> list[Launch]:
-    """The launches, of a cell or of all, that may still create something."""
+    """Lists the launches, of one cell or of all, that may still create something."""
     return [launch for launch in launches if cell in (None, launch.cell) and now <= launch.until + SKEW]
 
 
 def unrecorded(seen: Iterable[Seen], recorded: Iterable[Resource], now: datetime) -> list[Resource]:
-    """Of what exists that which the record does not know, or takes for gone, or for not created; and that of which it
-    does not know what it costs.
-    """
+    """Lists existing resources that the record lacks, marks as gone or not created, or cannot price."""
     known = {key_of(resource): resource for resource in recorded if resource.created_at and not resource.gone_at}
     return [
         Resource(
@@ -161,19 +158,19 @@ def _can_be_priced(one: Seen | Resource) -> bool:
 
 
 def vanished(recorded: Iterable[Resource], seen: Iterable[Seen], launching: Collection[Launch]) -> list[Resource]:
-    """Of what is on record that which is gone: of a cell that is still launching, nothing can be said to be."""
+    """Lists recorded resources that are gone. Omits cells that are still launching: their resources may appear."""
     there, unsure = {one.key for one in seen}, {launch.cell for launch in launching}
     return [r for r in recorded if not r.gone_at and key_of(r) not in there and r.cell not in unsure]
 
 
 @dataclass(frozen=True)
 class TeardownProgress:
-    """How far a teardown is.
+    """The progress of a teardown.
 
     Attributes:
-        passes: how many there were.
-        quiet: how many of the last ones have shown nothing.
-        remaining: what there still is, in words.
+        passes: number of passes so far.
+        quiet: number of consecutive last passes that found nothing.
+        remaining: texts of what is left.
     """
 
     passes: int
@@ -186,26 +183,26 @@ class TeardownProgress:
 
     @property
     def wait_seconds(self) -> int:
-        """Until the next look; soon after a quiet one, to be sure."""
+        """Seconds until the next pass; few after a quiet one, to confirm it."""
         if self.quiet or self.passes <= _FEW:
             return _FIRST_WAIT
         return min(_FIRST_WAIT * (self.passes - _FEW + 1), _LONGEST_WAIT)
 
 
 def after(passes: int, quiet: int, remaining: Sequence[str]) -> TeardownProgress:
-    """The next look.
+    """Computes the progress after a pass.
 
     Args:
-        passes: how many there were before.
-        quiet: how many of these, the last ones, have shown nothing.
-        remaining: what this one shows.
+        passes: number of earlier passes.
+        quiet: number of consecutive last ones of these that found nothing.
+        remaining: what this pass found.
 
     Raises:
-        TeardownIncompleteError: there were too many.
+        TeardownIncompleteError: there were too many passes.
     """
     progress = TeardownProgress(passes + 1, 0 if remaining else quiet + 1, tuple(remaining))
     if progress.passes >= MOST_PASSES and not progress.over:
         more = f", and {len(remaining) - NAMED} more" if len(remaining) > NAMED else ""
-        words = ", ".join(remaining[:NAMED]) + more if remaining else "nothing at the last look, but at the one before"
-        raise TeardownIncompleteError(f"after {progress.passes} looks there is still: {words}; remove it by hand")
+        words = ", ".join(remaining[:NAMED]) + more if remaining else "nothing in the last pass, but something before"
+        raise TeardownIncompleteError(f"after {progress.passes} passes there is still: {words}; remove it by hand")
     return progress

@@ -1,6 +1,6 @@
-"""What a node runs at its first boot: it fetches the agent from the results bucket, and becomes it.
+"""Builds the script of a node's first boot, which fetches the agent from the results bucket and executes it.
 
-It is for stock Amazon Linux 2023, as root, by cloud-init; local AWS runs the same text. Whatever it prints is on the
+It is for stock Amazon Linux 2023, where cloud-init runs it as root; local AWS runs the same text. Its output is on the
 instance's console.
 """
 
@@ -15,17 +15,16 @@ from troop.bench import names
 
 FORMAT = "troop.boot/1"
 EXPIRY_GRACE_SECONDS = 300
-"""After a run's expiry, before its nodes end themselves."""
+"""Seconds after a run's expiry when its nodes shut down by themselves."""
 LONGEST = 16_384
-"""Bytes EC2 takes, before base64."""
+"""Maximum bytes that EC2 accepts, before base64."""
 
 
 def user_data(boot: Mapping[str, Any]) -> str:
-    """A bash script; EC2 wants it in base64.
+    """Returns a bash script; EC2 expects it in base64.
 
-    The shutdown it arranges rests on nothing of ours: neither on the agent nor on its ever being fetched. Instances
-    end by it because their launch template says so. Where the metadata service is an emulated one the machine is
-    somebody's own, and is left running.
+    The script schedules a shutdown that does not depend on the agent or on fetching it. The launch template makes a
+    shutdown terminate the instance. With an emulated metadata service, the machine is a developer's and stays up.
 
     Args:
         boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "agent_sha256", "expires_at"}``,
@@ -46,7 +45,7 @@ def user_data(boot: Mapping[str, Any]) -> str:
 
 
 _SCRIPT = r"""#!/bin/bash
-# A node of a benchmark: fetches Troop's agent, and becomes it.
+# Boots a node of a benchmark: fetches Troop's agent and replaces this script with it.
 set -uo pipefail
 umask 077
 agent=@AGENT sha256=@SHA256 expires=@EXPIRES
@@ -57,23 +56,23 @@ say() { echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) troop: $*"; }
 
 if [ -z "${AWS_EC2_METADATA_SERVICE_ENDPOINT:-}" ]; then
     minutes=$(((expires - $(date +%s)) / 60 + 1))
-    shutdown -h "+$((minutes > 1 ? minutes : 1))" || say "a shutdown at the run's expiry could not be arranged"
+    shutdown -h "+$((minutes > 1 ? minutes : 1))" || say "cannot schedule the shutdown at the run's expiry"
 fi
 
-mkdir -p "$home" && cd "$home" || { say "there is no directory $home"; exit 1; }
+mkdir -p "$home" && cd "$home" || { say "cannot use the directory $home"; exit 1; }
 printf '%s\n' @BOOT > boot.json
 
 for try in $(seq 1 30); do
     if aws s3 cp --only-show-errors --cli-connect-timeout 10 --cli-read-timeout 30 "$agent" agent.part; then
         if echo "$sha256  agent.part" | sha256sum --check --status; then
             mv agent.part agent.pyz
-            say "the agent is here, after $try tries"
+            say "fetched the agent, after $try tries"
             exec python3 agent.pyz boot.json
         fi
-        say "$agent is not the agent this run began with"
+        say "$agent is not the agent of this run: its SHA-256 differs"
     fi
     sleep "$((try < 10 ? try : 10)).$((RANDOM % 10))"
 done
-say "the agent could not be fetched: $agent"
+say "cannot fetch the agent: $agent"
 exit 1
 """

@@ -1,6 +1,6 @@
-"""What a look at a cell means: go on, wait, or give up, and why. Sets of ids are compared, never counts.
+"""Decides from a poll of a cell: go on, wait, or fail with a reason. Compares sets of ids, never counts.
 
-Reasons are sentences for people, and bounded: nodes beyond a few are counted, texts from elsewhere are cut.
+Reasons are sentences for people with a limited length: they name a few nodes, count the rest, and cut external texts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from troop.bench.record import Cell, CellStatus, Run, RunStatus
 from troop.bench.roster import Roster
 
 GRACE = 120
-"""Seconds beyond a phase's time-out for which a summary is waited for: the agent kills the script, gathers what it
-left, and uploads it.
+"""Seconds after a phase's time-out to wait for a summary: the agent kills the script, collects its output and uploads
+it.
 """
 
 MOST_NAMED = 5
@@ -39,12 +39,12 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a look has shown.
+    """The result of a poll.
 
     Attributes:
-        status: the cell's, when it FAILED; else None.
-        reason: why it did.
-        nodes: ids of those whose scripts went wrong.
+        status: the cell's new status if the state is FAILED; otherwise None.
+        reason: of the failure.
+        nodes: ids of nodes whose scripts failed.
     """
 
     state: State
@@ -55,9 +55,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class NodeOutcome:
-    """How a phase ended on a node, from its summary. ``outcome`` is ``ok`` or tells what else happened: ``lost`` says
-    that the node, or the server on it that was measured, is there no more; ``interrupted``: because spot takes the
-    node back.
+    """How a phase ended on a node, from its summary. ``outcome`` is ``ok`` or another word; ``lost`` means that the
+    node, or the measured server on it, is gone. ``interrupted`` is set if spot takes the node back.
     """
 
     id: str
@@ -83,21 +82,21 @@ def of_phase(
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """How does a phase stand?
+    """Decides about a phase.
 
-    A lost node comes first: what fails on others is most often its consequence. One that spot takes back is as good as
-    lost, and nobody's fault: the cell is INVALID, whatever phase it is in.
+    Lost nodes are checked first, because failures on other nodes are often their consequence. A node that spot takes
+    back counts as lost without any fault: the cell is INVALID in every phase.
 
     Args:
-        live: ids of the instances that run, and serve in their groups. Every node must last to the end of the last
-            phase, whether it does the phase or not: the others may talk to it.
-        present: ids whose summary is there.
-        outcomes: those of them that were read; when all are present, of all of them.
+        live: ids of instances that run and are in service in their groups. Every node must live until the end of the
+            last phase, even if it does not run the phase: other nodes may use it.
+        present: ids of nodes with a summary.
+        outcomes: summaries read so far; complete when all are present.
         elapsed: seconds since the phase began.
-        interrupted: ids of the nodes that spot takes back, or has.
+        interrupted: ids of nodes that spot takes back or has taken.
 
     Returns:
-        NEXT when all have done it well.
+        NEXT when the phase has succeeded on all of its nodes.
     """
     outcomes = list(outcomes)
     if taken := roster.ids() & (interrupted | {o.id for o in outcomes if o.interrupted}):
@@ -110,7 +109,7 @@ def of_phase(
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
         failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
-        reason = f"{phase.script} went wrong on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
+        reason = f"{phase.script} failed on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
         is_lost = phase.is_measured and any(o.is_lost for o in bad)
         status = CellStatus.INVALID if is_lost else CellStatus.FAILED
         return replace(failed(reason), status=status, nodes=tuple(o.id for o in bad))
@@ -122,7 +121,7 @@ def of_phase(
 
 
 def of_closed(run: Run, now: datetime) -> Verdict | None:
-    """Whether the run is over from outside: closed, or past its time; None when it goes on."""
+    """Returns a verdict if the run is closed or has expired; None if it continues."""
     if run.closed_at is not None:
         status = CellStatus.FAILED if run.outcome is RunStatus.FAILED else CellStatus.STOPPED
         return Verdict(State.FAILED, status, run.reason or "the run was closed")
@@ -132,7 +131,7 @@ def of_closed(run: Run, now: datetime) -> Verdict | None:
 
 
 def of_run(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
-    """What a run ends with, once its cells are over."""
+    """Returns the final status and reason of a run whose cells are over."""
     if run.closed_at is not None and run.outcome is not None:
         return run.outcome, run.reason
     good = [cell for cell in cells if cell.status is CellStatus.SUCCEEDED]
@@ -147,10 +146,10 @@ def of_run(run: Run, cells: Sequence[Cell]) -> tuple[RunStatus, str | None]:
 
 
 def of_error(error: str, cause: str) -> str:
-    """A sentence of what Step Functions says of a failed state.
+    """Formats the error of a failed Step Functions state.
 
     Args:
-        cause: of a function's exception it is JSON with its message.
+        cause: for an exception in a function, JSON with its message.
     """
     try:
         message = json.loads(cause)["errorMessage"]
@@ -160,12 +159,12 @@ def of_error(error: str, cause: str) -> str:
 
 
 def with_output(reason: str, instance_id: str, tail: str) -> str:
-    """A reason with the last lines that a node's script printed."""
+    """Appends the last lines of a node's script to a reason."""
     return f"{reason}\nlast lines of {instance_id}:\n{tail}"[:LONGEST_REASON] if tail else reason
 
 
 def name_some(ids: Iterable[str]) -> str:
-    """``i-1, i-2 and 3 others``."""
+    """Names the first ids and counts the rest: ``i-1, i-2 and 3 others``."""
     ordered = sorted(ids)
     shown, more = ordered[:MOST_NAMED], len(ordered) - MOST_NAMED
     return ", ".join(shown) + (f" and {more} {'other' if more == 1 else 'others'}" if more > 0 else "")

@@ -1,6 +1,6 @@
-"""From a file to the cells of its run: each scale step, of it each combination of the matrix, of that each repetition.
+"""Expands a file to the cells of its run: for each scale step, each combination of the matrix and each repetition.
 
-Every cell is a file of its own, with a step's changes and a combination's on top of them, and is checked as one.
+Every cell is checked as a complete file, with the changes of its scale step and then those of its combination.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from troop.bench_file.fields import written
 from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
 
 OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
-"""Keys that a cell has no use for."""
+"""Keys that a cell does not use."""
 
 FIXED = (
     *("name", "expires_after", *OF_THE_RUN),
     *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "traffic"),
 )
-"""Keys that are the same for all cells."""
+"""Keys that scale steps and the matrix cannot change."""
 
 LARGEST_PLAN = 4 * 1024 * 1024
-"""Bytes of all cells' documents together: every launch reads them."""
+"""Maximum size in bytes of all cells' documents together: every launch reads them."""
 
 
 @dataclass(frozen=True)
 class _Combination:
-    """A scale step, and values of the matrix by key."""
+    """A scale step and the matrix values by key."""
 
     step: str | None
     changes: Mapping[str, Any]
@@ -49,24 +49,24 @@ class _Combination:
 
     @property
     def place(self) -> Place:
-        """For what is nobody's fault alone."""
+        """Where to report a problem that no single change causes."""
         return ("matrix",) if self.values else ("scale", *([self.step] if self.step else []))
 
 
 def plan(document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str] | None, size: str | None) -> Plan:
-    """The cells of a document that is right as it stands.
+    """Returns the plan of a valid document.
 
     Args:
-        model: what the document says.
-        files: names of what lies beside the file; None when that is not known, and then none is missed.
-        size: which one was chosen, for the record.
+        model: the parsed document.
+        files: names of the files in the benchmark's folder; None if unknown, which skips the check for missing files.
+        size: the selected size, for the record.
 
     Raises:
-        BadBenchmarkError: with all that is wrong, at ``scale.NAME.KEY`` or ``matrix.KEY`` where it can be said.
+        BadBenchmarkError: with all problems, located at ``scale.NAME.KEY`` or ``matrix.KEY`` where possible.
     """
     if problems := [*_too_many(document, model), *_twice(model)]:
         raise BadBenchmarkError(problems)
-    # The file's time is for all cells together, and held against that in the end.
+    # expires_after covers all cells together: _expiry checks it against the whole plan.
     base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
     combinations = list(_combinations(model))
     benchmarks = []
@@ -92,14 +92,14 @@ def plan(document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str]
 
 
 def without_effect(keys: Iterable[str], model: BenchmarkIn, at: Place) -> list[Problem]:
-    """Changes of what every cell has from its scale step or the matrix: nothing would come of them."""
+    """Lists changes without effect, because every cell takes the key from its scale step or the matrix."""
     problems = []
     for key in keys:
         if key in model.matrix:
-            problems.append(Problem((*at, key), "changes nothing: the matrix has it", f"given as matrix.{key}"))
+            problems.append(Problem((*at, key), "has no effect: the matrix sets it", f"set as matrix.{key}"))
         elif model.scale and all(key in step for step in model.scale.values()):
-            allowed = f"given as scale.STEP.{key}"
-            problems.append(Problem((*at, key), "changes nothing: all scale steps have it", allowed))
+            allowed = f"set as scale.STEP.{key}"
+            problems.append(Problem((*at, key), "has no effect: all scale steps set it", allowed))
     return problems
 
 
@@ -116,21 +116,21 @@ def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Probl
     if cells > MOST_CELLS:
         place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
         of_what = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
-        yield Problem((place,), f"makes {of_what}, {cells} in all", f"such that there are at most {MOST_CELLS}")
+        yield Problem((place,), f"makes {of_what}, {cells} in all", f"smaller: a run has at most {MOST_CELLS} cells")
     elif cells > 1 and (size := len(json.dumps(document)) * cells) > LARGEST_PLAN:
-        allowed = f"less: {LARGEST_PLAN:,} are the most. Put long parameters into a file beside the benchmark's"
-        yield Problem((), f"comes to {size:,} bytes, of {cells} cells together", allowed)
+        allowed = f"at most {LARGEST_PLAN:,} bytes. Put long parameters into a file in the benchmark's folder"
+        yield Problem((), f"takes {size:,} bytes for {cells} cells together", allowed)
 
 
 def _twice(model: BenchmarkIn) -> Iterator[Problem]:
     for step, changes in model.scale.items():
         for key in changes:
             if key in model.matrix:
-                yield Problem(("scale", step, key), "is in the matrix, too", "in one of them: every cell has one value")
+                yield Problem(("scale", step, key), "is also in the matrix", "in only one of them")
 
 
 def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str] | None) -> BenchmarkIn:
-    """What the file is with the changes of a cell."""
+    """Returns the file with the changes of a cell."""
     of_step: Place = ("scale", one.step or "")
     document, stepped, problems = apply(base, one.changes, of_step, FIXED)
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in one.values.items()}
@@ -146,7 +146,7 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
 
 
 def _together(problem: Problem, one: _Combination) -> Problem:
-    message = f"makes, with {one.variant.label}, a file in which {problem.where} {problem.message}"
+    message = f"with {one.variant.label} makes a file in which {problem.where} {problem.message}"
     return Problem(one.place, message, problem.allowed)
 
 
@@ -155,13 +155,13 @@ def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]
     for one, benchmark in zip(combinations, benchmarks, strict=True):
         text = json.dumps(to_document(benchmark), sort_keys=True)
         if text in seen:
-            message = f"makes two cells that are the same, {seen[text]} and {one.variant.label}"
-            yield Problem(one.place, message, "such that all differ: `repetitions` do the same again")
+            message = f"makes two identical cells, {seen[text]} and {one.variant.label}"
+            yield Problem(one.place, message, "changed so that all cells differ: use `repetitions` to repeat cells")
         seen.setdefault(text, one.variant.label)
 
 
 def _expiry(whole: Plan, expires_after: int) -> Iterator[Problem]:
-    """All cells, so many at a time, and each to its last moment."""
+    """Checks that ``expires_after`` is enough if every cell takes as long as it can, ``parallel`` cells at a time."""
     each, parallel = [relations.longest(cell.benchmark) for cell in whole.cells], whole.parallel
     needed = whole.in_waves(each)
     if expires_after >= needed:

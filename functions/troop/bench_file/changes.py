@@ -1,5 +1,5 @@
-"""Changes of single values, by keys such as ``fleets.drivers.count``: what sizes, scale steps and combinations of the
-matrix are made of, and ``--set``.
+"""Changes single values of a document by keys such as ``fleets.drivers.count``: for sizes, scale steps, the matrix and
+``--set``.
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from troop.bench.problems import Place, Problem, shown
 
 _FIXED = ("name", "sizes")
 _OPEN = ("fleets", "parameters")
-"""Mappings whose keys people choose: to set one that is not there would be to misspell it."""
+"""Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling."""
 _OF_KEYS = {"scale": 2, "matrix": 1}
-"""Mappings whose own keys are such as these here, dots and all, and how many steps lead into them."""
+"""Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
 
 
 def apply(
     document: Mapping[str, Any], changes: Mapping[str, Any], at: Place, fixed: Collection[str] = _FIXED
 ) -> tuple[Any, dict[str, Place], list[Problem]]:
-    """A copy of a file's document with some values changed; and by key the place that each was put to; and what cannot
-    be changed, of which nothing is.
+    """Returns a copy of a file's document with the changes, the changed place by key, and problems of other changes.
 
     Args:
-        document: whose structure is right.
+        document: with a valid structure.
         changes: value by key. A key leads through mappings by their keys, to phases and artifacts by their names, to
-            volumes by their position (0 is the first). What follows ``matrix`` and ``scale.NAME`` is a key itself.
+            volumes by their position (0 is the first). The rest after ``matrix`` and ``scale.NAME`` is one key.
         at: where the changes are written, for the problems.
-        fixed: what stands at the top and cannot be changed here, nor anything in it.
+        fixed: top-level keys that cannot be changed, including everything below them.
     """
     changed = copy.deepcopy(dict(document))
     places: dict[str, Place] = {}
@@ -72,7 +71,7 @@ def _steps(key: str) -> list[str]:
 
 
 def _position(inner: Any, step: str) -> str | int:
-    """Where ``step`` leads to from a mapping or a list."""
+    """Returns the key or position to which ``step`` leads in a mapping or a list."""
     if isinstance(inner, dict):
         positions: dict[str, str | int] = {str(name): name for name in inner}
     elif isinstance(inner, list):

@@ -1,4 +1,4 @@
-"""One document against all that is asked of it; and which change has brought what a changed one is refused for."""
+"""Checks one document, and finds the change that causes a problem of a changed document."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from troop.bench_file.structure import parsed
 
 
 def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
-    """What a document says, its cells aside.
+    """Returns a document's model. Does not check its cells.
 
     Raises:
-        BadBenchmarkError: with all that is wrong.
+        BadBenchmarkError: with all problems.
     """
     model, problems = parsed(document, BenchmarkIn)
     if model is not None:
@@ -28,10 +28,10 @@ def checked(document: Any, files: Collection[str] | None) -> BenchmarkIn:
 
 
 def brought(problem: Problem, places: Mapping[str, Place], at: Place) -> Problem | None:
-    """A problem of a changed document as one of the change at its place; None when it is in none of them.
+    """Attributes a problem of a changed document to the change at its place; None if no change is there.
 
     Args:
-        places: what the changes were put to, by their keys.
+        places: the changed places, by the keys of the changes.
         at: where the changes are written.
     """
     for key, place in places.items():

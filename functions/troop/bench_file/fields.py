@@ -1,4 +1,4 @@
-"""The kinds of values that the file holds; each says by itself what it allows, in words and as JSON Schema."""
+"""Defines the kinds of values in the file. Each states what it allows, in words and as JSON Schema."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 NOT_ALLOWED = "not_allowed"
-"""The type of pydantic's error for a value that a :class:`Checked` refuses."""
+"""Type of pydantic's error for a value that a :class:`Checked` refuses."""
 
 
 @dataclass(frozen=True)
 class Checked:
-    """Annotates a field that takes what ``parse`` takes.
+    """Annotation of a field that accepts what ``parse`` accepts.
 
     Attributes:
-        parse: the value to keep, or a ValueError.
-        allowed: what it takes, as a phrase that follows "must be".
-        schema: the same as JSON Schema, as closely as that can say it.
+        parse: returns the value to store, or raises ValueError.
+        allowed: what it accepts, as a phrase that follows "must be".
+        schema: the same as JSON Schema, as closely as possible.
     """
 
     parse: Callable[[Any], Any]
@@ -45,12 +45,12 @@ class Checked:
 
 
 def described(checked: Checked, text: str, **more: Any) -> Any:
-    """A field's description ends with what it takes: it is all that an editor shows."""
+    """Returns a field whose description ends with what it accepts: editors show nothing else."""
     return Field(description=f"{text}: {checked.allowed}", **more)
 
 
 def _whole(value: Any) -> int:
-    """A number without a fraction; text is none, and neither is true."""
+    """Parses a number without a fraction; refuses text and booleans."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
@@ -65,7 +65,7 @@ def _between(low: int, high: int, value: int) -> int:
 
 
 def whole(low: int, high: int) -> Checked:
-    """Whole numbers from ``low`` to ``high``, both included."""
+    """Accepts whole numbers from ``low`` to ``high``, both included."""
     schema = {"type": "integer", "minimum": low, "maximum": high}
     return Checked(lambda value: _between(low, high, _whole(value)), f"a whole number from {low} to {high}", schema)
 
@@ -75,7 +75,7 @@ _DURATION = re.compile(r"([0-9]{1,6}) ?([smh])")
 
 
 def duration(low: str, high: str) -> Checked:
-    """Durations from ``low`` to ``high``, both included, in whole seconds."""
+    """Accepts durations from ``low`` to ``high``, both included, in whole seconds."""
 
     def parse(value: Any) -> int:
         number = seconds(value) if isinstance(value, str) else _whole(value)
@@ -94,24 +94,24 @@ def duration(low: str, high: str) -> Checked:
 
 
 def seconds(text: str) -> int:
-    """``10m`` as 600.
+    """Parses a duration: ``10m`` is 600.
 
     Raises:
-        ValueError: the text is no duration.
+        ValueError: the text is not a duration.
     """
     if not (match := _DURATION.fullmatch(text)):
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a duration")
     return int(match[1]) * _UNITS[match[2]]
 
 
 def written(duration: int) -> str:
-    """Seconds as people write them: in the largest unit that has no fraction."""
+    """Formats seconds in the largest unit without a fraction."""
     unit = next((unit for unit in ("h", "m") if duration and duration % _UNITS[unit] == 0), "s")
     return f"{duration // _UNITS[unit]}{unit}"
 
 
 def amount(low: int, high: int) -> Checked:
-    """Numbers from ``low`` to ``high``, both included, of which at most six decimal places count."""
+    """Accepts numbers from ``low`` to ``high``, both included, and rounds them to six decimal places."""
 
     def parse(value: Any) -> Decimal:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
@@ -125,7 +125,7 @@ _MILLIONTH = Decimal("0.000001")
 
 
 def matching(pattern: str, allowed: str) -> Checked:
-    """Text that a regular expression matches from its beginning to its end."""
+    """Accepts text that a regular expression matches completely."""
     compiled = re.compile(pattern)
 
     def parse(value: Any) -> str:
@@ -137,7 +137,7 @@ def matching(pattern: str, allowed: str) -> Checked:
 
 
 def text(longest: int) -> Checked:
-    """Text of at most so many characters, none of them a control character but line ends and tabs."""
+    """Accepts text of at most ``longest`` characters, without control characters except line ends and tabs."""
 
     def parse(value: Any) -> str:
         if not isinstance(value, str) or len(value) > longest or re.search(r"[\x00-\x08\x0b-\x1f\ud800-\udfff]", value):
@@ -170,7 +170,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError
-    elif isinstance(value, int):  # true and false are such, too
+    elif isinstance(value, int):  # including true and false
         _between(-_LARGEST, _LARGEST, value)
     elif isinstance(value, str):
         _TEXT.parse(value)
@@ -180,7 +180,7 @@ def _scalar(value: Any) -> Any:
 
 
 _LARGEST = 2**53
-"""What every reader of JSON takes for the same number."""
+"""Every JSON reader represents integers up to this one exactly."""
 _TEXT = text(4096)
 _MOST = 1000
 _SCALAR = {"type": ["string", "number", "boolean"]}
@@ -202,11 +202,11 @@ PARAMETER = Checked(
 
 
 _LONGEST_VALUE = 200
-"""Characters of a value of the matrix: cells are called by them."""
+"""Maximum characters of a matrix value: labels of cells contain it."""
 
 
 def values(most: int) -> Checked:
-    """Lists of what one key of the matrix is to be, one after the other."""
+    """Accepts lists of values for one key of the matrix."""
 
     def parse(raw: Any) -> list[Any]:
         if not isinstance(raw, list) or not 0 < len(raw) <= most:
@@ -218,7 +218,7 @@ def values(most: int) -> Checked:
         return parsed
 
     allowed = (
-        f"a list of 1 to {most} values, each given once: text, a number, true or false, or a list of these, of at most "
+        f"a list of 1 to {most} different values: text, a number, true or false, or a list of these, of at most "
         f"{_LONGEST_VALUE} characters"
     )
     schema = {"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": True, "items": PARAMETER.schema}
@@ -226,5 +226,5 @@ def values(most: int) -> Checked:
 
 
 def _alike(value: Any) -> Any:
-    """The same for values that are equal; 1 and true are not."""
+    """Returns a key that is the same for equal values; 1 and true are different."""
     return tuple(map(_alike, value)) if isinstance(value, tuple) else (isinstance(value, bool), value)

@@ -1,4 +1,4 @@
-"""The keys of a standing fleet's file: a benchmark's, but for what has to do with measuring."""
+"""Models a standing fleet's file: the keys of a benchmark's file without those for measuring."""
 
 from __future__ import annotations
 
@@ -23,49 +23,51 @@ def _without_spot_timeout(schema: dict[str, Any]) -> None:
 
 
 class StandingIn(FleetIn):
-    """The nodes of one role: instances of one type, in subnets without a way to the internet."""
+    """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    # Its value is refused with the reason, which says more than that the key is not known.
+    # relations.of_fleet_file refuses spot_timeout with a reason, which helps more than "is not known".
     model_config = ConfigDict(json_schema_extra=_without_spot_timeout)
 
 
 class FleetFileIn(BaseModel):
-    """A standing fleet: nodes that stay until their time is over or they are removed."""
+    """A standing fleet: nodes that stay until the fleet expires or is removed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "What it is called")
-    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it is for", default="")
-    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "When whatever exists of it is removed")
+    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the fleet")
+    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "Purpose of the fleet", default="")
+    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "Time after which Troop removes the fleet")
     fleets: dict[Annotated[str, ROLE], StandingIn] = Field(
-        min_length=1, max_length=10, description="The nodes it begins with: a mapping of at most 10 roles to fleets"
+        min_length=1, max_length=10, description="Fleets by role, as launched: a mapping of at most 10 roles to fleets"
     )
     setup: Annotated[str | None, FILE] = described(
-        FILE, "A file beside this one that each node runs once after its boot, as phases run scripts", default=None
+        FILE, "A script in this folder that each node runs once after boot, as phases run scripts", default=None
     )
     setup_timeout: Annotated[int, _TIMEOUT] = described(
-        _TIMEOUT, "After which that is killed, and the node has failed", default=seconds("10m")
+        _TIMEOUT, "Time after which setup is killed and the node fails", default=seconds("10m")
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
-        {}, max_length=200, description="For the script: a mapping of names to values"
+        {}, max_length=200, description="Parameters of the script: a mapping of names to values"
     )
     artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
     buckets: list[Annotated[str, BUCKET]] = Field(
         [],
         max_length=20,
-        description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
+        description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
     budget: Annotated[Decimal | None, money.BUDGET] = described(
-        money.BUDGET, "USD; a fleet that is expected to cost more until it expires is refused", default=None
+        money.BUDGET,
+        "Budget in USD; Troop refuses a fleet whose expected cost until it expires is higher",
+        default=None,
     )
     prices: dict[Annotated[str, money.PRICED_IN_FLEETS], Annotated[Price, money.PRICE]] = Field(
         {},
         max_length=50,
-        description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3 "
-        "and io2 (a GiB-month) to a number",
+        description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
+        f"{money.PRICE.allowed}; and of gp3 and io2 (a GiB-month) to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "It may begin though what its nodes cost is not known", default=False
+        BOOLEAN, "Launch the fleet even if prices of its nodes are unknown", default=False
     )
 
     def build(self, files: tuple[str, ...] = ()) -> Benchmark:

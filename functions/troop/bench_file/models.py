@@ -1,4 +1,4 @@
-"""The file's keys: what each may hold, what it is when it is left out, and what it means."""
+"""Models a benchmark's file: the values, default and meaning of each key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LONGEST_RUN = "168h"
 
 
 def _name(longest: int) -> Checked:
-    """Of what has a name of its own on AWS, or becomes a part of one."""
+    """Returns the check of a name that becomes part of names on AWS."""
     allowed = f"a lower-case letter, then lower-case letters, digits and hyphens, at most {longest} in all"
     return matching(rf"[a-z][a-z0-9-]{{0,{longest - 1}}}", allowed)
 
@@ -39,9 +39,9 @@ def _name(longest: int) -> Checked:
 ROLE, PHASE, BENCHMARK, SIZE = _name(21), _name(41), _name(41), _name(21)
 FILE = matching(
     r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}",
-    "a file's name: letters, digits, dots, hyphens and underscores, at most 128 in all, and no dot or hyphen first",
+    "a file name of at most 128 letters, digits, dots, hyphens and underscores, not starting with a dot or hyphen",
 )
-"""Of what lies beside the benchmark's file; no folders."""
+"""The name of a file in the benchmark's folder; no folders."""
 KEY = matching(r"[a-z][a-z0-9_]{0,63}", "a lower-case letter, then letters, digits and underscores, at most 64 in all")
 BUCKET = matching(BUCKET_NAME, "an S3 bucket's name, without s3://")
 SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
@@ -63,7 +63,7 @@ _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
 _TYPE = one_of(*TYPES)
 _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
 SPOT_TIMEOUT = seconds("5m")
-"""Of a spot fleet that says none."""
+"""The default of a spot fleet."""
 MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
 _REPETITIONS, _PARALLEL = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL)
 _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
@@ -75,37 +75,39 @@ class _Part(BaseModel):
 
 
 class VolumeIn(_Part):
-    """A volume that each node of the fleet gets besides the one it boots from: empty, encrypted, and gone with its
-    node.
-    """
+    """An additional volume of each node: empty at first, encrypted, and deleted with its node."""
 
-    device: Annotated[str, DEVICE] = described(DEVICE, "Where it is attached")
-    size_gib: Annotated[int, _GIB] = described(_GIB, "GiB")
+    device: Annotated[str, DEVICE] = described(DEVICE, "Device name")
+    size_gib: Annotated[int, _GIB] = described(_GIB, "Size in GiB")
     type: Annotated[str, _TYPE] = described(_TYPE, "EBS volume type", default="gp3")
-    iops: Annotated[int | None, _IOPS] = described(_IOPS, "Provisioned IOPS; io2 must say", default=None)
-    throughput_mib: Annotated[int | None, _THROUGHPUT] = described(_THROUGHPUT, "MiB a second; gp3 only", default=None)
+    iops: Annotated[int | None, _IOPS] = described(_IOPS, "Provisioned IOPS; required for io2", default=None)
+    throughput_mib: Annotated[int | None, _THROUGHPUT] = described(
+        _THROUGHPUT, "Throughput in MiB a second; gp3 only", default=None
+    )
 
     def build(self) -> Volume:
         return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
 
 
 class FleetIn(_Part):
-    """The nodes of one role: instances of one type, in subnets without a way to the internet."""
+    """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    count: Annotated[int, _COUNT] = described(_COUNT, "How many nodes")
-    instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "What they are; x86-64 or arm64")
-    zones: Annotated[int, _ZONES] = described(_ZONES, "Availability zones it is spread over", default=1)
+    count: Annotated[int, _COUNT] = described(_COUNT, "Number of nodes")
+    instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "Instance type, x86-64 or arm64")
+    zones: Annotated[int, _ZONES] = described(_ZONES, "Number of availability zones to spread over", default=1)
     boot_timeout: Annotated[int, _BOOT] = described(
-        _BOOT, "Until all nodes are up and their agent runs", default=seconds("10m")
+        _BOOT, "Time within which all nodes must boot and start their agent", default=seconds("10m")
     )
-    purchase: Annotated[str, _PURCHASE] = described(_PURCHASE, "How its nodes are bought", default=ON_DEMAND)
+    purchase: Annotated[str, _PURCHASE] = described(_PURCHASE, "How to buy the nodes", default=ON_DEMAND)
     spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = described(
         _SPOT_TIMEOUT,
-        "After which nodes that spot has not given are launched on demand; spot only, 5m by default",
+        "Time after which Troop launches missing spot nodes on demand; spot only, 5m by default",
         default=None,
     )
-    root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "GiB of the volume it boots from", default=8)
-    volumes: list[VolumeIn] = Field([], max_length=11, description="More volumes of each node: a list of at most 11")
+    root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "Size of each node's root volume in GiB", default=8)
+    volumes: list[VolumeIn] = Field(
+        [], max_length=11, description="Additional volumes of each node: a list of at most 11"
+    )
 
     def build(self, role: str) -> Fleet:
         return Fleet(
@@ -122,23 +124,23 @@ class FleetIn(_Part):
 
 
 class PhaseIn(_Part):
-    """One script, run once on each node of some roles. No node starts before all are through with the phase before."""
+    """One script, run once on each node of some roles. It starts when all nodes have finished the previous phase."""
 
-    name: Annotated[str, PHASE] = described(PHASE, "What it is called")
+    name: Annotated[str, PHASE] = described(PHASE, "Name of the phase")
     roles: list[Annotated[str, ROLE]] = Field(
-        min_length=1, max_length=10, description="Whose nodes do it: a list of roles"
+        min_length=1, max_length=10, description="Roles whose nodes run the script: a list of roles"
     )
     script: Annotated[str, FILE] = described(
-        FILE, "A file beside this one. *.py runs by python3, others by their #! line"
+        FILE, "A file in this folder. python3 runs *.py; other files need a #! line"
     )
-    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "After which the script is killed and the run has failed")
+    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "Time after which the script is killed and the cell fails")
     start_together: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "All nodes start at one instant of the clock", default=False
+        BOOLEAN, "Start the script on all nodes at the same instant", default=False
     )
-    warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Not counted, before what is measured", default=0)
-    measured: Annotated[int, _MEASURED] = described(_MEASURED, "What is counted; 0s measures nothing", default=0)
+    warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Time before the measured time, not counted", default=0)
+    measured: Annotated[int, _MEASURED] = described(_MEASURED, "Measured time; 0s measures nothing", default=0)
     expected: Annotated[int | None, _MEASURED] = described(
-        _MEASURED, "How long it will take, for the estimate of what a run costs", default=None
+        _MEASURED, "Expected duration, for the cost estimate", default=None
     )
 
     def build(self) -> Phase:
@@ -155,80 +157,84 @@ class PhaseIn(_Part):
 
 
 class ArtifactIn(_Part):
-    """A file that every node gets; staged to the deployment's bucket once, however often it is used."""
+    """A file that every node gets, staged to the deployment's bucket once for all runs that use it."""
 
-    name: Annotated[str, FILE] = described(FILE, "What it is called on the nodes")
-    source: Annotated[str, SOURCE] = described(SOURCE, "Where the command gets it; at most 5 GB")
-    sha256: Annotated[str, SHA256] = described(SHA256, "What it must be")
+    name: Annotated[str, FILE] = described(FILE, "File name on the nodes")
+    source: Annotated[str, SOURCE] = described(SOURCE, "Source from which the command reads it, at most 5 GB")
+    sha256: Annotated[str, SHA256] = described(SHA256, "SHA-256 of the content")
 
     def build(self) -> Artifact:
         return Artifact(self.name, self.sha256, self.source)
 
 
 class TrafficIn(_Part):
-    """What goes between availability zones, which nothing measures: as the author knows, or has seen on a bill."""
+    """Traffic between availability zones. Troop does not measure it: enter what you know, or take it from a bill."""
 
     cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
-        money.GIGABYTES, "GB that go from zone to zone in one cell", default=0
+        money.GIGABYTES, "GB that one cell sends between zones", default=0
     )
 
 
 class BenchmarkIn(_Part):
-    """A benchmark: fleets of nodes, the phases they go through together, and what the scripts are told."""
+    """A benchmark: fleets of nodes, the phases they run together, and the parameters of their scripts."""
 
-    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "What it is called")
-    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it measures, for people", default="")
-    expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "After which whatever is left of a run is removed")
+    name: Annotated[str, BENCHMARK] = described(BENCHMARK, "Name of the benchmark")
+    description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "What it measures, for readers", default="")
+    expires_after: Annotated[int, _EXPIRES] = described(
+        _EXPIRES, "Time after which Troop removes what is left of a run"
+    )
     fleets: dict[Annotated[str, ROLE], FleetIn] = Field(
-        min_length=1, max_length=10, description="Nodes by role: a mapping of at most 10 roles to their fleets"
+        min_length=1, max_length=10, description="Fleets by role: a mapping of at most 10 roles to fleets"
     )
     phases: list[PhaseIn] = Field(
-        min_length=1, max_length=50, description="What is done, in this order: a list of at most 50 phases"
+        min_length=1, max_length=50, description="Phases in the order of their execution: a list of at most 50 phases"
     )
     attempts: Annotated[int, _ATTEMPTS] = described(
-        _ATTEMPTS, "How often a cell is run at most when a lost node makes it INVALID", default=3
+        _ATTEMPTS, "Maximum number of attempts at a cell when a lost node makes it INVALID", default=3
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
-        {}, max_length=200, description="For the scripts: a mapping of names to values"
+        {}, max_length=200, description="Parameters of the scripts: a mapping of names to values"
     )
     artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
     buckets: list[Annotated[str, BUCKET]] = Field(
         [],
         max_length=20,
-        description="S3 buckets that nodes may read, if the deployment allows it, too: a list of names",
+        description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
     budget: Annotated[Decimal | None, money.BUDGET] = described(
-        money.BUDGET, "USD; a run that is expected to cost more is refused", default=None
+        money.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
     )
     billing: Annotated[str, money.BILLING] = described(
-        money.BILLING, "How a node's time is counted, hourly as in older studies", default=money.DEFAULT_BILLING
+        money.BILLING, "How a node's time is billed; hourly as in older studies", default=money.DEFAULT_BILLING
     )
     prices: dict[Annotated[str, money.PRICED], Annotated[Price, money.PRICE]] = Field(
         {},
         max_length=50,
-        description=f"By hand, before those of AWS: a mapping of instance types to {money.PRICE.allowed}; and of gp3, "
-        "io2 (a GiB-month) and cross_zone_gb to a number",
+        description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
+        f"{money.PRICE.allowed}; and of gp3, io2 (a GiB-month) and cross_zone_gb to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "A run may begin though what its nodes cost is not known", default=False
+        BOOLEAN, "Start a run even if prices of its nodes are unknown", default=False
     )
-    traffic: TrafficIn = Field(TrafficIn(), description="What goes between zones: a mapping")
+    traffic: TrafficIn = Field(TrafficIn(), description="Traffic between zones: a mapping")
     sizes: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
         {},
         max_length=20,
-        description="Changes by the name of a size, as a mapping of keys such as fleets.drivers.count to values",
+        description="Sizes: names mapped to changes, which map keys such as fleets.drivers.count to values",
     )
     scale: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
-        {}, max_length=50, description="Scale steps, in order: changes by the name of a step, as sizes have them"
+        {}, max_length=50, description="Scale steps, in order: names mapped to changes, as in sizes"
     )
     matrix: dict[Annotated[str, _CHANGED], Annotated[list[Any], _VALUES]] = Field(
         {},
         max_length=10,
-        description="Combinations, of which each scale step has all: lists of values by keys such as "
-        "parameters.threads, the last of which varies fastest",
+        description="Combinations, run in each scale step: a mapping of keys such as parameters.threads to lists of "
+        "values; the last key varies fastest",
     )
-    repetitions: Annotated[int, _REPETITIONS] = described(_REPETITIONS, "How often each combination is run", default=1)
-    parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Cells that are under way at a time", default=1)
+    repetitions: Annotated[int, _REPETITIONS] = described(
+        _REPETITIONS, "Number of repetitions of each combination", default=1
+    )
+    parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Number of cells that run at the same time", default=1)
 
     def build(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
         return Benchmark(

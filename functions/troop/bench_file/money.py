@@ -1,4 +1,4 @@
-"""The file's keys about money: what they may hold, and what they make of it."""
+"""Checks the file's keys about money and builds :class:`troop.bench.money.Money` from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRICED = matching(
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(OTHERS)}",
 )
 _IN_FLEETS = tuple(name for name in OTHERS if name != CROSS_ZONE)
-PRICED_IN_FLEETS = Checked(  # takes CROSS_ZONE, too: of_fleet_file refuses it with the reason
+PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: of_fleet_file refuses it with the reason
     PRICED.parse,
     f"an EC2 instance type, such as c7g.large, or one of {', '.join(_IN_FLEETS)}",
     matching(rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(_IN_FLEETS)}", "").schema,
@@ -36,7 +36,7 @@ def _price(value: Any) -> Price:
 
 PRICE = Checked(
     _price,
-    f"USD an hour of one node: {_HOUR.allowed}, or on_demand and spot, or one of the two, with such numbers each",
+    f"USD an hour of one node: {_HOUR.allowed}, or a mapping of on_demand, spot or both to such numbers",
     {
         "anyOf": [
             _HOUR.schema,
@@ -60,7 +60,7 @@ def build_money(
     accept_unknown_prices: bool,
     cross_zone_gb: Decimal,
 ) -> Money:
-    """What the keys say, all of them right by themselves."""
+    """Builds the money settings from valid values of the keys."""
     return Money(
         budget=budget,
         billing=billing,
@@ -74,8 +74,8 @@ def build_money(
 
 
 def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
-    """Prices of what is not bought in two ways."""
-    units = dict.fromkeys(OTHERS, "USD of a GiB-month") | {CROSS_ZONE: "USD of a GB"}
+    """Lists spot prices of storage and traffic, which have one price only."""
+    units = dict.fromkeys(OTHERS, "USD a GiB-month") | {CROSS_ZONE: "USD a GB"}
     for name in OTHERS:
         price = prices.get(name)
         if price is not None and price.spot is not None:
@@ -83,7 +83,7 @@ def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
 
 
 def of_fleet_file(prices: Mapping[str, Price]) -> Iterator[Problem]:
-    """The same of a standing fleet's file, in which nobody says what goes between zones."""
+    """Lists the problems of prices in a standing fleet's file, which has no price for traffic between zones."""
     if CROSS_ZONE in prices:
-        yield Problem(("prices", CROSS_ZONE), "is given", "left out: of a standing fleet traffic is not counted")
+        yield Problem(("prices", CROSS_ZONE), "is set", "left out: Troop does not count the traffic of standing fleets")
     yield from problems({name: price for name, price in prices.items() if name != CROSS_ZONE})

@@ -1,4 +1,4 @@
-"""From a file's document to the benchmark that is run, with one of its sizes and single changes."""
+"""Reads a benchmark file's document, with one of its sizes and single changes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from troop.bench_file.models import BenchmarkIn
 from troop.values import is_deeper
 
 _DEEPEST = 12
-"""Levels of a document; twice what the deepest key needs."""
+"""Maximum levels of a document; twice what the deepest key needs."""
 
 
 @dataclass(frozen=True)
 class ReadFile:
-    """What a file asks for: as it stands with its size and changes, and the cells that its run has."""
+    """A file's benchmark with its size and changes, and the plan of its cells."""
 
     benchmark: Benchmark
     plan: Plan
@@ -33,7 +33,7 @@ def read(
     size: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Benchmark:
-    """As :func:`read_all`; the benchmark alone."""
+    """Reads the benchmark only, as :func:`read_all` does."""
     return read_all(document, files, size, changes).benchmark
 
 
@@ -43,18 +43,18 @@ def read_all(
     size: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> ReadFile:
-    """The benchmark of a file's document, and the cells of its run.
+    """Reads the benchmark of a file's document and the cells of its run.
 
-    The file as it stands and each of its sizes must be right with all their cells, whichever is chosen.
+    The unchanged file and each of its sizes must be valid with all their cells, whichever is selected.
 
     Args:
         document: JSON-like values, as read from YAML.
-        files: names of what lies beside the file; None when that is not known, and then none is missed.
-        size: which of ``sizes`` to apply; None for the file as it stands.
+        files: names of the files in the benchmark's folder; None if unknown, which skips the check for missing files.
+        size: which of ``sizes`` to apply; None for none.
         changes: values by key, applied after the size.
 
     Raises:
-        BadBenchmarkError: with all that is wrong. Places in a size begin ``sizes.NAME``, in changes ``set``.
+        BadBenchmarkError: with all problems. Places in a size begin with ``sizes.NAME``, in changes with ``set``.
     """
     refuse_deep(document)
     checked_model = checked(document, files)
@@ -68,7 +68,7 @@ def read_all(
         try:
             variants[name] = _variant(document, values, ("sizes", name), files, name)
         except BadBenchmarkError as bad:
-            # What is wrong with the file's own cells is told once.
+            # Report problems of the file's own cells only once.
             problems += [p for p in bad.problems if not (problems and p.place == ("sizes", name))]
     if size is not None and size not in checked_model.sizes:
         allowed = (
@@ -88,7 +88,7 @@ def read_all(
 def _variant(
     document: Mapping[str, Any], values: Mapping[str, Any], at: Place, files: Collection[str] | None, size: str | None
 ) -> tuple[Any, BenchmarkIn, Plan]:
-    """The document with changes, and what it is; problems are at the change that brings them."""
+    """Returns the changed document, its model and its plan; locates problems at the change that causes them."""
     changed, places, problems = apply(document, values, at)
     if problems:
         raise BadBenchmarkError(problems)
@@ -103,11 +103,11 @@ def _variant(
 
 
 def somewhere(problem: Problem, at: Place) -> Problem:
-    """A problem of a changed document, of which none of the changes at that place can be said to have brought it."""
+    """Locates a problem of a changed document at all changes together, because no single one causes it."""
     return Problem(at, f"makes a file in which {problem.where} {problem.message}", problem.allowed)
 
 
 def refuse_deep(document: Any) -> None:
-    """Raises BadBenchmarkError for a document that has more levels than anything that could be right."""
+    """Raises BadBenchmarkError for a document with more levels than a valid one can have."""
     if is_deeper(document, _DEEPEST):
         raise BadBenchmarkError([Problem((), f"is nested deeper than {_DEEPEST} levels", "what the schema describes")])

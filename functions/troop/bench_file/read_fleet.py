@@ -1,4 +1,4 @@
-"""From the document of a standing fleet's file to what is run, with single changes."""
+"""Reads the document of a standing fleet's file, with single changes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _AT = ("set",)
 def read_fleet(
     document: Any, files: Collection[str] | None = None, changes: Mapping[str, Any] | None = None
 ) -> Benchmark:
-    """The standing fleet of a file's document.
+    """Reads the standing fleet of a file's document.
 
     Args:
         document: JSON-like values, as read from YAML.
-        files: names of what lies beside the file; None when that is not known, and then none is missed.
+        files: names of the files in the fleet's folder; None if unknown, which skips the check for missing files.
         changes: values by key.
 
     Raises:
-        BadBenchmarkError: with all that is wrong. Places in changes begin ``set``.
+        BadBenchmarkError: with all problems. Places in changes begin with ``set``.
     """
     refuse_deep(document)
     model = _checked(document, files)

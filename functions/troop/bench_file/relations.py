@@ -1,4 +1,4 @@
-"""What must be right between the file's values, each of which is right by itself."""
+"""Checks the relations between a file's values, each of which is valid alone."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from troop.bench_file.models import BenchmarkIn, FleetIn, PhaseIn, VolumeIn
 from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
-"""What a cell goes through besides the phases; a phase of such a name could not be told from it."""
+"""Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
 
 LONGEST_CELL = 24 * 3600
-"""Seconds; what a workflow can look at: the history of its steps has an end."""
+"""Seconds that a cell can take: the history of its workflow's execution is limited."""
 
 _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
@@ -29,10 +29,10 @@ _IO2_LEAST_GIB = 4
 
 
 def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Problem]:
-    """All that does not fit together.
+    """Lists all contradictions between the values of a benchmark's file.
 
     Args:
-        files: names of what lies beside the file; None when that is not known.
+        files: names of the files in the benchmark's folder; None if unknown.
     """
     return [
         *_fleets(benchmark),
@@ -44,7 +44,7 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
 
 
 def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Problem]:
-    """The same of a standing fleet's file."""
+    """Lists all contradictions between the values of a standing fleet's file."""
     return [
         *_fleets(fleet),
         *_setup(fleet, files),
@@ -55,11 +55,11 @@ def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Pro
 
 
 def of_parts(document: Any, files: Collection[str] | None, fleet_model: type[FleetIn]) -> Iterator[Problem]:
-    """What does not fit together within those fleets and phases that are right by themselves, of a file in which
-    something else is wrong: so that it is told at once. What is between the parts is looked at when all are right.
+    """Lists contradictions within the valid fleets and phases of a file that has problems elsewhere, to report all of
+    them together. Relations between the parts are checked when all parts are valid.
 
     Args:
-        fleet_model: what the file's fleets are.
+        fleet_model: the model of the file's fleets.
     """
     fleets = _mapping(document).get("fleets")
     for role, value in _mapping(fleets).items():
@@ -80,7 +80,7 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 def _setup(fleet: FleetFileIn, files: Collection[str] | None) -> Iterator[Problem]:
     if fleet.setup is not None and files is not None and fleet.setup not in files:
         there = ", ".join(sorted(files)) or "none"
-        yield Problem(("setup",), f"is {fleet.setup!r}", f"a file beside the fleet's: {there}")
+        yield Problem(("setup",), f"is {fleet.setup!r}", f"a file in the fleet's folder: {there}")
 
 
 def _standing_expiry(fleet: FleetFileIn) -> Iterator[Problem]:
@@ -117,17 +117,17 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.purchase != SPOT:
         if fleet.spot_timeout is not None:
-            yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", "left out, for on-demand")
+            yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", "left out for on-demand nodes")
     elif fleet.build("").spot_timeout >= fleet.boot_timeout:
         is_explicit = fleet.spot_timeout is not None
-        current = f"is {written(fleet.build('').spot_timeout)}" + ("" if is_explicit else " where it is left out")
-        allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: a backup has to boot, too"
+        current = f"is {written(fleet.build('').spot_timeout)}" + ("" if is_explicit else " by default")
+        allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: backup nodes must boot, too"
         yield Problem((*place, "spot_timeout"), current, allowed)
 
 
 def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.spot_timeout is not None:
-        allowed = "left out: a standing fleet has no backup on demand, it waits for spot"
+        allowed = "left out: a standing fleet waits for spot and has no backup on demand"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
 
 
@@ -148,7 +148,7 @@ def _io2(place: Place, volume: VolumeIn) -> Iterator[Problem]:
         yield Problem((*place, "size_gib"), f"is {volume.size_gib}", f"at least {_IO2_LEAST_GIB}, for io2")
     most = volume.size_gib * _IO2_IOPS_A_GIB
     if volume.iops is None:
-        yield Problem((*place, "iops"), "is missing", f"given for io2: a whole number from 100 to {most}")
+        yield Problem((*place, "iops"), "is missing", f"set for io2: a whole number from 100 to {most}")
     elif volume.iops > most:
         yield Problem((*place, "iops"), f"is {volume.iops}", f"at most {most}, for io2 of {volume.size_gib} GiB")
     if volume.throughput_mib is not None:
@@ -170,12 +170,12 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
     yield from _once(roles, "another role")
     for at, role in roles:
         if role not in fleets:
-            yield Problem(at, f"is {role!r}", f"one of {', '.join(fleets)}, the fleets there are")
+            yield Problem(at, f"is {role!r}", f"one of {', '.join(fleets)}, the file's fleets")
     if files is not None and phase.script not in files:
         there = ", ".join(sorted(files)) or "none"
-        yield Problem((*place, "script"), f"is {phase.script!r}", f"a file beside the benchmark's: {there}")
+        yield Problem((*place, "script"), f"is {phase.script!r}", f"a file in the benchmark's folder: {there}")
     if phase.warm_up and not phase.measured:
-        yield Problem((*place, "warm_up"), f"is {written(phase.warm_up)}", "left out where nothing is measured")
+        yield Problem((*place, "warm_up"), f"is {written(phase.warm_up)}", "left out in a phase that measures nothing")
     if phase.timeout <= phase.warm_up + phase.measured:
         busy = written(phase.warm_up + phase.measured)
         allowed = f"longer than {busy}, its warm-up and measured time together"
@@ -186,19 +186,19 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
 
 
 def longest(benchmark: Benchmark) -> int:
-    """Seconds that a cell can take, from the beginning of its launch until nothing is left of it."""
+    """Returns the seconds that a cell can take, from its launch to the end of its teardown."""
     return benchmark.needed
 
 
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
     longest, around = benchmark.build().longest, AROUND + BETWEEN * len(benchmark.phases)
     if longest + around > LONGEST_CELL:
-        allowed = f"{written(LONGEST_CELL)} at most: all time-outs and what is around them, of one cell"
+        allowed = f"at most {written(LONGEST_CELL)} for one cell, with all time-outs and the steps around the phases"
         yield Problem(("phases",), f"may take {written(longest + around)}", allowed)
     if benchmark.expires_after < longest + around:
         allowed = (
             f"at least {written(longest + around)}: the longest boot_timeout and all phases' time-outs, "
-            f"{written(longest)}, and {written(around)} for launching, collecting, taking down, and between phases"
+            f"{written(longest)}, and {written(around)} for launching, collecting, teardown, and between phases"
         )
         yield Problem(("expires_after",), f"is {written(benchmark.expires_after)}", allowed)
 
@@ -207,5 +207,5 @@ def _once(entries: Iterable[tuple[Place, str]], others: str) -> Iterator[Problem
     seen = set()
     for place, value in entries:
         if value in seen:
-            yield Problem(place, f"is {value!r}", f"given once: {others} has it")
+            yield Problem(place, f"is {value!r}", f"unique: {others} has it")
         seen.add(value)

@@ -1,4 +1,4 @@
-"""The file as JSON Schema, for editors: it knows each value, but not what must be right between them."""
+"""Describes the file as JSON Schema, for editors. It covers each value, but not the relations between values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLEET_TITLE = "A standing fleet of Troop"
 
 
 def document(model: type[BaseModel] = BenchmarkIn, title: str = TITLE) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a file.
+    """Returns the JSON Schema (2020-12) of a file.
 
     Args:
         model: of the whole file.
@@ -27,8 +27,8 @@ def document(model: type[BaseModel] = BenchmarkIn, title: str = TITLE) -> dict[s
 
 
 def _described(value: Any) -> Any:
-    """Without pydantic's titles, which say each key once more; with the definitions' plain names; and closed: keys that
-    match no pattern are refused.
+    """Removes pydantic's titles, which repeat the keys, uses the definitions' plain names, and refuses keys that match
+    no pattern.
     """
     if isinstance(value, list):
         return [_described(inner) for inner in value]
@@ -45,5 +45,5 @@ def _described(value: Any) -> Any:
 
 
 def _plain(name: str) -> str:
-    """Nobody needs to know what the code calls a model."""
+    """Hides the suffix of a model's class name."""
     return name.removesuffix("In").lower()

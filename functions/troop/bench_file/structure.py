@@ -1,4 +1,4 @@
-"""What pydantic refuses, said as everything else is said here: where, what was found, what is allowed."""
+"""Parses a file with pydantic and converts its errors to :class:`troop.bench.problems.Problem`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from troop.values import spelling
 _Model = TypeVar("_Model", bound=BaseModel)
 
 IN_FULL = 100
-"""Problems for which the nearest known key is looked up: more than anybody reports, and the look-up takes its time."""
+"""Maximum number of problems with a suggested key: finding the nearest known key is slow."""
 
 _KINDS = {
     "model_type": "a mapping of keys to values",
@@ -24,7 +24,7 @@ _KINDS = {
 
 
 def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Problem]]:
-    """The file's values, each right by itself; or what is wrong with them.
+    """Returns the parsed file, or None and its problems. Does not check relations between values.
 
     Args:
         model: of the whole file.
@@ -37,12 +37,12 @@ def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Prob
 
 
 def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool) -> Problem:
-    # pydantic puts "[key]" behind the key of a mapping that is not allowed as a key.
+    # pydantic adds "[key]" after a mapping's key that is not allowed.
     place: Place = tuple(part for part in error["loc"] if part != "[key]")
     description = f"is {shown(error['input'])}"
     match error["type"]:
         case "missing":
-            return Problem(place, "is missing", f"given ({_description(place, model)})")
+            return Problem(place, "is missing", f"set ({_description(place, model)})")
         case "extra_forbidden":
             known = _inner(place[:-1], model).model_fields if in_full else ()
             return Problem(place, "is not known", spelling(str(place[-1]), known) if known else "left out")
@@ -50,24 +50,24 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
             return Problem(place, description, _KINDS[kind])
         case kind if kind == NOT_ALLOWED:
             is_key = error["loc"][-1] == "[key]"
-            return Problem(place, "is no name that can be used" if is_key else description, error["ctx"]["allowed"])
+            return Problem(place, "is not a valid name" if is_key else description, error["ctx"]["allowed"])
         case "too_short":
-            return Problem(place, "is empty", f"given ({_description(place, model)})")
+            return Problem(place, "is empty", f"filled ({_description(place, model)})")
         case "too_long":
             return Problem(
                 place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place, model)})"
             )
-        case _:  # nothing is known that would come here
+        case _:  # no known error type
             return Problem(place, description, f"something else ({error['msg']})")
 
 
 def _description(place: Place, model: type[BaseModel]) -> str:
-    """Of the field of that place."""
+    """Returns the description of the field at a place."""
     return _inner(place[:-1], model).model_fields[str(place[-1])].description or ""
 
 
 def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
-    """What is at that place, which is a mapping with keys of its own."""
+    """Returns the model at a place."""
     inner_model: Any = model
     for part in place:
         of_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)

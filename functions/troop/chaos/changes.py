@@ -1,4 +1,4 @@
-"""Changes by people: what may be written into a unit's policy, and the record of who has changed what."""
+"""Defines changes by people: the valid values of a unit's policy, and the record of each change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_NAMES = 50
 
 @dataclass(frozen=True)
 class Author:
-    """Who asks for a change: the ARN that IAM knows the caller by, and the id of his request."""
+    """The author of a change: the caller's ARN in IAM, and the id of the request."""
 
     caller: str
     request_id: str
@@ -24,14 +24,14 @@ class Author:
 
 @dataclass(frozen=True)
 class Change:
-    """A change on record.
+    """A recorded change.
 
     Attributes:
         subject: ``unit#<unit>`` or ``switch``.
         at: when it was made, aware.
-        caller: ARN of whoever made it.
+        caller: ARN of its author.
         values: (old, new) by key, None for a key that was, or then is, not set.
-        replaces: the ``changed_request`` of the item that it has changed; None when that had none.
+        replaces: the ``changed_request`` of the changed item; None if it had none.
     """
 
     subject: str
@@ -42,19 +42,19 @@ class Change:
 
 
 def request_of(item: Mapping[str, Any]) -> str | None:
-    """The id of the request that an item, in plain values, says it was last changed by; None when it says none."""
+    """Returns the id of the request that last changed an item (in plain values); None if the item has none."""
     request = item.get("changed_request")
     return request if isinstance(request, str) and request else None
 
 
 def to_store(key: str, value: Any) -> Any:
-    """A policy's value as it is stored: a plain attribute that people can read and edit.
+    """Converts a policy's value for storage: a plain attribute that people can read and edit.
 
     Args:
         key: one of :data:`troop.chaos.policy.PARSERS`.
 
     Raises:
-        BadValue: the value is none that the key can have.
+        BadValue: the key cannot have this value.
     """
     parsed = PARSERS[key](value)
     if isinstance(parsed, date):
@@ -67,7 +67,7 @@ def to_store(key: str, value: Any) -> Any:
 
 
 def version_of(item: Mapping[str, Any]) -> int:
-    """The version of a unit's item; 0 when it has none: nobody has changed it but by hand."""
+    """Returns the version of a unit's item; 0 if it has none, because it was only edited by hand."""
     version = item.get("version")
     try:
         number = int(version) if version is not None and not isinstance(version, (bool, str)) else 0

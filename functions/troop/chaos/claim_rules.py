@@ -1,4 +1,6 @@
-"""Claims: how long one holds, and what becomes of one that was left behind. Pure; the transaction is an adapter's."""
+"""Defines how long a claim holds, and how a stale one is reconciled. Pure; see
+:mod:`troop.aws.chaos.claim_transaction`.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,17 @@ from troop.chaos.facts import Switch
 LONGEST_CLAIM = timedelta(minutes=10)
 
 LAST_CALL = timedelta(seconds=30)
-"""No call to terminate starts this close to the deadline: it must have ended, retries and all, when the claim does."""
+"""No request to terminate starts so close to the deadline: it must end, including retries, before the claim does."""
 
 GRACE = timedelta(seconds=60)
-"""How long after its deadline a claim is left alone before it is reconciled: clocks differ."""
+"""How long after its deadline a claim can still be open before it is reconciled: clocks differ."""
 
 
 _SWITCHED = "chaos was {} first"
 
 
 class Nothing(Enum):
-    """What a claim has come to nothing of: chaos was put to sleep; its instance is gone; anything else."""
+    """Why a claim terminated nothing: chaos was halted or leashed; its instance is gone; any other reason."""
 
     ASLEEP = auto()
     GONE = auto()
@@ -30,10 +32,11 @@ class Nothing(Enum):
 
 
 def deadline(now: datetime, calendar: Calendar | None) -> datetime:
-    """The end of a claim made now, in UTC: at most ten minutes away, and inside the window of a scheduled one.
+    """Returns the end of a claim made now, in UTC: at most ten minutes away and, for a scheduled one, inside the
+    window.
 
     Args:
-        calendar: the unit's; None on demand, where no window holds.
+        calendar: the unit's; None on demand, where no window applies.
     """
     longest = now.astimezone(UTC) + LONGEST_CLAIM
     if calendar is None:
@@ -43,20 +46,20 @@ def deadline(now: datetime, calendar: Calendar | None) -> datetime:
 
 
 def may_carry_out(event: Event, now: datetime) -> bool:
-    """Whether there is time left to terminate the claimed instance. By a clock that shows a moment well before the
-    claim was made, there is not: it is wrong.
+    """Checks whether there is time left to terminate the claimed instance. False by a clock that shows a moment well
+    before the claim: this clock is wrong.
     """
     in_time = event.deadline is not None and event.at - GRACE <= now < event.deadline - LAST_CALL
     return event.status is Status.CLAIMED and in_time
 
 
 def is_stale(event: Event, now: datetime) -> bool:
-    """Whether a claim is past its deadline, so that nobody carries it out any more."""
+    """Checks whether a claim is past its deadline, so that nothing carries it out any more."""
     return event.status is Status.CLAIMED and event.deadline is not None and now > event.deadline + GRACE
 
 
 def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
-    """What a stale claim turned out to be, and a sentence that says so.
+    """Returns the outcome of a stale claim, and a sentence about it.
 
     Args:
         event: the claim.
@@ -71,12 +74,12 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
 
 
 def switched_off(switch: Switch) -> str:
-    """Why a claim is given up that the switch was faster than."""
+    """Returns why a claim is abandoned if the switch was changed before the termination."""
     return _SWITCHED.format("halted" if switch.halted else "leashed")
 
 
 def came_to_nothing(event: Event) -> Nothing | None:
-    """Of what an event has come to nothing; None when it has not."""
+    """Returns why an event terminated nothing; None if it did, or is open."""
     if event.status not in CAME_TO_NOTHING:
         return None
     if event.detail in (_SWITCHED.format("halted"), _SWITCHED.format("leashed")):

@@ -1,9 +1,9 @@
-"""Dead letters: what could not be delivered, and what is done about it without anybody's help. Pure.
+"""Decides what to do with dead letters: messages that could not be delivered. Pure.
 
-Two queues have them. What no schedule could deliver, and what the rule about failed runs could not, is not tried again:
-a tick that old does nothing, and whatever else is called by a schedule is called again within the hour and finds for
-itself what there is to do. So such a letter says only that something is wrong, and is dropped after that was said. What
-nobody could be told of is sent again, as long as the table's stream still has it.
+There are two queues. One has what no schedule could deliver, and what the rule about failed runs could not. Troop does
+not retry these: an old tick does nothing, and everything else that a schedule calls is called again within the hour.
+Such a letter only reports a fault, so it is dropped after the alarm. The other queue has notifications that were not
+sent. They are sent again while the table's stream still has their records.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 WARNING_TIME = timedelta(minutes=30)
-"""So long a letter is left in its queue, so that the alarm about it goes off. It ends by itself if no others follow."""
+"""How long a letter stays in its queue, so that its alarm goes off. The alarm ends by itself if no others follow."""
 
 TRIED_FOR = timedelta(hours=24)
-"""So long is one sent again, about once an hour: a stream keeps its records for a day, and they are older than the
-letter. How often a message was received tells nothing: whoever reads a queue to see what is in it counts, too."""
+"""How long a notification is retried, about once an hour: a stream stores its records for a day, and they are older
+than the letter. A message's receive count is useless here, because every reader of the queue increases it.
+"""
 
 
 class UnreadableLetter(ValueError):
-    """It does not say which records it is about."""
+    """The letter does not name its records."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,9 @@ class Letter:
     """A message in a queue of dead letters.
 
     Attributes:
-        receipt: by which it is removed.
-        sent: when it came.
-        attributes: what was sent beside the body, such as ``TARGET_ARN`` and ``ERROR_CODE``.
+        receipt: the handle to remove it.
+        sent: when it arrived.
+        attributes: those sent with the body, such as ``TARGET_ARN`` and ``ERROR_CODE``.
     """
 
     receipt: str
@@ -43,7 +44,7 @@ class Letter:
 
 @dataclass(frozen=True)
 class Batch:
-    """Records of a stream that nobody was told of.
+    """Records of a stream without their notifications.
 
     Attributes:
         stream: its ARN.
@@ -57,12 +58,12 @@ class Batch:
     last: str
 
     def has(self, number: str) -> bool:
-        """Whether the record of this number is one of them."""
+        """Checks whether the record of this number is one of them."""
         return int(self.first) <= int(number) <= int(self.last)
 
 
 def is_obsolete(letter: Letter, schedule_group: str, now: datetime) -> bool:
-    """Whether a letter has said what it had to say, and can be dropped. Those of an unknown sender never are.
+    """Checks whether a letter has caused its alarm, and can be dropped. Letters of an unknown sender never can.
 
     Args:
         schedule_group: name of the group of the deployment's schedules.
@@ -72,15 +73,15 @@ def is_obsolete(letter: Letter, schedule_group: str, now: datetime) -> bool:
 
 
 def is_dropped(letter: Letter, now: datetime) -> bool:
-    """Whether the stream has nothing any more of what a letter is about: only a person can help."""
+    """Checks whether the stream no longer has the letter's records, so that only a person can help."""
     return now - letter.sent > TRIED_FOR
 
 
 def batch_of(letter: Letter) -> Batch:
-    """Which records a letter of a stream's event source mapping is about.
+    """Returns the records that a letter of a stream's event source mapping is about.
 
     Raises:
-        UnreadableLetter: it does not say so.
+        UnreadableLetter: the letter does not name them.
     """
     try:
         info: dict[str, Any] = json.loads(letter.body)["DDBStreamBatchInfo"]

@@ -1,4 +1,4 @@
-"""Decides for every unit at one tick. Pure: all it looks at comes as arguments, all it says is data."""
+"""Decides for every unit at one tick. Pure: all input comes as arguments, all output is data."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from troop.records import record
 from troop.settings import Settings
 
 TERMINATE = "terminate"
-"""The one reason that is no refusal."""
+"""The only reason that is not a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one tick has read of the account. Mappings are by unit; a unit without an entry has nothing stored."""
+    """The state of the account at one tick. Mappings are by unit; a unit without an entry has nothing stored."""
 
     groups: Sequence[Group]
     items: Mapping[str, Mapping[str, Any]]
@@ -35,18 +35,17 @@ class Account:
 
 @record
 class Decision:
-    """What was decided for one unit at one tick, and why.
+    """The decision for one unit at one tick, and its reason.
 
     Attributes:
         tick: the moment the decision is for.
-        day: the local day on the unit's calendar; None when the unit has no calendar that exists.
+        day: the local day on the unit's calendar; None if the unit's calendar does not exist.
         reason: ``terminate`` or the first guard's refusal.
         detail: a sentence with the numbers.
         groups: names of the unit's groups.
         rolled: the day's roll, 0..1; None without a day.
-        takes_part: whether chaos may choose from it at all: neither opted out nor protected, malformed, or out of chaos
-            because it has not recovered.
-        target: what is to be terminated (or would be, were the deployment not leashed).
+        takes_part: whether chaos may select the unit at all: it is not opted out, protected, malformed or unrecovered.
+        target: the instance to terminate or, in a leashed deployment, the one that would be terminated.
     """
 
     unit: str
@@ -67,11 +66,11 @@ class Decision:
 
 
 def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datetime) -> Iterator[Facts]:
-    """The facts of every unit, in the units' order, with what costs a call per group left out."""
+    """Yields the facts of every unit, in the order of the units, without those that cost a call per group."""
     days = {name: calendar.at(now).day for name, calendar in settings.calendars.items()}
     today = days.__getitem__
     nobody, no_state = Group("", 0), UnitState()
-    shared = effective_policy([nobody], {}, settings, today)  # of all units for which nobody has set anything
+    shared = effective_policy([nobody], {}, settings, today)  # by all units without any policy of their own
     counts = _with_leashed(account) if account.switch.leashed else account.counts
     for unit, groups in by_unit(account.groups, settings.units).items():
         item = account.items.get(unit)
@@ -91,25 +90,25 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
 
 
 def _with_leashed(account: Account) -> Counts:
-    """The counts as they would be had all that is on record as leashed been terminated."""
+    """Returns the counts as if all recorded leashed decisions had been terminations."""
     by_day = Counter(account.counts.by_day)
     by_day.update(state.leashed_day for state in account.states.values() if state.leashed_day)
     return replace(account.counts, by_day=by_day)
 
 
 def is_on_record(facts: Facts) -> bool:
-    """Whether the leashed event of this unit and day has been recorded by an earlier tick."""
+    """Checks whether an earlier tick has recorded the leashed event of this unit and day."""
     return facts.switch.leashed and facts.state.leashed_day == facts.day
 
 
 def calendar_of(facts: Facts) -> str:
-    """The calendar on whose ticks a unit is decided for; one that does not exist is reported by the default one's."""
+    """Returns the calendar whose ticks decide for a unit; the default one if the unit's calendar does not exist."""
     name = str(facts.policy.calendar.value)
     return name if name in facts.settings.calendars else "default"
 
 
 def decide(facts: Facts) -> Decision:
-    """The decision for one unit."""
+    """Returns the decision for one unit."""
     return _decision(facts, judge(facts, SCHEDULED))
 
 
@@ -140,16 +139,17 @@ def _decision(facts: Facts, verdict: Refusal | Target) -> Decision:
 
 
 def decide_all(facts: Iterable[Facts], read_details: Callable[[list[Facts]], list[Facts]] = list) -> list[Decision]:
-    """The decisions of a tick, in the order of the facts. What one unit is granted counts against the caps of others.
+    """Returns the decisions of a tick, in the order of the facts. Each termination counts against the caps of other
+    units.
 
-    Order matters only when a cap is near: then whoever rolled lowest that day goes first, so that no unit is favoured
-    for its name. Nothing is looked up for units that a cap refuses anyway.
+    Order matters only near a cap: the lowest roll of the day then goes first, so that a name gives no advantage. Units
+    that a cap refuses cause no calls.
 
     Args:
-        facts: of every unit, see :func:`facts_of_units`; taken one by one, and kept only of units that are due.
-        read_details: adds to the facts of units that are due what costs a call per group (refreshes, alarms).
+        facts: of every unit, see :func:`facts_of_units`; read one by one, and stored only for units that are due.
+        read_details: adds the facts that cost a call per group (refreshes, alarms), for units that are due.
     """
-    decided: dict[str, Decision | None] = {}  # the place of a unit is its place in the answer
+    decided: dict[str, Decision | None] = {}  # in the order of the result
     due = []
     for unit in facts:
         passed = pass_guards(unit, BEFORE_CAPS)
@@ -163,17 +163,17 @@ def decide_all(facts: Iterable[Facts], read_details: Callable[[list[Facts]], lis
 
 
 def _grant(due: list[Facts], read_details: Callable[[list[Facts]], list[Facts]]) -> Iterator[tuple[str, Decision]]:
-    """Decides for units that only a cap, a closer look or the leash can still refuse, in their order.
+    """Decides, in their order, for units that only a cap, the details or the leash can still refuse.
 
-    A leashed deployment keeps to the caps as well: what it records is what would have been terminated, and however many
-    units are due, few have to be looked at. A unit that has its record is let be.
+    The caps apply to a leashed deployment too: it records what would have been terminated, and reads details of few
+    units, however many are due. A unit that has its record is skipped.
     """
     for unit in filter(is_on_record, due):
-        yield unit.unit, _decision(unit, Refusal("leashed", "due, but the deployment is leashed: on record already"))
+        yield unit.unit, _decision(unit, Refusal("leashed", "due, but the deployment is leashed: already recorded"))
     due = [unit for unit in due if not is_on_record(unit)]
     counts = due[0].counts if due else Counts()
     seen: dict[str, Facts] = {}
-    full: dict[date, Refusal] = {}  # what a cap refuses once that day, it refuses to all that follow
+    full: dict[date, Refusal] = {}  # after a cap's first refusal for a day, all later units of that day get the same
     for index, unit in enumerate(due):
         refused = full.get(unit.day)
         if refused is None:
@@ -192,6 +192,6 @@ def _grant(due: list[Facts], read_details: Callable[[list[Facts]], list[Facts]])
 
 
 def _room(unit: Facts, counts: Counts) -> int:
-    """How many more terminations the caps allow on the unit's day."""
+    """Returns how many more terminations the caps allow on the unit's day."""
     settings = unit.settings
     return min(settings.max_per_day - counts.by_day.get(unit.day, 0), settings.max_in_flight - counts.in_flight)

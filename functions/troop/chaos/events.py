@@ -1,4 +1,4 @@
-"""Events: the record of a termination, from its claim to the group's recovery."""
+"""Defines events: the records of a claim and its outcome, up to the group's recovery."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA = 1
 
 
 class Status(StrEnum):
-    """Where an event stands. Legal steps are in :data:`STEPS`."""
+    """The status of an event. :data:`STEPS` lists the legal steps."""
 
     LEASHED = "LEASHED"
     CLAIMED = "CLAIMED"
@@ -27,29 +27,31 @@ class Status(StrEnum):
 
 
 STEPS: dict[Status, frozenset[Status]] = {
-    # A leashed record gives way to a real claim when the deployment is unleashed that day.
+    # A claim replaces a leashed record if the deployment is unleashed that day.
     Status.LEASHED: frozenset({Status.CLAIMED}),
     Status.CLAIMED: frozenset({Status.TERMINATED, Status.GONE_ELSEWHERE, Status.ABANDONED}),
     Status.TERMINATED: frozenset({Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED}),
 }
-"""Status -> what may follow. A status that is not a key is final."""
+"""Status -> the statuses that may follow. A status that is not a key is final."""
 
 OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
-"""Statuses of events in flight: they count against ``max_in_flight``, and every sweep looks at them."""
+"""Statuses of events in flight: they count against ``max_in_flight``, and every sweep checks them."""
 
 CAME_TO_NOTHING = frozenset({Status.ABANDONED, Status.GONE_ELSEWHERE})
-"""Statuses of claims that terminated nothing: they count neither against ``max_per_day`` nor as the unit's last one."""
+"""Statuses of claims without a termination: they do not count against ``max_per_day``, nor as the unit's last
+termination.
+"""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """What the looks at a group after its termination have shown so far.
+    """The progress of the recovery checks after a termination.
 
     Attributes:
-        checks: how many there were.
-        whole: how many in a row, up to the last, showed the group whole.
+        checks: the number of checks.
+        whole: how many in a row, up to the last, found the group whole.
         whole_since: the first of these.
-        checked_at: the last look; an open event that nobody looks at has lost its watch.
+        checked_at: the last check; without recent ones, an open event has lost its watch.
     """
 
     checks: int = 0
@@ -60,7 +62,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What a unit's item says of its last termination: the local day, and the event; None when there was none."""
+    """A unit's last termination according to its item: the local day, and the event; None if there was none."""
 
     day: date | None = None
     event_id: str | None = None
@@ -68,23 +70,22 @@ class Last:
 
 @dataclass(frozen=True)
 class Event:
-    """A termination on record. Moments are aware and in UTC.
+    """The record of a termination. Moments are aware and in UTC.
 
     Attributes:
-        event_id: ``<day>#<unit>`` when scheduled, ``od#<unit>#<key>`` on demand.
+        event_id: ``<day>#<unit>`` if scheduled, ``od#<unit>#<key>`` on demand.
         at: when it was claimed (or recorded as leashed); the order of listings.
-        deadline: after which the claim is only reconciled, never carried out.
+        deadline: after it the claim is only reconciled, never carried out.
         execution: the workflow execution that claimed it.
-        desired: the group's desired capacity at the claim, in its own units.
-        attempted_at: when a try was first about to ask AWS to terminate the instance.
-        attempts: how many tries were.
+        desired: the group's desired capacity at the claim, in the group's capacity units.
+        attempted_at: when Troop was first about to send AWS the request to terminate.
+        attempts: the number of these attempts.
         os_shutdown: whether the operating system is shut down before the instance ends: always by ``drain``, by
-            ``crash`` only where EC2 rejects a termination without it. None before the first try.
-        terminated_at: when AWS said it was being terminated.
-        recovered_at: when the group was first seen whole again (and then seen so once more).
-        detail: a sentence about how it ended, "" while there is nothing to say.
-        before: the unit's last termination before this claim, which is its last again should the claim come to nothing;
-            None when that is not on record.
+            ``crash`` only where EC2 rejects a termination without it. None before the first attempt.
+        terminated_at: when Troop sent the request that AWS accepted.
+        recovered_at: when the first of the two consecutive checks found the group whole.
+        detail: a sentence about how it ended; "" if there is none.
+        before: the unit's last termination before this claim, restored if the claim is abandoned; None if not recorded.
     """
 
     event_id: str
@@ -112,7 +113,7 @@ class Event:
 
     @property
     def recovery_seconds(self) -> float | None:
-        """From the termination to the first sight of the group whole again."""
+        """The seconds from the termination to the first check that found the group whole."""
         if self.recovered_at is None or self.terminated_at is None:
             return None
         return max(0.0, (self.recovered_at - self.terminated_at).total_seconds())
@@ -131,7 +132,7 @@ def is_on_demand(event_id: str) -> bool:
 
 
 def in_words(event_id: str) -> str:
-    """Which termination of a unit it is, as far as its id tells.
+    """Describes a termination by its id.
 
     >>> in_words("2026-11-20#web")
     'its termination of 2026-11-20'
@@ -140,7 +141,7 @@ def in_words(event_id: str) -> str:
 
 
 def exception_of(method: str, os_shutdown: bool | None) -> str:
-    """Says that a crash was none; "" for every other termination.
+    """Explains a crash with a shutdown of the operating system; "" for every other termination.
 
     >>> exception_of("crash", True)
     'its operating system was shut down first, because AWS rejects a crash without that'
@@ -150,7 +151,7 @@ def exception_of(method: str, os_shutdown: bool | None) -> str:
 
 
 def to_url(event_id: str) -> str:
-    """An event's id as one URL path segment of unreserved characters (RFC 3986): ``#`` is ``~``.
+    """Encodes an event's id as one URL path segment of unreserved characters (RFC 3986): ``#`` is ``~``.
 
     >>> to_url("2026-11-20#web/api")
     '2026-11-20~web~2Fapi'
@@ -160,8 +161,8 @@ def to_url(event_id: str) -> str:
 
 
 def from_url(segment: str) -> str:
-    """The reverse of :func:`to_url`; text that is no such segment comes back as an id that no event has."""
+    """Decodes :func:`to_url`; text that is not such a segment becomes an id that no event has."""
     head, _, rest = segment.partition("~")
     event_id = f"{head}#" + unquote(rest.replace("~", "%"))
-    # One event, one address: what an IAM policy says of a path must not be got round by spelling it otherwise.
+    # An event has one address: another spelling of the path must not bypass an IAM policy.
     return event_id if to_url(event_id) == segment else f"~{segment}"

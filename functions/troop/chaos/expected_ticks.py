@@ -1,4 +1,4 @@
-"""When ticks are to be expected: what the schedules do, as far as chaos depends on it."""
+"""Computes when ticks are expected: the effect of the schedules, as far as chaos depends on it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from troop.calendars import Calendar
 def expected_ticks(
     calendars: Iterable[Calendar], tick_minutes: int, after: datetime, until: datetime
 ) -> list[tuple[datetime, str]]:
-    """The ticks that fall into the open windows of ``calendars``: (moment in UTC, calendar's name), in order.
+    """Lists the ticks in the open windows of ``calendars``: (moment in UTC, calendar's name), in order.
 
-    Schedules tick on holidays, in freezes and around the window, too; nothing is lost when those ticks are.
+    Schedules also tick on holidays, in freezes and around the window; these ticks are not needed.
 
     Args:
-        tick_minutes: divides 60: ticks are at full multiples of it on the wall clock.
+        tick_minutes: a divisor of 60: ticks are at its full multiples on the wall clock.
         after, until: aware; the first excluded, the second included.
     """
     ticks = []
@@ -30,7 +30,7 @@ def expected_ticks(
 
 
 def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]:
-    """The ticks that fall into a calendar's window on a local day, in UTC and in order; none on a closed one."""
+    """Lists the ticks in a calendar's window on a local day, in UTC and in order; none on a closed day."""
     if not is_open(calendar, day):
         return []
     midnight = datetime.combine(day, time.min, ZoneInfo(calendar.time_zone))
@@ -39,12 +39,12 @@ def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]
     for minute in range(first, calendar.close_minute, tick_minutes):
         local = midnight + timedelta(minutes=minute)  # on the wall clock
         tick = local.astimezone(UTC)
-        # A time that the clocks skip that day has no tick.
+        # Without ticks at times that the clocks skip on that day.
         if tick.astimezone(local.tzinfo).replace(tzinfo=None) == local.replace(tzinfo=None):
             ticks.append(tick)
     return ticks
 
 
 def is_open(calendar: Calendar, day: date) -> bool:
-    """Whether a local day has a window at all: it is a business day, and not frozen."""
+    """Checks whether a local day has a window: it is a business day, and not frozen."""
     return calendar.is_business_day(day) and calendar.frozen(day) is None

@@ -1,4 +1,4 @@
-"""What a decision rests on: the facts of one unit at one moment."""
+"""Defines the facts of one unit at one moment, on which a decision depends."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from troop.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The deployment's switch. ``halted`` stops all of chaos; ``leashed`` decides and records, terminates nothing;
-    ``reaper_off`` keeps the reaper of benchmarks from removing anything, and means nothing to chaos.
+    """The deployment's switch.
+
+    ``halted`` stops all of chaos. ``leashed`` decides and records, but terminates nothing. ``reaper_off`` prevents the
+    reaper of benchmarks from removing anything, and does not affect chaos.
     """
 
     halted: bool
@@ -28,11 +30,11 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Abandoned:
-    """A claim that has used up its unit's day although it came to nothing: the scheduled one, of which there is one a
-    day, or one after which AWS may have been asked.
+    """A claim without a termination that has used up its unit's day: a scheduled one, of which there is one a day, or
+    one after which AWS may have received the request.
 
     Attributes:
-        why: a sentence, as the event has it.
+        why: a sentence, from the event.
     """
 
     day: date
@@ -42,15 +44,15 @@ class Abandoned:
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What is remembered of a unit.
+    """The stored state of a unit.
 
     Attributes:
-        last_day: the local day of its last termination, scheduled or on demand, from its claim on. A claim that came to
-            nothing is none.
-        unrecovered: the event after which it did not come back; None while it takes part.
-        leashed_day: the last local day for which is on record what would have been terminated, but for the leash.
+        last_day: the local day of its last termination, scheduled or on demand, as of its claim. Abandoned claims do
+            not count.
+        unrecovered: the event from which it has not recovered; None while it takes part.
+        leashed_day: the last local day with a leashed record.
         last_event: of its last termination.
-        abandoned: the last claim that came to nothing and used up its day.
+        abandoned: the last abandoned claim that used up its day.
     """
 
     last_day: date | None = None
@@ -61,35 +63,34 @@ class UnitState:
 
     @property
     def last(self) -> Last:
-        """What a claim that comes to nothing puts back."""
+        """The value that an abandoned claim restores."""
         return Last(self.last_day, self.last_event)
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Terminations counted so far: on each local day, and waiting for recovery now."""
+    """The number of terminations: on each local day, and in flight now."""
 
     by_day: Mapping[date, int] = field(default_factory=dict)
     in_flight: int = 0
 
     def plus_one(self, day: date) -> Counts:
-        """With one more termination on ``day``."""
+        """Returns the counts with one more termination on ``day``."""
         return Counts({**self.by_day, day: self.by_day.get(day, 0) + 1}, self.in_flight + 1)
 
 
 @record
 class Facts:
-    """All that a decision about one unit rests on.
+    """All facts for a decision about one unit.
 
     Attributes:
         now: the moment the decision is for, aware.
         groups: the unit's groups, at least one.
-        protected_instances: ids of instances that carry the tag ``troop:protected``.
-        refreshing: names of groups with an instance refresh under way; None when nobody has looked yet.
-        alarms: state by alarm name; an alarm that does not exist is absent; None when nobody has looked yet.
-        balanced: ids of healthy instances by what the groups get traffic from, see :attr:`Group.sources`; None when
-            nobody has looked yet.
-        unread: why it could not be told who is healthy there; "" when it could, or nobody has looked.
+        protected_instances: ids of instances with the tag ``troop:protected``.
+        refreshing: names of groups with an instance refresh in progress; None if not read yet.
+        alarms: state by alarm name, without alarms that do not exist; None if not read yet.
+        balanced: ids of healthy instances by traffic source, see :attr:`Group.sources`; None if not read yet.
+        unread: why the health in the traffic sources could not be read; "" if it was, or was not tried.
     """
 
     unit: str
@@ -122,13 +123,13 @@ class Facts:
 
     @property
     def has_day(self) -> bool:
-        """Whether the unit's calendar exists; only then there is a day, and a roll."""
+        """Whether the unit's calendar exists; without it there is neither a day nor a roll."""
         return self._today is not None
 
     @property
     def today(self) -> Reading:
-        """What the unit's calendar says of ``now``; only for a policy without problems."""
-        assert self._today, "no guard after the one of malformed policies meets a calendar that does not exist"
+        """The calendar's reading at ``now``; only for a policy without problems."""
+        assert self._today, "guards after malformed() never meet a calendar that does not exist"
         return self._today
 
     @property

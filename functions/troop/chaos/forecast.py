@@ -1,7 +1,7 @@
-"""Forecasts: goes through ticks that are still to come as the schedules would, and decides at each as a tick does.
+"""Forecasts decisions: goes through future ticks as the schedules would, and decides at each as a tick does.
 
-The decisions are :func:`troop.chaos.decisions.decide_all`'s; what is done here is what the tables do in between: a
-termination counts from the next decision on. What nobody can know ahead is assumed, see :data:`ASSUMPTIONS`.
+:func:`troop.chaos.decisions.decide_all` makes the decisions. This module does what the tables do between ticks: a
+termination counts from the next decision on. :data:`ASSUMPTIONS` lists what cannot be known in advance.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ ASSUMPTIONS = (
     "every group has recovered by the next tick, so nothing stays in flight",
     "groups, their health, tags and policy stay as they are; an instance that replaces another keeps its id",
 )
-"""What a forecast takes for granted."""
+"""The assumptions of a forecast."""
 
 LEASHED = "leashed"
 
 Tick = tuple[datetime, str]
-"""A moment in UTC, and the name of the calendar whose tick it is."""
+"""A moment in UTC, and the name of the calendar that the tick is for."""
 
 ReadDetails = Callable[[list[Facts]], list[Facts]]
-"""Adds to the facts of units that are due, as for :func:`troop.chaos.decisions.decide_all`."""
+"""Reads the details of units that are due, as for :func:`troop.chaos.decisions.decide_all`."""
 
 
 def ticks_between(settings: Settings, tick_minutes: int, first: date, last: date) -> list[Tick]:
-    """The ticks of all calendars on the local days from ``first`` to ``last``, both included, in order."""
+    """Lists the ticks of all calendars on the local days from ``first`` to ``last``, both included, in order."""
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     calendars = settings.calendars.values()
     return sorted((tick, c.name) for c in calendars for day in days for tick in ticks_of(c, day, tick_minutes))
@@ -43,7 +43,7 @@ def ticks_between(settings: Settings, tick_minutes: int, first: date, last: date
 
 @dataclass
 class _Course:
-    """What changes from tick to tick."""
+    """The state that changes from tick to tick."""
 
     account: Account
     states: dict[str, UnitState] = field(init=False)
@@ -56,14 +56,14 @@ class _Course:
         self.by_day = Counter(self.account.counts.by_day)
 
     def read(self, groups: Iterable[Group], moment: datetime, day: date) -> Account:
-        """What a tick would read of these groups."""
+        """Returns what a tick would read of these groups."""
         if moment != self.moment:
             self.moment, self.in_flight = moment, 0
         counts = Counts({day: self.by_day[day]}, self.in_flight)
         return replace(self.account, groups=tuple(groups), states=self.states, counts=counts)
 
     def carry_out(self, decisions: Iterable[Decision]) -> None:
-        """Does to the tables' contents what the claims of a tick do or, in a leashed deployment, its records."""
+        """Applies what a tick's claims write or, in a leashed deployment, its records."""
         for decision in decisions:
             if decision.target is None or decision.day is None:
                 continue
@@ -79,11 +79,11 @@ class _Course:
 def go_through(
     account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], read_details: ReadDetails = list
 ) -> Iterator[list[Decision]]:
-    """The decisions of every tick: one for each unit on its calendar, as Lambda would decide them.
+    """Yields the decisions of every tick: one for each unit on its calendar, as Lambda would decide.
 
     Args:
-        account: as it is before the first tick; what is in flight is taken to be over by then.
-        ticks: in order, of calendars that the settings have.
+        account: as it is before the first tick; terminations in flight are assumed to be over by then.
+        ticks: in order, of calendars in the settings.
     """
     course = _Course(account)
     for moment, calendar in ticks:
@@ -97,11 +97,11 @@ def go_through(
 def skip_through(
     account: Account, settings: Settings, salt: bytes, ticks: Iterable[Tick], read_details: ReadDetails = list
 ) -> Iterator[list[Decision]]:
-    """As :func:`go_through`, less the decisions that can only repeat the unit's one before of the same day.
+    """Yields the same as :func:`go_through`, without decisions that only repeat the unit's previous one of the day.
 
-    Every unit is decided for at its calendar's first tick of a day; again when its minute has come, if it was
-    ``not-yet``; and at the next tick, if others in flight were in its way. All other reasons hold for the rest of the
-    day, since groups stay as they are. Ticks at which nothing is left to decide yield nothing.
+    It decides for every unit at its calendar's first tick of a day. It decides again when a unit's minute has come, if
+    it was ``not-yet``; and at the next tick, if terminations in flight prevented it. All other reasons hold for the
+    rest of the day, because groups do not change. Ticks without decisions yield nothing.
     """
     course = _Course(account)
     members: dict[str, dict[str, tuple[Group, ...]]] = {name: {} for name in settings.calendars}
@@ -132,7 +132,7 @@ def skip_through(
 
 
 def _again_at(decision: Decision, settings: Settings, salt: bytes) -> datetime | None:
-    """From when on that day another decision about the unit can be another one."""
+    """Returns the moment on that day from which the decision about the unit can change; None if it cannot."""
     if decision.reason == "not-yet" and decision.day:
         calendar = settings.calendars[decision.policy.calendar.value]
         return due_at(salt, decision.day, decision.unit, calendar)
@@ -143,12 +143,12 @@ def _again_at(decision: Decision, settings: Settings, salt: bytes) -> datetime |
 
 @dataclass(frozen=True, slots=True)
 class UnitDay:
-    """What becomes of a unit on a day.
+    """A unit's decisions on a day.
 
     Attributes:
-        calendar: on whose ticks it is decided for.
+        calendar: the calendar whose ticks decide for the unit.
         decisions: of each tick, in order.
-        due: the minute its roll is due, in UTC; None when its roll does not pass, or the day is closed.
+        due: the minute its roll is due, in UTC; None if its roll does not pass, or the day is closed.
     """
 
     calendar: str
@@ -157,7 +157,7 @@ class UnitDay:
 
     @property
     def outcome(self) -> Decision:
-        """The decision to terminate; else the first that only the leash has stopped; else the day's last word."""
+        """The decision to terminate; otherwise the first that only the leash prevented; otherwise the day's last."""
         outcomes = (TERMINATE, LEASHED)
         matching = [d for reason in outcomes for d in self.decisions if d.reason == reason]
         return matching[0] if matching else self.decisions[-1]
@@ -172,12 +172,12 @@ def plan(
     after: datetime | None = None,
     read_details: ReadDetails = list,
 ) -> list[UnitDay]:
-    """A day of every unit, in the units' order.
+    """Computes a day of every unit, in the order of the units.
 
     Args:
         days: the local day to go through, by calendar.
-        after: ticks up to this moment are over; None for the whole day. A unit whose calendar has no tick left is
-            decided for once more, but not for termination.
+        after: ticks up to this moment are over; None for the whole day. A unit whose calendar has no tick left gets one
+            more decision, but no termination.
     """
     left: list[Tick] = []
     over: list[Tick] = []

@@ -1,4 +1,4 @@
-"""Auto Scaling groups as chaos sees them."""
+"""Defines the data that chaos uses of Auto Scaling groups and their instances."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Instance:
     Attributes:
         instance_id: ``i-...``.
         lifecycle: the Auto Scaling lifecycle state, such as ``InService``.
-        health: ``Healthy`` or ``Unhealthy``, as Auto Scaling sees it.
+        health: ``Healthy`` or ``Unhealthy``, according to Auto Scaling.
         zone: availability zone.
-        weight: capacity units it counts for; 1 in a group without weights.
+        weight: its capacity units; 1 in a group without weights.
         scale_in_protected: protected from scale-in.
     """
 
@@ -33,7 +33,7 @@ class Instance:
 
     @property
     def serving(self) -> bool:
-        """In service and healthy."""
+        """Whether it is in service and healthy."""
         return self.lifecycle == IN_SERVICE and self.health == HEALTHY
 
 
@@ -42,11 +42,11 @@ class Group:
     """An Auto Scaling group at one moment.
 
     Attributes:
-        desired: in the group's own capacity units.
+        desired: in the group's capacity units.
         target_groups: ARNs of target groups of load balancers.
         load_balancers: names of Classic Load Balancers.
         lattice_groups: ARNs of target groups of VPC Lattice.
-        operator: principal of the AWS service that operates the group, which alone may change it; "" for none.
+        operator: principal of the AWS service that operates the group, and alone may change it; "" for none.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Group:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """All that the group gets traffic from: names and ARNs, which cannot be taken for each other."""
+        """All traffic sources: names and ARNs, which differ in form."""
         return self.target_groups + self.load_balancers + self.lattice_groups
 
     @property
     def is_own_fleet(self) -> bool:
-        """Whether a benchmark or a standing fleet of Troop's has made it, of whatever deployment."""
+        """Whether a benchmark or a standing fleet of any deployment of Troop created it."""
         return FLEET_TAG in self.tags and RUN_TAG in self.tags
 
     @property
@@ -74,7 +74,7 @@ class Group:
         return tuple([i for i in self.instances if i.lifecycle == IN_SERVICE and i.health == HEALTHY])
 
     def served(self, healthy: Mapping[str, frozenset[str]]) -> tuple[Instance, ...]:
-        """Those in service that are healthy, too, in all that the group gets traffic from: ids by source."""
+        """Returns the instances in service that are also healthy in all traffic sources (ids by source)."""
         return tuple(i for i in self.serving if all(i.instance_id in healthy[source] for source in self.sources))
 
     @property

@@ -1,7 +1,7 @@
-"""The guards: everything that can speak against a termination, in one list that reads from top to bottom.
+"""Defines the guards: everything that can prevent a termination, in one ordered list.
 
-A guard looks at the facts of one unit and refuses, or lets pass. The first refusal is the reason on record. Guards
-about single groups or instances narrow the candidates: they refuse only when no candidate is left.
+A guard examines the facts of one unit, and refuses or passes. The first refusal is the recorded reason. Guards about
+single groups or instances narrow the candidates: they refuse only when no candidate is left.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from troop.chaos.roll import by_rank, due_at, last_due
 from troop.tags import FLEET_TAG, UNTOUCHABLE_TAGS
 
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
-"""Auto Scaling processes without which a terminated instance is not noticed or not replaced."""
+"""Auto Scaling processes without which a terminated instance is not detected or not replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why Troop skips a unit: a reason from :data:`REASONS` and a sentence with the numbers."""
+    """The reason why a unit is skipped, from :data:`REASONS`, and a sentence with the numbers."""
 
     reason: str
     detail: str
 
 
 Guard = Callable[[Facts], Refusal | Facts | None]
-"""Refuses, narrows the facts to fewer groups, or lets pass (None)."""
+"""Refuses, narrows the facts to fewer groups, or passes (None)."""
 
 
 GroupGuard = Callable[[Facts, Group], str | None]
-"""What speaks against one group, in words that follow its name; None lets it pass."""
+"""Returns the objection to one group, in words that follow its name; None passes it."""
 
 
 def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
-    """A guard that leaves the groups that nothing speaks against, and refuses when that is none, in all their words."""
+    """Makes a guard that keeps the groups without objections. It refuses if none is left, and quotes all objections."""
 
     def guard_of(why: GroupGuard) -> Guard:
         @wraps(why)
@@ -62,8 +62,8 @@ def each_group(reason: str) -> Callable[[GroupGuard], Guard]:
 
 
 def protecting_tag(group: Group) -> str | None:
-    """The tag on whose account nothing ever touches a group, whatever the tag's value says."""
-    # A fleet's own first, whatever else somebody has put beside it.
+    """Returns the tag that protects a group from Troop, whatever the tag's value; None if there is none."""
+    # The fleet tag first, whatever other tags people add.
     return next((tag for tag in reversed(UNTOUCHABLE_TAGS) if tag in group.tags), None)
 
 
@@ -100,12 +100,12 @@ def opted_out(facts: Facts) -> Refusal | None:
 def unrecovered(facts: Facts) -> Refusal | None:
     if not (event := facts.state.unrecovered):
         return None
-    return Refusal("unrecovered", f"did not recover from {in_words(event)}: put it back when it is well")
+    return Refusal("unrecovered", f"did not recover from {in_words(event)}: return it to chaos when it is healthy")
 
 
 @each_group("operated")
 def operated(_facts: Facts, group: Group) -> str | None:
-    return f"is operated by {group.operator}, which alone may change it" if group.operator else None
+    return f"is operated by {group.operator}: only this service may change it" if group.operator else None
 
 
 @each_group("suspended")
@@ -133,11 +133,11 @@ def too_small(facts: Facts, group: Group) -> str | None:
 @each_group("unhealthy")
 def unhealthy(facts: Facts, group: Group) -> str | None:
     if facts.unread and group.sources:
-        return f"gets traffic from what could not be read: {facts.unread}"
+        return f"has traffic sources whose health could not be read: {facts.unread}"
     minimum, weights, where = facts.policy.min_healthy.value, [i.weight for i in group.serving], "in service"
     if facts.balanced is not None and len(served := group.served(facts.balanced)) < len(weights):
-        # Those that get no traffic count as little here as they do once the group has to recover.
-        weights, where = [i.weight for i in served], "in service and healthy in all it gets traffic from"
+        # Instances without traffic do not count here, as they do not count in the recovery check.
+        weights, where = [i.weight for i in served], "in service and healthy in all its traffic sources"
     if len(weights) < minimum:
         return f"has {_many(len(weights), 'healthy instance')} {where}, fewer than min_healthy {minimum}"
     capacity = sum(weights)
@@ -147,7 +147,7 @@ def unhealthy(facts: Facts, group: Group) -> str | None:
 @each_group("protected-instances")
 def only_protected_instances(facts: Facts, group: Group) -> str | None:
     spared = facts.protected_instances
-    for i in group.instances:  # the first that may be terminated is enough, and mostly the first of all
+    for i in group.instances:  # usually ends at the first instance
         if _may_go(i, spared):
             return None
     return "has only protected instances in service"
@@ -158,7 +158,7 @@ def stop_alarm(facts: Facts) -> Refusal | None:
         return None
     for name in facts.policy.stop_alarms.value:
         state = facts.alarms.get(name, "unknown: there is no such alarm")
-        if state != "OK":  # INSUFFICIENT_DATA tells nothing, and nothing is not enough
+        if state != "OK":  # INSUFFICIENT_DATA is no evidence of health
             return Refusal("stop-alarm", f"stop alarm {name} is {state}")
     return None
 
@@ -189,7 +189,7 @@ def not_yet(facts: Facts) -> Refusal | None:
 
 @lru_cache(maxsize=64)
 def _later_than(now: datetime, calendar: Calendar) -> Refusal:
-    # The minute itself stays untold: chaos that can be predicted tests nothing.
+    # Omits the minute itself: predictable chaos tests nothing.
     last = clock(calendar.close_minute - MARGIN_MINUTES)
     return Refusal("not-yet", f"rolled for a minute later than {calendar.local(now):%H:%M}, before {last}")
 
@@ -199,7 +199,7 @@ def already_today(facts: Facts) -> Refusal | None:
         return Refusal("already-today", f"has had its termination of {facts.state.last_day}")
     spent = facts.state.abandoned
     if spent is not None and spent.day >= facts.day:
-        return Refusal("already-today", f"had its claim of {spent.day}, which was given up: {spent.why}")
+        return Refusal("already-today", f"had its claim of {spent.day}, which was abandoned: {spent.why}")
     return None
 
 
@@ -249,7 +249,7 @@ SCHEDULED: tuple[Guard, ...] = (
 
 BEFORE_CAPS = SCHEDULED[: SCHEDULED.index(day_cap)]
 CAPS = (day_cap, in_flight)
-"""The guards that other units' terminations bear on, and all that stand before them."""
+""":data:`CAPS` depend on the terminations of other units; :data:`BEFORE_CAPS` are all guards before them."""
 
 REASONS = (
     "protected",
@@ -277,19 +277,19 @@ REASONS = (
     "in-flight",
     "leashed",
 )
-"""Every reason a guard can give; a bounded set, fit for a metric's dimension."""
+"""Every reason that a guard can return; a bounded set, suitable for a metric's dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to terminate: one instance of one group."""
+    """The instance to terminate, and its group."""
 
     group: Group
     instance: Instance
 
 
 def judge(facts: Facts, guards: Sequence[Guard] = SCHEDULED) -> Refusal | Target:
-    """The first guard's refusal or, when all let pass, the instance that the day's order puts first."""
+    """Returns the first guard's refusal or, if all pass, the instance that comes first in the day's order."""
     passed = pass_guards(facts, guards)
     if isinstance(passed, Refusal):
         return passed
@@ -300,7 +300,7 @@ def judge(facts: Facts, guards: Sequence[Guard] = SCHEDULED) -> Refusal | Target
 
 
 def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
-    """The first guard's refusal or, when all let pass, the facts narrowed to the groups that are left."""
+    """Returns the first guard's refusal or, if all pass, the facts narrowed to the remaining groups."""
     for guard in guards:
         verdict = guard(facts)
         if verdict is None:
@@ -312,7 +312,7 @@ def pass_guards(facts: Facts, guards: Sequence[Guard]) -> Refusal | Facts:
 
 
 def candidates(facts: Facts, group: Group) -> tuple[Instance, ...]:
-    """The instances of a group that may be terminated."""
+    """Returns the instances of a group that may be terminated."""
     return tuple(i for i in group.instances if _may_go(i, facts.protected_instances))
 
 

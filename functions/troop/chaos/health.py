@@ -1,4 +1,4 @@
-"""Health: what was read of a deployment, digested into checks that say what is wrong and what to do about it. Pure."""
+"""Evaluates what was read of a deployment: checks with a status, a sentence, and what to do. Pure."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from troop.settings import OLDEST_TICK, Settings
 from troop.tags import DATA_TAG
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
-"""A tick is missing only after this: so long may its schedule try to deliver it, and it is precise to a minute."""
+"""A tick counts as missing after this time: its schedule retries for so long, and is precise to a minute."""
 
 LONGEST_GAP = timedelta(days=7)
-"""Ticks are counted back no further."""
+"""The longest period in which missing ticks are counted."""
 
 _HOURS = int(FAILURES_OF.total_seconds() // 3600)
 AHEAD_DAYS = 21
-"""Within so many days a calendar should have a day that is open to chaos."""
+"""A calendar should have a day that is open to chaos within so many days."""
 
 NAMED = 10
-"""How many units or schedules a check names."""
+"""The most units or schedules that a check names."""
 
 _DEPLOY_BACK = "make deploy REPAIR=1; docs/runbook.md#deploying-back"
-"""A plain deployment does nothing where the template is the same, whatever was changed by hand."""
+"""A plain deployment changes nothing if the template is the same, even after manual changes."""
 
 
 class Grade(StrEnum):
@@ -40,13 +40,13 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        value: what was found; None when it could not be read.
-        threshold: what is still, or first, all right.
+        value: the value found; None if it could not be read.
+        threshold: the last, or the first, acceptable value.
         detail: a sentence with names and moments.
-        todo: what to do about it; "" when nothing is.
+        todo: what to do about it; "" for nothing.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Digest:
 
     @property
     def status(self) -> Grade:
-        """The worst of all."""
+        """The worst status of all checks."""
         statuses = {check.status for check in self.checks}
         return next((grade for grade in (Grade.FAIL, Grade.WARN) if grade in statuses), Grade.OK)
 
@@ -74,17 +74,17 @@ class Digest:
         return sum(check.status is Grade.FAIL for check in self.checks)
 
     def value(self, name: str) -> int | None:
-        """What the check of that name has found."""
+        """Returns the value of the check of that name."""
         return next(check.value for check in self.checks if check.name == name)
 
 
 def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datetime, others: int) -> Digest:
-    """Makes every check; those of alarms, of who is told of them, and of the account only where these were looked at.
+    """Runs every check; those of alarms, subscribers and the account only if these were read.
 
     Args:
         observed: as of ``now``.
         settings: of the deployment; each of their calendars has a schedule.
-        others: how many schedules there are besides.
+        others: the number of other schedules.
     """
     calendars = settings.calendars
     return Digest(
@@ -113,7 +113,7 @@ CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
 
 
 def _unread(name: str, threshold: int, unread: Unread) -> Check:
-    todo = f"try again in a minute; if it stays so, what may read it may have been changed by hand: {_DEPLOY_BACK}"
+    todo = f"try again in a minute; if it persists, somebody may have changed the permissions by hand: {_DEPLOY_BACK}"
     return Check(name, Grade.FAIL, None, threshold, f"could not be read: {unread.why}", todo)
 
 
@@ -126,16 +126,16 @@ def _schedules(observed: Observed, expected: int) -> Check:
         detail += f"; disabled: {_names(disabled)}"
     missing = expected - len(observed.schedules)
     if missing > 0:
-        detail += f"; {missing} not there"
+        detail += f"; {missing} missing"
     if enabled >= expected:
         return Check(SCHEDULES, Grade.OK, enabled, expected, detail)
-    todo = f"{_DEPLOY_BACK}; to stop chaos, halt it: that is on record"
+    todo = f"{_DEPLOY_BACK}; to stop chaos, use troop halt, which is recorded"
     return Check(SCHEDULES, Grade.FAIL, enabled, expected, detail, todo)
 
 
 def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_minutes: int, now: datetime) -> Check:
-    """Ticks that have been due since the last one came. A single one that is left out by and by is made good by the
-    next, and tells nothing; that none comes any more does.
+    """Counts the ticks that were due since the last one. A single missing tick does no harm, as the next one does its
+    work; the check fails only while none arrives.
     """
     if isinstance(observed.runs, Unread):
         return _unread(TICKS_MISSING, 0, observed.runs)
@@ -148,7 +148,7 @@ def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_m
     if not missing:
         return Check(TICKS_MISSING, Grade.OK, 0, 0, f"{came}; none has been due since")
     detail = f"{came}; {len(missing)} have been due since {moments.iso(missing[0][0])}"
-    todo = "look at the check of the schedules and at the dead letters; docs/runbook.md#ticks-missing"
+    todo = "check the schedules and the dead letters; docs/runbook.md#ticks-missing"
     return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
 
 
@@ -166,16 +166,18 @@ def _ticks_failed(observed: Observed) -> Check:
 
 
 def _terminations_failed(observed: Observed) -> Check:
-    """A tick tolerates what fails for one unit, so this is not among the failed ticks."""
+    """Checks the child executions. The failed ticks do not include these, because a tick tolerates the failure of a
+    unit.
+    """
     children = observed.children
     if isinstance(children, Unread):
         return _unread(TERMINATIONS_FAILED, 0, children)
     failed, last, succeeded = children.failed, children.last_failed, children.last_succeeded
     if not failed or last is None:
-        detail = f"no termination, and no watch over a recovery, has failed in the last {_HOURS} hours"
+        detail = f"no termination and no recovery check has failed in the last {_HOURS} hours"
         return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
     detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.iso(last)}"
-    todo = "read the log of the function that terminates or watches; docs/runbook.md#terminations-failed"
+    todo = "read the log of the function Terminate or CheckRecovery; docs/runbook.md#terminations-failed"
     if succeeded and succeeded > last:
         return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)
     return Check(TERMINATIONS_FAILED, Grade.FAIL, failed, 0, f"{detail}; none has succeeded since", todo)
@@ -186,11 +188,10 @@ def _dead_letters(observed: Observed) -> Check:
     if isinstance(count, Unread):
         return _unread(DEAD_LETTERS, 0, count)
     if not count:
-        return Check(DEAD_LETTERS, Grade.OK, 0, 0, "everything that was scheduled was delivered")
+        return Check(DEAD_LETTERS, Grade.OK, 0, 0, "all scheduled events were delivered")
     todo = (
-        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, and mend the cause; each is dropped half an hour "
-        "after it came; "
-        "docs/runbook.md#dead-letters"
+        "read the messages' attributes ERROR_CODE and ERROR_MESSAGE, and fix the cause; "
+        "Troop drops each message after half an hour; docs/runbook.md#dead-letters"
     )
     return Check(DEAD_LETTERS, Grade.FAIL, count, 0, f"{count} could not be delivered", todo)
 
@@ -208,8 +209,8 @@ def _tables(observed: Observed) -> Check:
         return Check(TABLES, Grade.OK, active, len(tables), f"all {active} tables are ACTIVE")
     detail = "; ".join(f"{name} is {status}" for name, status in sorted(other.items()))
     if set(other.values()) <= _USABLE:
-        return Check(TABLES, Grade.WARN, active, len(tables), detail, "wait: a table that is updated can be used")
-    todo = "restore what is gone from its point-in-time backup, and deploy again"
+        return Check(TABLES, Grade.WARN, active, len(tables), detail, "wait: a table can be used during an update")
+    todo = "restore missing tables from their point-in-time backups, and deploy again"
     return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo)
 
 
@@ -218,8 +219,8 @@ def _units(observed: Observed) -> Check:
     if isinstance(units, Unread):
         return _unread(UNITS_UNRECOVERED, 0, units)
     if not units:
-        return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit recovered, or was put back")
-    todo = "mend the unit, then put it back into chaos; docs/runbook.md#unit-unrecovered"
+        return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit has recovered, or was returned to chaos")
+    todo = "fix the unit, then return it to chaos; docs/runbook.md#unit-unrecovered"
     return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, f"out of chaos: {_names(sorted(units))}", todo)
 
 
@@ -231,17 +232,17 @@ def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
         return Check(CALENDARS, Grade.OK, opened, len(calendars), detail)
     detail = f"no open day within {AHEAD_DAYS} days: " + "; ".join(f"{n} ({w})" for n, (_, w) in closed.items())
     grade = max((grade for grade, _ in closed.values()), key=list(Grade).index)
-    todo = "if that is not meant, mend the setting troop:calendars, and deploy again"
+    todo = "if this is not intended, correct the setting troop:calendars, and deploy again"
     return Check(CALENDARS, grade, opened, len(calendars), detail, todo)
 
 
 def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None:
-    """Why nothing will happen on a calendar for weeks: somebody froze it (which is meant), or it has no such days."""
+    """Returns why a calendar has no open day for weeks: a freeze, which is intended, or no business days."""
     today = calendar.local(now).date()
     days = [today + timedelta(days=n) for n in range(AHEAD_DAYS)]
     business = [day for day in days if calendar.is_business_day(day)]
     if not business:
-        return Grade.FAIL, "not one is a business day"
+        return Grade.FAIL, "none is a business day"
     if any(calendar.frozen(day) is None for day in business):
         return None
     freeze = calendar.frozen(business[0])
@@ -249,7 +250,7 @@ def _closed_ahead(calendar: Calendar, now: datetime) -> tuple[Grade, str] | None
 
 
 def _alarms(alarms: tuple[Alarm, ...] | Unread) -> Check:
-    """Those to act on fail it; the others warn."""
+    """Fails for alarms of the class "act now", and warns for the others."""
     if isinstance(alarms, Unread):
         return _unread(ALARMS, 0, alarms)
     if not alarms:
@@ -266,10 +267,12 @@ def _subscribers(subscribers: int | Unread) -> Check:
     if isinstance(subscribers, Unread):
         return _unread(SUBSCRIBERS, 1, subscribers)
     if subscribers:
-        detail = f"{subscribers} are told when somebody has to act"
+        detail = f"subscribers of act-now alarms: {subscribers}"
         return Check(SUBSCRIBERS, Grade.OK, subscribers, 1, detail)
-    detail = "nobody is told when somebody has to act"
-    todo = "subscribe to the stack's output ActNowTopicArn, and confirm what comes by mail; docs/runbook.md#who-is-told"
+    detail = "act-now alarms have no subscriber"
+    todo = (
+        "subscribe to the topic ActNowTopicArn of the stack's outputs, and confirm by mail; docs/runbook.md#who-is-told"
+    )
     return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
 
 
@@ -279,32 +282,34 @@ def _concurrency(concurrency: Concurrency | Unread, settings: Settings) -> Check
         return _unread(CONCURRENCY, required, concurrency)
     if why := shortage(concurrency, settings):
         return Check(CONCURRENCY, Grade.WARN, concurrency.unreserved, required, why, remedy(concurrency, settings))
-    detail = f"Lambda runs {concurrency.unreserved} functions at a time, beside what others reserve"
+    detail = f"Lambda runs {concurrency.unreserved} functions at a time, besides reserved ones"
     return Check(CONCURRENCY, Grade.OK, concurrency.unreserved, required, detail)
 
 
 def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
-    """Such as after a plain `cdk deploy`, which makes empty tables whatever an earlier deployment has left."""
+    """Warns of tables of earlier deployments, for example after a plain `cdk deploy`, which always creates empty
+    tables.
+    """
     if isinstance(tables, Unread):
         return _unread(EARLIER_TABLES, 0, tables)
     if not tables:
         return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no earlier deployment of this name has left tables")
     each = [f"{t.name} ({t.part}, made {t.created:%Y-%m-%d %H:%M}, about {t.items} items)" for t in tables]
-    detail = f"tables of an earlier deployment of this name exist beside these: {_names(each)}"
+    detail = f"this deployment does not use the tables of an earlier one of this name: {_names(each)}"
     ours = [table for table in tables if table.stack]
-    # Tables of a stack that has written nothing are those of a deployment that failed. The count is some hours late.
+    # A stack without items is one whose deployment failed. The count of items can be hours old.
     written = {table.stack for table in ours if table.items} or {table.stack for table in ours}
     newest = {table.part: table.name for table in reversed(ours) if table.stack in written}
-    todo = "nothing in them counts here, neither opt-outs nor the switch. "
+    todo = "their opt-outs and their switch have no effect here. "
     if newest:
         names = ",".join(sorted(newest.values()))
-        todo += f"To take them over: make destroy, which keeps all tables, then make deploy ADOPT={names}. "
+        todo += f"To adopt them, run make destroy, which keeps all tables, then make deploy ADOPT={names}. "
     todo += (
-        f"If nobody needs them, delete them; to keep them aside, remove their tag {DATA_TAG}; "
+        f"Otherwise delete them or, to keep them unused, remove their tag {DATA_TAG}; "
         "docs/deploying.md#tables-of-an-earlier-deployment"
     )
     if strange := [table.name for table in tables if not table.stack]:
-        todo = f"CloudFormation did not make {_names(strange)} for a stack of this name: do not take it over. {todo}"
+        todo = f"Do not adopt {_names(strange)}: CloudFormation did not create it for a stack of this name. {todo}"
     return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
 
 

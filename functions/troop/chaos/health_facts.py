@@ -1,4 +1,4 @@
-"""What was read of a deployment, for health to be judged by."""
+"""Defines what is read of a deployment for its health checks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from troop.concurrency import Concurrency
 
 FAILURES_OF = timedelta(hours=24)
-"""How far back failures count."""
+"""The period in which failures count."""
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Stands for what could not be read, and says why."""
+    """A value that could not be read, and the reason."""
 
     why: str
 
@@ -25,7 +25,7 @@ class Schedule:
 
     Attributes:
         ticks: whether it starts the chaos workflow.
-        changed: when it was made or changed last.
+        changed: when it was created or last changed.
     """
 
     name: str
@@ -39,9 +39,9 @@ class Runs:
     """The workflow's executions, by the moments at which they started.
 
     Attributes:
-        newest: whatever became of it; None when there was none.
-        newest_succeeded: of those that ended well.
-        failed: of those that did not, within :data:`FAILURES_OF`.
+        newest: with any outcome; None if there was none.
+        newest_succeeded: of the successful ones.
+        failed: the failed ones within :data:`FAILURES_OF`.
     """
 
     newest: datetime | None = None
@@ -51,11 +51,11 @@ class Runs:
 
 @dataclass(frozen=True)
 class Children:
-    """The workflow's child executions, each of which terminates for one unit and watches it recover.
+    """The workflow's child executions, each of which terminates for one unit and checks its recovery.
 
     Attributes:
         failed: how many have failed within :data:`FAILURES_OF`.
-        last_failed, last_succeeded: when the latest ended so, to some minutes; None when none did.
+        last_failed, last_succeeded: when the latest ended so, to within some minutes; None if none did.
     """
 
     failed: int = 0
@@ -69,8 +69,8 @@ class Alarm:
 
     Attributes:
         name: without the deployment's.
-        act_now: whether it is of the class that somebody has to act on.
-        todo: where it is written what to do.
+        act_now: whether its class is "act now".
+        todo: where the instructions are.
     """
 
     name: str
@@ -80,13 +80,13 @@ class Alarm:
 
 @dataclass(frozen=True)
 class TableBeside:
-    """A table that an earlier deployment of the same name has left, and that this one does not use.
+    """An unused table from an earlier deployment of the same name.
 
     Attributes:
-        part: what it holds, such as ``Events``.
-        items: how many DynamoDB counted, some hours ago.
-        stack: the id of the stack of this name that CloudFormation made it for; "" for a table that only carries the
-            tags, which anybody can set.
+        part: what it contains, such as ``Events``.
+        items: DynamoDB's count, some hours old.
+        stack: the id of the stack of this name for which CloudFormation created it; "" for a table that only has the
+            tags, which anyone can set.
     """
 
     name: str
@@ -98,13 +98,13 @@ class TableBeside:
 
 @dataclass(frozen=True)
 class Observed:
-    """All that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
+    """Everything that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
 
     Attributes:
-        alarms: those that are on; None when they were not looked at.
-        subscribers: how many are told of alarms to act on; None when nobody looked.
-        concurrency: how many functions the account may run at a time; None when nobody looked.
-        beside: tables of earlier deployments, the newest first; None when nobody looked.
+        alarms: those that are on; None if not read.
+        subscribers: the number of subscribers of act-now alarms; None if not read.
+        concurrency: how many functions the account may run at a time; None if not read.
+        beside: tables of earlier deployments, the newest first; None if not read.
     """
 
     schedules: tuple[Schedule, ...] | Unread

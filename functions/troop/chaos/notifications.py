@@ -1,4 +1,4 @@
-"""What a deployment tells others: which changes of its records are news, and the document each one becomes.
+"""Makes notifications: selects the changes of records that are news, and builds a document for each.
 
 docs/notifications.md describes the documents, and docs/notifications.schema.json is their schema.
 """
@@ -19,24 +19,24 @@ from troop.chaos.slowness import is_slow
 from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
 SCHEMA = 1
-"""Version of the documents. Fields may be added within a version; none is removed or changes its meaning."""
+"""Version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
 
 SOURCE = "troop"
 
 MOST_KEYS = 20
 LONGEST_VALUE = 200
-"""Of what was changed. An item edited by hand can hold 400 KB, and neither the bus nor a topic takes that much."""
+"""Limits for changed values. An item edited by hand can have 400 KB, more than the bus or a topic accepts."""
 
 _NO_POLICY = frozenset({"unit", "key", "version", "schema"})
 _SIGNATURE = frozenset({"changed_at", "changed_by", "changed_request"})
-"""What an item says of its last change. An edit of that alone is news, too: it prepares a forgery."""
+"""The attributes about an item's last change. An edit of these alone is also news: it prepares a forgery."""
 
 _WRITTEN_WITHIN = timedelta(seconds=60)
-"""How far the moment of a change and that of its write are apart at most: a request takes up to half of it."""
+"""The longest time between the moment of a change and its write: a request takes up to half of it."""
 
 
 class Kind(StrEnum):
-    """What has happened."""
+    """The kinds of notifications."""
 
     TERMINATED = "terminated"
     RECOVERED = "recovered"
@@ -68,7 +68,7 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.REAPER_ON: "Reaper switched on",
     Kind.POLICY_CHANGED: "Policy changed",
 }
-"""What rules on the bus go by (``detail-type``)."""
+"""The values of ``detail-type``, which rules on the bus match."""
 
 _OF_STATUS = {
     Status.TERMINATED: Kind.TERMINATED,
@@ -83,7 +83,7 @@ NEWS: dict[Status, tuple[Status, ...]] = {
     Status.CLAIMED: (Status.TERMINATED, Status.ABANDONED, Status.GONE_ELSEWHERE),
     Status.TERMINATED: (Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED),
 }
-"""The steps of an event that others are told of: where it was -> where it is."""
+"""The steps of an event that cause a notification: the previous status -> the new ones."""
 
 _SWITCHED: dict[tuple[str, bool], Kind] = {
     ("halted", True): Kind.HALTED,
@@ -97,7 +97,7 @@ _SWITCHED: dict[tuple[str, bool], Kind] = {
 
 @dataclass(frozen=True)
 class Notification:
-    """News, ready to be sent.
+    """A notification, ready to send.
 
     Attributes:
         kind: what has happened.
@@ -115,13 +115,13 @@ class Notification:
 def of_event(
     deployment: str, event: Event, before: Status | None, at: datetime, usually: float | None = None
 ) -> Iterator[Notification]:
-    """What the step of an event from the status ``before`` is to others: nothing, one notification, or two.
+    """Yields the notifications about an event's step from the status ``before``: none, one or two.
 
     Args:
         deployment: the stack's name.
         event: as it is after the step.
         at: when the step was recorded.
-        usually: seconds that the unit usually takes to recover, None when that is not known.
+        usually: seconds that the unit usually takes to recover; None if not known.
     """
     if before is None or event.status not in NEWS.get(before, ()):
         return
@@ -152,12 +152,12 @@ def of_event(
 def of_change(
     deployment: str, change: Change, change_id: str, defaults: Mapping[str, bool], by_hand: bool = False
 ) -> Iterator[Notification]:
-    """What a change on record is to others.
+    """Yields the notifications about a recorded change.
 
     Args:
-        change_id: unique, and the same whenever this change is told of.
-        defaults: what ``halted``, ``leashed`` and ``reaper_off`` are until somebody sets them.
-        by_hand: somebody has edited the table's item: who that was is not known.
+        change_id: unique, and the same for every notification about this change.
+        defaults: the values of ``halted``, ``leashed`` and ``reaper_off`` before anyone sets them.
+        by_hand: the table's item was edited directly, so the caller is not known.
     """
     who = {
         "at": moments.iso(change.at),
@@ -187,15 +187,15 @@ def of_change(
 def edited_by_hand(
     old: Mapping[str, Any], new: Mapping[str, Any], recorded: Change | None, at: datetime
 ) -> dict[str, tuple[Any, Any]]:
-    """What somebody has changed by hand in an item of ``GroupTags`` or in the switch, as a change's values; empty for
-    an edit that the API has made.
+    """Returns the values that were changed by hand in an item of ``GroupTags`` or in the switch; empty for an edit by
+    the API.
 
-    Nothing that the item says of itself proves that: whoever edits it can write the same. So the record of the change
-    in ``Changes`` has to have the same old and new values, to have replaced the same request, and to be as old as the
-    edit. An old record that somebody names again is none of these.
+    The item itself proves nothing: anyone who edits it can write the same attributes. So the record in ``Changes`` must
+    have the same old and new values, must replace the same request, and must be as old as the edit. An old record that
+    is named again does not match.
 
     Args:
-        old, new: the item before and after in JSON's types; empty where there is none.
+        old, new: the item before and after in JSON's types; empty if there is none.
         recorded: the change that the item names by ``changed_at`` and ``changed_request``, if there is such a record.
         at: when the item was written.
     """
@@ -231,6 +231,6 @@ def _some(values: Mapping[str, tuple[Any, Any]]) -> list[tuple[str, tuple[Any, A
 
 
 def _short(value: Any) -> Any:
-    """The value, or the beginning of its text where that is long."""
+    """Returns the value, or the beginning of its text if that is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."

@@ -1,7 +1,6 @@
-"""Terminations on demand: which guards they obey, and what they are known by. Pure.
+"""Defines terminations on demand: the guards that apply, and their ids. Pure.
 
-Whoever asks takes the place of roll and calendar. What protects a group, its owner's word and the deployment's limits
-hold for him, too.
+The request replaces roll and calendar. Protection, the owner's policy and the deployment's limits still apply.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ from troop.chaos.events import OPEN, Event
 from troop.chaos.guards import SCHEDULED, Refusal, already_today, calendar_closed, not_rolled, not_yet, too_soon
 
 IGNORED = frozenset({calendar_closed, too_soon, not_rolled, not_yet, already_today})
-"""Guards about when, and how often: window, holidays and freezes, the roll, the distance from the last time."""
+"""Guards about time and frequency: window, holidays and freezes, the roll, the distance from the last termination."""
 
 ON_DEMAND = tuple(guard for guard in SCHEDULED if guard not in IGNORED)
-"""The guards of a termination on demand, in the order of the one list."""
+"""The guards of a termination on demand, in the same order."""
 
 
 def execution_name(event_id: str) -> str:
-    """The name of the one execution that carries out the event: of characters and length that Step Functions takes."""
+    """Returns the name of the event's only execution, in the characters and length that Step Functions accepts."""
     return "od-" + hashlib.sha256(event_id.encode()).hexdigest()[:48]
 
 
 def beside(last: Event | None) -> Refusal | None:
-    """Refuses while the unit's last termination is in flight: its group may not show yet that it lacks an instance."""
+    """Refuses while the unit's last termination is in flight: its group may not show the missing instance yet."""
     if last is None or last.status not in OPEN:
         return None
     return Refusal("in-flight", f"its termination {last.event_id} is {last.status}: wait until it is over")

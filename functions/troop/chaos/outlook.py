@@ -1,4 +1,4 @@
-"""When a unit can be hit next, as far as rules tell that anybody may know: the roll and its minute stay untold."""
+"""Computes when a unit can next be terminated, by the public rules only: the roll and its minute stay secret."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from troop.chaos.policy import Policy, effective_policy
 from troop.settings import Settings
 
 HORIZON = timedelta(days=6 * 366)
-"""How far ahead is looked; 250 business days of a calendar with one day a week are within it."""
+"""The longest time that is searched; it contains 250 business days of a calendar with one day a week."""
 
 _DAY = timedelta(days=1)
 _NOBODY = (Group("", 0),)
 
 
 def policy_at(groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, now: datetime) -> Policy:
-    """The policy of a unit at a moment; that of its item and the settings when it has no groups (yet)."""
+    """Returns the policy of a unit at a moment; without groups, that of its item and the settings."""
     return effective_policy(groups or _NOBODY, item, settings, lambda c: settings.calendars[c].at(now).day)
 
 
 def next_possible(
     groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, state: UnitState, now: datetime
 ) -> datetime | None:
-    """The earliest moment, from ``now`` on, at which neither calendar nor policy keeps the unit from being hit.
+    """Returns the earliest moment, from ``now`` on, at which calendar and policy allow a termination of the unit.
 
-    Looks at the calendar's window, holidays and freezes, at an opt-out's last day, at the distance from the last time.
-    None when somebody must do something first (all groups are protected, the policy is malformed, an opt-out has no
-    end, the unit has not recovered, the probability is 0), or no day comes within :data:`HORIZON`. Says nothing of the
-    roll, of the group's health, or of the switch.
+    Considers the calendar's window, holidays and freezes, the last day of an opt-out, and the distance from the last
+    termination. Returns None if someone must act first (all groups are protected, the policy is malformed, an opt-out
+    has no end, the unit has not recovered, the probability is 0), or if there is no such day within :data:`HORIZON`.
+    Ignores the roll, the group's health and the switch.
 
     Args:
         groups: the unit's; may be empty.
-        item: the unit's item in the table ``GroupTags``, as stored; empty when there is none.
+        item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
     """
     policy = policy_at(groups, item, settings, now)
     if protection(groups) or policy.problems or state.unrecovered is not None or policy.probability.value == 0:
@@ -53,7 +53,7 @@ def next_possible(
         if until is None or until >= last:
             return None
         day = max(day, until + _DAY)
-        policy = _policy_on(day, groups, item, settings)  # past its end, what it has covered may be an opt-out, too
+        policy = _policy_on(day, groups, item, settings)  # a lower layer can have an opt-out too
     while day <= last:
         opens, closes = calendar.window(day)
         moment = max(opens, now)
@@ -68,7 +68,7 @@ def _policy_on(day: date, groups: Sequence[Group], item: Mapping[str, Any], sett
 
 
 def _after_the_last(calendar: Calendar, earlier: date | None, needed: int, last: date) -> date:
-    """The first day, no later than the one after ``last``, that is far enough from ``earlier``."""
+    """Returns the first day, no later than the one after ``last``, that is far enough from ``earlier``."""
     if earlier is None or earlier < last - 2 * HORIZON:
         return date.min
     day = earlier

@@ -1,4 +1,4 @@
-"""Whether a unit takes part, as people are told: what the first guards would say, and not its policy alone."""
+"""Computes whether a unit takes part, as users see it: the result of the first guards, not of the policy alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MALFORMED = "malformed"
 
 
 def effective_participation(groups: Sequence[Group], policy: Policy) -> Policy:
-    """A policy whose ``takes_part`` is what becomes of a unit: protection comes before all that people have set, and
-    with values that are malformed none of them counts.
+    """Returns the policy with the effective ``takes_part``: protection overrides everything that people set, and
+    malformed values opt the unit out.
 
-    Its source is then ``tag troop:protected``, or ``tag troop:fleet`` for Troop's own fleets, or ``malformed``.
+    The source is then ``tag troop:protected``, or ``tag troop:fleet`` for Troop's own fleets, or ``malformed``.
 
     Args:
-        groups: the unit's; it is protected when all of them are, as the others may be hit.
-        policy: what people have set for these.
+        groups: the unit's; it is protected if all of them are, because chaos may select the others.
+        policy: the policy of these groups.
     """
     if tag := protection(groups):
         return replace(policy, takes_part=Sourced(False, f"tag {tag}"))
@@ -28,6 +28,6 @@ def effective_participation(groups: Sequence[Group], policy: Policy) -> Policy:
 
 
 def protection(groups: Sequence[Group]) -> str | None:
-    """The tag that keeps everything away from all of these groups; None when one may be touched, or there are none."""
+    """Returns the tag that protects all of these groups; None if one is not protected, or there are none."""
     tags = [protecting_tag(group) for group in groups]
     return next(iter(tags), None) if all(tags) else None

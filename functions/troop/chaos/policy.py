@@ -1,4 +1,4 @@
-"""A unit's effective policy: table item over group tags over settings, each value with its source."""
+"""Computes a unit's effective policy from its layers: table item over group tags over settings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from troop.settings import METHODS, Settings
 TAG_PREFIX = "troop:"
 
 LONGEST_ALARM = 255
-"""Characters; CloudWatch refuses to look for a longer name, and for all that are asked about with it."""
+"""Characters. CloudWatch refuses a request that contains a longer name."""
 
 
 def _alarms(value: Any) -> tuple[str, ...]:
     names = values.names(value)
     if any(len(name) > LONGEST_ALARM for name in names):
-        raise values.BadValue(f"names parted by commas, of at most {LONGEST_ALARM} characters each")
+        raise values.BadValue(f"names separated by commas, of at most {LONGEST_ALARM} characters each")
     return names
 
 
@@ -41,36 +41,36 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "calendar": values.text(),
     "method": values.one_of(*METHODS),
 }
-"""The keys a person may set, in the table item of a unit or, with the prefix ``troop:``, as tags of a group."""
+"""The keys that people can set: in a unit's table item or, with the prefix ``troop:``, as tags of a group."""
 
 BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
     ("unit", "schema", "version", "changed_at", "changed_by", "changed_request"), lambda value: value
 )
-"""Attributes of a table item that are Troop's own and no policy."""
+"""Attributes of a table item that Troop writes; not part of the policy."""
 
 
 def _unit(value: Any) -> str:
     name = values.text()(value)
     if name != value:
-        raise values.BadValue("without blanks around it")
+        raise values.BadValue("without surrounding blanks")
     if not is_unit(name):
         raise values.BadValue(f"without control characters, and at most {LONGEST_UNIT_BYTES} bytes in UTF-8")
     return name
 
 
 OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
-    # Without its unit, a group would escape the opt-out of that unit.
+    # A malformed unit must be a problem: otherwise the group would escape its unit's opt-out.
     "unit": _unit,
     **dict.fromkeys(("protected", "fleet", "deployment", "run", "cell", "role", "expires_at"), lambda value: value),
 }
-"""Tags with Troop's prefix that are no policy."""
+"""Tags with Troop's prefix that are not part of the policy."""
 
 T = TypeVar("T")
 
 
 @record
 class Sourced(Generic[T]):
-    """A value and where it came from: ``item``, ``tag of <group>``, ``settings``, or :data:`FLOOR`."""
+    """A value and its source: ``item``, ``tag of <group>``, ``settings``, or :data:`FLOOR`."""
 
     value: T
     source: str
@@ -78,13 +78,13 @@ class Sourced(Generic[T]):
 
 @record
 class Policy:
-    """What holds for a unit today.
+    """The policy of a unit on a day.
 
     Attributes:
-        takes_part: whether chaos may touch it, by opt-out or opt-in.
-        until: the last day of the opt-out in force; None when there is none, or it has no end.
-        reason, owner: free text of whoever set it, "" when nobody did.
-        problems: malformed values, one sentence each; when there are any, no other value is to be trusted.
+        takes_part: whether chaos may select it, by opt-out or opt-in.
+        until: the last day of the current opt-out; None without an opt-out, or without an end.
+        reason, owner: free text from people; "" if not set.
+        problems: malformed values, one sentence each; if there are any, do not use the other values.
     """
 
     takes_part: Sourced[bool]
@@ -100,7 +100,7 @@ class Policy:
     problems: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and answers."""
+        """Returns ``{key: {"value": ..., "source": ...}}`` in JSON's types, for records and responses."""
         return {key: {"value": _plain(s.value), "source": s.source} for key, s in self._sourced()}
 
     def _sourced(self) -> Iterable[tuple[str, Sourced[Any]]]:
@@ -110,11 +110,11 @@ class Policy:
 VALUES = tuple(field.name for field in fields(Policy) if field.name != "problems")
 
 _values: Callable[[Mapping[str, Sourced[Any]]], Any] = itemgetter(*VALUES)
-"""The values in the order of the fields of :class:`Policy`, of a mapping that has other keys besides."""
+"""Returns the values in the order of the fields of :class:`Policy`, from a mapping that can have other keys too."""
 
 SETTINGS = "settings"
 FLOOR = "lowest_min_healthy of the settings"
-"""The source of a minimum that an owner has set lower."""
+"""The source of a minimum that an owner has set too low."""
 
 _IN, _OUT = Sourced(True, SETTINGS), Sourced(False, SETTINGS)
 _NO_END: Sourced[date | None] = Sourced(None, SETTINGS)
@@ -131,16 +131,16 @@ def _plain(value: Any) -> Any:
 def effective_policy(
     groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, today: Callable[[str], date]
 ) -> Policy:
-    """The policy of a unit: its strictest member's.
+    """Computes the policy of a unit: the strictest of its groups' policies.
 
     Any opt-out wins (the one that lasts longest), then the smallest probability, the largest minimum and distance, the
-    gentler method and all stop alarms together. Members on different calendars are malformed.
+    gentler method and all stop alarms together. Groups on different calendars are malformed.
 
     Args:
         groups: the unit's groups, at least one.
-        item: the unit's item in the table ``GroupTags``, as stored; empty when there is none.
+        item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
         settings: the deployment's.
-        today: the local date on the calendar of a name that the settings have.
+        today: returns the local date on a calendar of the settings, by name.
     """
     item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING) if item else ({}, [])
     members = []
@@ -155,7 +155,9 @@ def effective_policy(
 
 
 def says_anything(group: Group) -> bool:
-    """Whether a group may have any tag with Troop's prefix, in whatever spelling; a quick look that misses none."""
+    """Checks quickly whether a group may have tags with Troop's prefix, in any spelling. It can report too many groups,
+    but misses none.
+    """
     return TAG_PREFIX in "\n".join(group.tags).lower()
 
 
@@ -166,7 +168,7 @@ def _read_tags(group: Group) -> tuple[_Layer, list[str]]:
             continue
         if key.startswith(TAG_PREFIX):
             ours[key.removeprefix(TAG_PREFIX)] = value
-        elif key.lower().startswith(TAG_PREFIX):  # tags know upper from lower case: this one would mean nothing
+        elif key.lower().startswith(TAG_PREFIX):  # tags are case-sensitive: this one would have no effect
             problems.append(f"{group.name}: tag {key} is unknown: must be spelled {key.lower()}")
     layer, layer_problems = _read_layer(ours, f"tag of {group.name}", f"{group.name}: tag ", TAG_PREFIX, OTHER_TAGS)
     return layer, problems + layer_problems
@@ -225,10 +227,10 @@ def _defaults(settings: Settings) -> _Layer:
 
 
 def _takes_part(layers: Sequence[_Layer], must_opt_in: bool, day: date) -> tuple[Sourced[bool], Sourced[date | None]]:
-    """The first layer that says anything decides, and in it an opt-out before an opt-in.
+    """Returns the decision of the first layer that has one; an opt-out precedes an opt-in.
 
-    ``until`` is the last day of its own layer's opt-out, and is one by itself; past it, the layer says nothing of
-    opting out. ``opt_out: false`` takes a lower layer's opt-out away, and opts nobody in. ``opt_in: false`` opts out.
+    ``until`` is the last day of its own layer's opt-out, and implies one. After that day the layer has no opt-out.
+    ``opt_out: false`` cancels a lower layer's opt-out, but opts nothing in. ``opt_in: false`` opts out.
     """
     put_back: Sourced[bool] | None = None
     for layer in layers:
@@ -258,7 +260,7 @@ def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, So
     alarms = [m["stop_alarms"] for m in members]
     merged_alarms = tuple(dict.fromkeys(name for a in alarms for name in a.value))
     sources = ", ".join(dict.fromkeys(a.source for a in alarms if a.value)) or alarms[0].source
-    # Whoever keeps the unit out, and longest, is also heard on why.
+    # The reason comes from the group whose opt-out lasts longest.
     decisive = min(members, key=lambda m: (m["takes_part"].value, -(m["until"].value or date.max).toordinal()))
     return {
         "takes_part": decisive["takes_part"],

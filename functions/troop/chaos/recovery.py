@@ -1,4 +1,4 @@
-"""Recovery, measured: when does a group serve as much as it should again?"""
+"""Evaluates recovery checks: whether a group has its capacity again after a termination. Pure."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
 
 CHECKS_NEEDED = 2
-"""A group is recovered when it was seen whole this many times in a row."""
+"""A group has recovered if so many consecutive checks found it whole."""
 
 FIRST_WAIT, LONGEST_WAIT, CONFIRM_WAIT = 45, 120, 3
-"""Seconds before the first look (before that, a replacement has hardly ever been noticed to be needed, launched and
-booted), at most between two looks, and before the second good one."""
+"""Seconds before the first check (an earlier one would hardly ever find a replacement that has booted), at most between
+two checks, and before the confirming check.
+"""
 
 BACKOFF = 1.5
-"""From look to look the time since the termination grows by this factor, until a wait would be the longest. So a
-recovery after the first look is measured at most half too long, and one before it at most as long as the first wait.
-Looks are what chaos costs most: 45, 67, 100, 150, 225, 338 seconds are six of them."""
+"""The factor by which the time since the termination grows from check to check, until a wait reaches the longest. A
+recovery after the first check is measured at most half too long, an earlier one at most by the first wait. Checks are
+the largest cost of chaos: 45, 67, 100, 150, 225, 338 seconds are six of them.
+"""
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """The outcome of a look.
+    """The result of a recovery check.
 
     Attributes:
-        status: None while the watch goes on, else the event's final status.
-        recovered_at: when it recovered; None unless the status says so.
+        status: None while the checks continue, otherwise the event's final status.
+        recovered_at: when it recovered; None with any other status.
         detail: a sentence with the numbers.
-        wait_seconds: until the next look.
+        wait_seconds: until the next check.
     """
 
     status: Status | None
@@ -47,17 +49,17 @@ def assess(
     now: datetime,
     timeout: timedelta,
 ) -> Assessment:
-    """Looks once at the group of a terminated instance.
+    """Evaluates one check of the group of a terminated instance.
 
-    Recovered means: the victim no longer serves, and the capacity in service, in the group's own units, is at least
-    the smaller of what was desired at the kill and what is desired now, twice in a row. An instance counts as in
-    service when it is healthy in all that the group gets traffic from. A group that a late look finds whole is
-    recovered: nobody can say that it was not in time.
+    A group has recovered if two consecutive checks find this: the terminated instance no longer serves, and the
+    capacity in service is at least the smaller of the desired capacities at the claim and now. Capacity is in the
+    group's units. An instance is in service if it is healthy in all the group's traffic sources. A group that a late
+    check finds whole has recovered, because nothing proves that it was too late.
 
     Args:
-        event: with ``terminated_at``, and the looks before this one in ``watch``.
-        group: as it is now; None when it no longer exists.
-        healthy: ids of healthy instances for each of the group's sources of traffic, see :attr:`Group.sources`.
+        event: with ``terminated_at``, and the earlier checks in ``watch``.
+        group: as it is now; None if it no longer exists.
+        healthy: ids of healthy instances for each traffic source, see :attr:`Group.sources`.
         timeout: from the termination; after it the group is unrecovered.
     """
     checks = event.watch.checks + 1
@@ -68,7 +70,7 @@ def assess(
     serving = group.served(healthy)
     capacity = sum(i.weight for i in serving)
     victim_serves = any(i.instance_id == event.instance_id for i in serving)
-    detail = f"capacity {capacity} of {needed} in service" + (", the victim among it" if victim_serves else "")
+    detail = f"capacity {capacity} of {needed} in service" + (", including the victim" if victim_serves else "")
     since = event.terminated_at or event.at
     if capacity >= needed and not victim_serves:
         seen = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now)
@@ -82,16 +84,16 @@ def assess(
 
 
 def wait_before(check: int) -> int:
-    """Seconds to wait before look number ``check`` (the first is 0)."""
+    """Returns the seconds to wait before check number ``check`` (the first is 0)."""
     if check == 0:
         return FIRST_WAIT
-    # min() before the power: a watch of days must not overflow.
+    # min() before the power, so that a watch of days does not overflow.
     return int(min(LONGEST_WAIT, FIRST_WAIT * (BACKOFF - 1) * BACKOFF ** (min(check, 50) - 1)))
 
 
 def _wait(checks: int, after: float) -> int:
-    """Seconds until the next look. Looks out of turn (to confirm, or a sweep's) count too: they must not make those
-    that follow rarer than the time since the termination, ``after``, allows.
+    """Returns the seconds until the next check. Additional checks (to confirm, or a sweep's) count too: they must not
+    make later ones rarer than the time since the termination, ``after``, allows.
     """
     return int(min(wait_before(checks), max(FIRST_WAIT, after) * (BACKOFF - 1)))
 
@@ -100,6 +102,6 @@ LOST_AFTER = timedelta(minutes=5)
 
 
 def watch_lost(event: Event, now: datetime) -> bool:
-    """Whether nobody has looked after a terminated event for so long that its watch must have died."""
+    """Checks whether a terminated event has had no check for so long that its watch must have ended."""
     last = event.watch.checked_at or event.terminated_at
     return event.status is Status.TERMINATED and last is not None and now - last > LOST_AFTER

@@ -1,4 +1,4 @@
-"""Whether a unit took long to recover, by its own history."""
+"""Checks whether a unit recovered slowly, by its own history."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from statistics import median
 
 LATEST = 20
-"""So many of a unit's latest recoveries count: what was usual a year ago is not what is usual now."""
+"""The number of a unit's latest recoveries that count: older ones are not representative."""
 
 ENOUGH = 5
-"""With fewer recoveries there is no saying what is usual."""
+"""The fewest recoveries from which to estimate the usual time."""
 
 TIMES = 2.0
 MORE_SECONDS = 60.0
 
 
 def usual(earlier: Sequence[float]) -> float | None:
-    """What a unit usually takes, in seconds: the median of its earlier recoveries; None when they are too few.
+    """Returns the usual recovery time of a unit, in seconds: the median of its recoveries; None if they are too few.
 
     Args:
         earlier: seconds of the unit's recoveries by the same method, newest first.
@@ -26,5 +26,7 @@ def usual(earlier: Sequence[float]) -> float | None:
 
 
 def is_slow(seconds: float, usually: float | None) -> bool:
-    """More than twice as long as usual, and more than a minute longer: seconds that double are no news."""
+    """Checks whether a recovery took more than twice the usual time, and more than a minute longer: double a few
+    seconds is not news.
+    """
     return usually is not None and seconds > max(TIMES * usually, usually + MORE_SECONDS)

@@ -1,6 +1,6 @@
-"""Units: what policy, rolls and history belong to.
+"""Maps groups to units, to which policy, rolls and history belong.
 
-A group's name changes with every blue/green or versioned deployment; its unit stays.
+A group's name changes with every blue/green or versioned deployment; its unit does not.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from troop.chaos.groups import Group
 from troop.tags import UNIT_TAG
 
 LONGEST_UNIT = 256
-"""Characters; what a tag can hold."""
+"""Characters; the limit of a tag's value."""
 
 LONGEST_GROUP_NAME = 255
 
 LONGEST_UNIT_BYTES = 800
-"""In UTF-8. A sort key of DynamoDB has at most 1,024 bytes, and those of the indices hold a moment and more besides."""
+"""In UTF-8. A DynamoDB sort key has at most 1,024 bytes, and those of the indices also contain a moment and more."""
 
 _UNUSABLE = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
-"""What neither the name of a group nor a tag can hold: Auto Scaling refuses to look for it, or it has no UTF-8."""
+"""Characters that neither a group's name nor a tag can have: Auto Scaling rejects them, or they have no UTF-8."""
 
 
 def is_unit(name: str) -> bool:
-    """Whether a group's unit can have that name; the key of an item in ``GroupTags`` can be any text."""
+    """Checks whether a unit can have that name; the key of an item in ``GroupTags`` can be any text."""
     return bool(name.strip()) and len(name) <= LONGEST_UNIT and not _UNUSABLE.search(name) and _fits(name)
 
 
@@ -37,10 +37,10 @@ def _fits(name: str) -> bool:
 
 
 def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, str]]) -> str:
-    """A group's unit: its ``troop:unit`` tag, else the first matching pattern's unit, else its name.
+    """Returns a group's unit: its ``troop:unit`` tag, otherwise the first matching pattern's unit, otherwise its name.
 
-    A tag that is blank, or has blanks around it, is malformed, which the policy reports, and counts for nothing here:
-    Auto Scaling looks for tags exactly as they are, and a group that it does not find could not speak for its unit.
+    A tag that is blank, or has surrounding blanks, is malformed. The policy reports it, and it has no effect here: Auto
+    Scaling finds tags only by their exact value, so the group's own policy would be missing from its unit.
 
     Args:
         name: the group's name.
@@ -55,14 +55,16 @@ def unit_of(name: str, tags: Mapping[str, str], patterns: Sequence[tuple[str, st
 
 @lru_cache(maxsize=16)
 def _any_of(patterns: tuple[tuple[str, str], ...]) -> Callable[[str], re.Match[str] | None]:
-    """What ``fnmatchcase`` does, for all globs at once: the group that matched has the number of the first glob."""
+    """Compiles all globs into one expression, with the effect of ``fnmatchcase``: the number of the group that matched
+    is that of the first glob.
+    """
     return re.compile("|".join(f"({translate(glob)})" for glob, _ in patterns)).match
 
 
 def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dict[str, tuple[Group, ...]]:
-    """Groups by unit; units and the groups of each in order of their names.
+    """Collects groups by unit; units, and the groups of each, are in order of their names.
 
-    Troop's own fleets are of no unit: nobody waits for chaos to decide about them, and the guards refuse them anyway.
+    Troop's own fleets have no unit: chaos need not decide about them, and the guards refuse them anyway.
     """
     groups_by_unit: dict[str, list[Group]] = {}
     for group in sorted(groups, key=attrgetter("name")):
@@ -73,18 +75,18 @@ def by_unit(groups: Iterable[Group], patterns: Sequence[tuple[str, str]]) -> dic
 
 
 def unit_to_url(unit: str) -> str:
-    """A unit's name as one URL path segment of unreserved characters (RFC 3986), with ``~`` for ``%``.
+    """Encodes a unit's name as one URL path segment of unreserved characters (RFC 3986), with ``~`` for ``%``.
 
     >>> unit_to_url("web/api")
     'web~2Fapi'
     """
     quoted = quote(unit, safe="").replace("~", "%7E")
-    if not unit.strip("."):  # clients take "." and ".." for steps along the path
+    if not unit.strip("."):  # clients resolve "." and ".." as steps of the path
         quoted = quoted.replace(".", "%2E")
     return quoted.replace("%", "~")
 
 
 def unit_from_url(segment: str) -> str | None:
-    """The reverse of :func:`unit_to_url`; None for text that it never gives, so that a unit has one address."""
+    """Decodes :func:`unit_to_url`; None for any other text, so that a unit has one address."""
     unit = unquote(segment.replace("~", "%"))
     return unit if unit_to_url(unit) == segment else None

@@ -1,4 +1,4 @@
-"""Where a tick leaves the list of what is to be terminated, for the workflow: keys in the work bucket."""
+"""Computes the key of a tick's work list in the work bucket, which the workflow reads."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ TICKS_PREFIX = "ticks/"
 
 
 def work_key(execution: str, started: datetime) -> str:
-    """Of the tick that an execution (its ARN) runs."""
+    """Returns the key for the tick that an execution (its ARN) runs."""
     return f"{TICKS_PREFIX}{started:%Y/%m/%d/%H-%M}-{execution.rpartition(':')[2]}.json"

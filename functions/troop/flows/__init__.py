@@ -1,4 +1,4 @@
-"""What a workflow's step does: reads through adapters, asks the core, writes through adapters; it decides nothing.
+"""Implements the steps of workflows: they read through adapters, ask the core and write through adapters.
 
-Clients, settings and the clock are given; nothing is read from the environment.
+Steps decide nothing themselves. Clients, settings and the clock are passed in; nothing is read from the environment.
 """

@@ -1,4 +1,4 @@
-"""What a function's own clock is worth: it is held against the workflow's."""
+"""Checks a function's clock against the workflow's."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SKEW = timedelta(minutes=1)
 
 
 class ClockError(TroopError):
-    """The function's clock and the workflow's disagree; another try may run on another machine."""
+    """The clocks of the function and the workflow disagree; a retry may run on another machine."""
 
 
 def is_stale(stamped: datetime, now: datetime) -> bool:
-    """Whether what the workflow has stamped is too old, or one of the two clocks is wrong: in both cases nothing is to
-    be done.
+    """Checks whether a workflow's timestamp is too old, or one of the two clocks is wrong. In both cases the step must
+    do nothing.
     """
     return not -SKEW <= now - stamped <= OLDEST_TICK
 
 
 def check(stamped: datetime, now: datetime) -> None:
-    """Raises ClockError when a step that the workflow has just entered seems stale."""
+    """Raises ClockError if a step that the workflow has just started seems stale."""
     if is_stale(stamped, now):
-        raise ClockError(f"the workflow says {moments.iso(stamped)}, this function's clock {moments.iso(now)}")
+        raise ClockError(f"the workflow's clock shows {moments.iso(stamped)}, this function's {moments.iso(now)}")

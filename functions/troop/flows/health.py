@@ -1,4 +1,4 @@
-"""A look at the deployment's health, for GET /health and for the watchdog alike."""
+"""Checks the deployment's health, for GET /health and for the watchdog."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from troop.settings import Settings
 
 @dataclass(frozen=True)
 class Health:
-    """Looks, and judges what it sees.
+    """Reads and judges the deployment's health.
 
     Attributes:
-        others: how many schedules there are besides those of calendars.
+        others: the number of schedules besides those of calendars.
     """
 
     settings: Settings
@@ -26,6 +26,6 @@ class Health:
     clock: Callable[[], datetime]
 
     def check(self) -> Digest:
-        """Every check, as of now."""
+        """Runs every check as of now."""
         now = self.clock()
         return digest(self.reads.observe(now), self.settings, self.tick_minutes, now, self.others)

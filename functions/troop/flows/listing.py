@@ -1,4 +1,4 @@
-"""A listing that goes on until everything was looked at, or until time, or the room in the answer, is used up."""
+"""Lists terminations until all are read, or until one answer has no more time or room."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from datetime import datetime
 from troop.aws.chaos.event_walk import Stretch, Termination
 
 LONGEST = 15.0
-"""Seconds after which no further query starts: API Gateway waits for 29, a cold start and the last query included."""
+"""Seconds after which no further query starts. API Gateway waits for 29, and the last query and a cold start must fit
+too.
+"""
 
 LARGEST = 5_000_000
-"""Bytes; Lambda takes an answer of 6 MB, its headers and all."""
+"""Bytes. Lambda accepts a response of 6 MB, headers included."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What was found.
+    """The terminations of one answer.
 
     Attributes:
         text: a JSON array.
-        stopped_at: of this moment, and from before it, terminations can be missing; None when none is.
+        stopped_at: terminations of this moment and earlier ones can be missing; None for a complete listing.
     """
 
     text: str
@@ -32,11 +34,11 @@ class Listing:
 def listing(
     stretches: Iterable[Stretch], tell: Callable[[Termination], str | None], clock: Callable[[], float]
 ) -> Listing:
-    """Goes through the stretches, newest first.
+    """Lists the terminations of some stretches, newest first.
 
     Args:
-        tell: a termination as JSON text; None when it is not wanted.
-        clock: seconds that only grow.
+        tell: returns a termination as JSON text; None leaves it out.
+        clock: returns seconds that never decrease.
     """
     began, size, parts = clock(), 2, list[str]()
     for stretch in stretches:
@@ -44,7 +46,7 @@ def listing(
             text = tell(termination)
             if text is None:
                 continue
-            # The body is a string within Lambda's own JSON: every quotation mark in it takes two bytes.
+            # The body becomes a string within Lambda's JSON, where every quotation mark takes two bytes.
             size += len(json.dumps(text))
             if size > LARGEST:
                 return Listing(_array(parts), termination.at)

@@ -1,4 +1,4 @@
-"""Repairs that are always the same, and so need nobody: dead letters are dropped, or sent again."""
+"""Makes routine repairs without an operator: drops dead letters that are obsolete, and sends others again."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from troop.chaos.notifications import Notification
 from troop.flows.chaos.notify import Notifier, UnreadableRecord
 
 MOST_LETTERS = 100
-"""Looked at by one call; those beyond wait for the next."""
+"""The most letters that one call handles; the others wait for the next call."""
 
 MOST_TIME = timedelta(seconds=150)
-"""No letter is begun after that: half of the function's time-out is left for one that was begun."""
+"""No letter starts after this time: a letter in progress has the other half of the function's time-out."""
 
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """Drops what schedules could not deliver, once an alarm has told of it."""
+    """Drops obsolete messages that schedules could not deliver, once an alarm has reported them."""
 
     queue: Queue
     schedule_group: str
     clock: Callable[[], datetime]
 
     def drop(self, tell: Callable[[Letter], None]) -> Iterator[Letter]:
-        """What it has dropped, one by one as it does. The rest stays, and the alarm with it.
+        """Drops the obsolete letters and yields each one. The other letters stay in the queue, and keep the alarm on.
 
         Args:
-            tell: writes down a letter that is about to be dropped: after that nothing else says that it was there.
+            tell: logs a letter before it is dropped; the log is then its only record.
         """
         now = self.clock()
         for letter in self.queue.letters(MOST_LETTERS):
@@ -44,12 +44,12 @@ class DeadLetters:
 
 @dataclass
 class Redriven:
-    """What one call has done.
+    """The result of one call.
 
     Attributes:
-        view: what others were told of now.
-        letters: how many letters that has settled.
-        waiting: of those that stay in the queue, why.
+        notifications: those that were sent.
+        letters: the number of letters that were settled.
+        waiting: for each letter that stays in the queue, the reason.
     """
 
     notifications: list[Notification] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Redriven:
 
 @dataclass(frozen=True)
 class Redrive:
-    """Tells others, late, of what nobody could be told of."""
+    """Sends notifications that could not be sent before."""
 
     queue: Queue
     streams: Streams
@@ -67,24 +67,26 @@ class Redrive:
     clock: Callable[[], datetime]
 
     def run(self) -> Redriven:
-        """Looks at all letters, as long as there is time. One that cannot be sent stays in its queue, and is tried
-        again with the next call, for a day; the alarm lasts until somebody has seen to it.
+        """Sends the notifications of all letters, while there is time.
+
+        A letter that cannot be sent stays in its queue, and each further call tries it again for a day. The alarm stays
+        on until an operator has removed the cause.
         """
         redriven = Redriven()
         begun = self.clock()
         for letter in self.queue.letters(MOST_LETTERS):
             now = self.clock()
             if now - begun > MOST_TIME:
-                redriven.waiting.append("no time was left for this and those after it")
+                redriven.waiting.append("no time left for this letter and those after it")
                 break
             if is_dropped(letter, now):
                 redriven.waiting.append(f"tried for {TRIED_FOR // timedelta(hours=1)} hours")
                 continue
             try:
                 for record in self.streams.records(batch_of(letter)):
-                    with suppress(UnreadableRecord):  # has been logged and counted when it came the first time
+                    with suppress(UnreadableRecord):  # logged and counted when it first came
                         redriven.notifications += self.notifier.tell(record)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are tried, too
+            except Exception as error:  # noqa: BLE001 - the other letters must be tried, too
                 redriven.waiting.append(f"{type(error).__name__}: {error}")
                 continue
             self.queue.remove(letter)

@@ -1,4 +1,4 @@
-"""What dashboards ask for, read: by the adapters and steps that the API reads with. Every read is bounded."""
+"""Reads what the widgets of dashboards show, with the adapters and steps of the API. Every read is bounded."""
 
 from __future__ import annotations
 
@@ -35,24 +35,28 @@ from troop.widgets.views import (
 from troop.widgets.widget_request import Widget, WidgetRequest
 
 PAGE = 200
-"""Decisions that one page of a day has; it examines up to eight times as many."""
+"""Decisions on one page of a day; reading it examines up to eight times as many."""
 
 PAGES = 5
-"""Of these, most that are read for a widget, all days together."""
+"""The most of these pages that a widget reads, for all days together."""
 
 GROUPS = 50
-"""Groups that one call to Auto Scaling tells of, where only some are wanted; it is the most of a page."""
+"""Groups that one call to Auto Scaling reads when only some units are shown: the most that a page can have."""
 
 CALLS = 4
-"""Most of these calls."""
+"""The most of these calls."""
 
 COUNTED = 5
-"""Most runs of a page whose nodes are counted: those that have not ended, the newest first."""
+"""The most runs on a page whose nodes are counted: those that have not ended, newest first."""
 
 
 @dataclass(frozen=True)
 class Widgets:
-    """Reads what a widget shows. ``runs``: None where the deployment runs no benchmarks."""
+    """Reads what a widget shows.
+
+    Attributes:
+        runs: None if the deployment runs no benchmarks.
+    """
 
     settings: Settings
     events: EventQueries
@@ -62,10 +66,10 @@ class Widgets:
     runs: RunTable | None
 
     def view(self, request: WidgetRequest, now: datetime) -> View:
-        """What was asked for.
+        """Returns what the requested widget shows.
 
         Raises:
-            BadPosition, BadToken, BadCursor: a position that no page has ended with, or that has expired.
+            BadPosition, BadToken, BadCursor: no page ended at this position, or it has expired.
             ClientError: AWS refused.
         """
         match request.widget:
@@ -90,7 +94,7 @@ class Widgets:
         rows: list[DecisionRow] = []
         examined, complete = 0, True
         for today in days:
-            # Whose today it is not may have decided on that day, too: a calendar that is a day behind, for one.
+            # Another calendar, for example one that is a day behind, may have decided on that day, too.
             calendars = {name for name, _ in today.calendars} if len(days) > 1 else None
             position = None
             for _ in range(max(1, PAGES // len(days))):
@@ -126,13 +130,13 @@ class Widgets:
         )
 
     def _today_of(self, unit: str, days: list[Today]) -> date:
-        """On the calendar that has decided about it last."""
+        """Returns today on the calendar of the unit's latest decision."""
         last = self.decisions.latest(unit) if len(days) > 1 else None
         of = {name: today.day for today in days for name, _ in today.calendars}
         return of.get(last.calendar if last else "default", days[0].day)
 
     def _days(self, day: date | None, now: datetime) -> list[Today]:
-        """The local days that are shown, the latest first; calendars do not all have the same today."""
+        """Returns the local days to show, latest first; today can differ between calendars."""
         every = [(day or one.at(now).day, name, one.time_zone) for name, one in sorted(self.settings.calendars.items())]
         by_day = groupby(sorted(every, key=lambda one: one[0], reverse=True), key=lambda one: one[0])
         return [Today(one, [(name, zone) for _, name, zone in those]) for one, those in by_day]
@@ -152,7 +156,7 @@ class Widgets:
         return UnitsView(request, self.state.switch(), rows, examined, position)
 
     def _merged(self, page: list[GroupRow], now: datetime) -> list[UnitRow]:
-        """Groups of one page by their unit, in the order of the first of each."""
+        """Merges the groups of one page by unit, in the order of each unit's first group."""
         rows_by_unit: dict[str, list[GroupRow]] = {}
         for row in page:
             rows_by_unit.setdefault(row.unit, []).append(row)
@@ -195,8 +199,8 @@ class Widgets:
         return RunsView(request, True, [RunRow(run, alive.get(run.run)) for run in runs], position)
 
     def _alive(self, table: RunTable, runs: list[Run]) -> Mapping[str, int]:
-        """Nodes by run, where they are known: none of what has ended, of a standing fleet those last seen, else those
-        on record.
+        """Returns the number of nodes by run, where known: 0 for ended runs, the last seen of standing fleets, else
+        those on record.
         """
         alive = {run.run: 0 for run in runs if run.ended_at}
         alive |= {run.run: _seen(run) for run in runs if run.standing and not run.ended_at}

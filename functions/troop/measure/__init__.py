@@ -1,1 +1,1 @@
-"""What nodes measure, and how it is summed up. Shared with the agent: standard library and Python 3.9 only."""
+"""Records and summarizes measurements on nodes. Shared with the agent: only the standard library and Python 3.9."""

@@ -1,4 +1,4 @@
-"""Buckets as HdrHistogram has them: some for every doubling, so that all are as wide as their values are large."""
+"""Computes HdrHistogram's buckets: a fixed number for every doubling, so that widths grow with values."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Callable, NamedTuple
 
 
 class Buckets(NamedTuple):
-    """Which values are in which bucket. Plain functions, for they are called for every operation.
+    """Functions between values and buckets. Plain functions, because they are called for every operation.
 
     Attributes:
-        index_of: the bucket that a value, from 0, belongs to.
+        index_of: the bucket of a value, from 0.
         lowest_in: the smallest value of a bucket.
         highest_in: the largest value of a bucket.
     """
@@ -20,7 +20,7 @@ class Buckets(NamedTuple):
 
 
 def buckets(bits: int) -> Buckets:
-    """Those of which every doubling has ``2**bits``; values below twice this have a bucket each."""
+    """Returns buckets with ``2**bits`` for every doubling; every value below twice this has its own bucket."""
     mask = (2 << bits) - 1
 
     def index_of(value: int) -> int:

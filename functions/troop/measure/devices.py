@@ -1,11 +1,11 @@
-"""Which of a machine's devices count as its own, by the names that Linux gives them on EC2."""
+"""Recognizes the disks and network interfaces to count, by their Linux names on EC2."""
 
 from __future__ import annotations
 
 import re
 
 WHOLE_DISK = re.compile(r"nvme\d+n\d+|(sd|vd|xvd)[a-z]+|mmcblk\d+")
-"""Neither partitions nor what lies on top of disks, which would count their bytes twice."""
+"""Excludes partitions and devices on top of disks, which would count the same bytes twice."""
 
 INTERFACE = re.compile(r"(en|eth)\w+")
-"""Of a network; neither the loopback nor what containers see."""
+"""Excludes the loopback and the interfaces of containers."""

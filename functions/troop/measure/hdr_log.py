@@ -1,12 +1,13 @@
-"""HdrHistogram interval logs, as many load generators write them, and what they become here.
+"""Reads HdrHistogram interval logs of load generators, and converts them to operations.
 
     python3 -m troop.measure.hdr_log latte.hlog --tag requests --operation write
 
-A line of such a log is one interval: a tag, when it began, how long it took, and a histogram in HdrHistogram's second
-encoding (V2), deflated and in base64. A log holds the same operations under several tags, so whoever reads one chooses.
-Values are taken for nanoseconds, which is what those generators record, and become the microseconds of
-:class:`~troop.measure.histogram.Histogram`: the middle of a value's bucket, rounded. With the three digits of a log
-every value is thereby within a thousandth of the one that was recorded, or a microsecond.
+A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2, deflated and in
+base64. A log can contain the same operations under several tags, so the caller chooses one.
+
+Values are read as nanoseconds, which these generators record. They become the microseconds of
+:class:`~troop.measure.histogram.Histogram`: the middle of the value's bucket, rounded. With a log's three digits, every
+value is within a thousandth or a microsecond of the recorded one.
 """
 
 from __future__ import annotations
@@ -32,35 +33,35 @@ from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
 NANOSECONDS = 1000
-"""Of a log's values in a microsecond."""
+"""Log values per microsecond."""
 
 _COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
 _VERSION = 0x10
-"""The width of words that a cookie tells besides; in V2 it means nothing."""
+"""The word width, which a cookie also contains; V2 does not use it."""
 _HEADER = struct.Struct(">iiiiqqd")
 """Cookie, bytes of counts, index offset, digits, lowest and highest value, ratio to real numbers."""
 _MOST_BYTES = 64 << 20
-"""Of one histogram's counts; the finest that there is, of five digits, has less."""
+"""The limit of one histogram's counts; the finest histogram, with five digits, has less."""
 _LONG_AGO = 366 * 24 * 3600
-"""Seconds: a start that is earlier than this counts from the log's own."""
+"""Seconds: a start that is earlier than the log's by more is relative to the log's."""
 _MOMENT = re.compile(r"#\s*\[(StartTime|BaseTime):\s*([0-9]+(?:\.[0-9]+)?)")
 
 Bucket = tuple[int, int, int]
 
 
 class HdrLogError(ValueError):
-    """A line that is none of an interval log; the message says why."""
+    """A line is not part of an interval log; the message says why."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """One line.
+    """One line of a log.
 
     Attributes:
-        tag: None where it has none.
+        tag: None if the line has none.
         start: seconds since 1970.
-        seconds: how long it took.
-        counts: by buckets, ascending: their smallest value, their largest, and how many values were in it, from 1 on.
+        seconds: length.
+        counts: by bucket, ascending: smallest value, largest value, and the number of values, from 1.
     """
 
     tag: str | None
@@ -74,38 +75,38 @@ class Interval:
 
     @property
     def count(self) -> int:
-        """Of values."""
+        """The number of values."""
         return sum(count for _, _, count in self.counts)
 
 
 def read(path: str | os.PathLike[str], problems: list[str]) -> Iterator[Interval]:
-    """A log's intervals from a file, one at a time; as :func:`intervals`.
+    """Reads a log's intervals from a file, one at a time, as :func:`intervals` does.
 
     Raises:
-        OSError: it cannot be read at all.
+        OSError: the file cannot be read.
     """
     with Path(path).open(encoding="utf-8", errors="replace") as lines:
         yield from intervals(lines, str(path), problems)
 
 
 def intervals(lines: Iterable[str], name: str, problems: list[str]) -> Iterator[Interval]:
-    """A log's intervals, in its order. A damaged line takes no other with it.
+    """Yields a log's intervals in order. Skips damaged lines.
 
     Args:
-        lines: with their ends.
-        name: what problems call the log.
-        problems: gets a sentence, with the file and the line, for each line that cannot be read.
+        lines: with line endings.
+        name: the log's name in problems.
+        problems: receives a sentence with file and line number for each unreadable line.
     """
     moments = dict.fromkeys(("StartTime", "BaseTime"), 0.0)
     for number, line in enumerate(lines, 1):
         if match := _MOMENT.match(line):
             moments[match[1]] = float(match[2])
-        if not line.strip() or line.startswith(("#", '"')):  # comments, and the names of the columns
+        if not line.strip() or line.startswith(("#", '"')):  # comments and column names
             continue
         try:
             yield _interval(line.strip(), moments["StartTime"], moments["BaseTime"])
         except HdrLogError as error:
-            cut = "" if line.endswith("\n") else "; the log ends in the midst of a line"
+            cut = "" if line.endswith("\n") else "; the last line of the log is incomplete"
             problems.append(f"{name}:{number}: {error}{cut}")
 
 
@@ -115,50 +116,50 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
         tag, _, line = line[len("Tag=") :].partition(",")
     columns = line.split(",")
     if len(columns) != 4:
-        raise HdrLogError(f"it has {len(columns)} columns: must be start, length, maximum and histogram")
+        raise HdrLogError(f"must have the columns start, length, maximum and histogram, not {len(columns)} columns")
     try:
         start, seconds, _ = map(float, columns[:3])
     except ValueError as error:
         raise HdrLogError(f"start, length and maximum must be numbers: {error}") from None
     if not math.isfinite(start) or not math.isfinite(seconds) or seconds < 0:
-        raise HdrLogError(f"start and length are {columns[0]} and {columns[1]}: must be numbers, the length from 0")
+        raise HdrLogError(f"start {columns[0]} and length {columns[1]} must be finite numbers, the length from 0")
     if base_time:
         start += base_time
     elif start < start_time - _LONG_AGO:
         start += start_time
     if not math.isfinite(start):
-        raise HdrLogError("its start, counted from the log's own, is no number")
+        raise HdrLogError("the start, relative to the log's, is not finite")
     interval = Interval(tag or None, start, seconds, tuple(decode(columns[3])))
     if interval.count > HIGHEST:
-        raise HdrLogError("its histogram has more than 2^53 values")
+        raise HdrLogError("the histogram has more than 2^53 values")
     return interval
 
 
 def decode(text: str) -> Iterator[Bucket]:
-    """A histogram as logs have it: smallest and largest value, and count, of each bucket that has one, ascending.
+    """Decodes a log's histogram: yields smallest value, largest value and count of each bucket in use, ascending.
 
     Raises:
-        HdrLogError: it is damaged, or of another kind.
+        HdrLogError: the histogram is damaged or of another kind.
     """
     try:
         packed = base64.b64decode(text, validate=True)
-    except ValueError as error:  # binascii.Error is one; text that is not ASCII raises a plain ValueError
-        raise HdrLogError(f"its histogram is damaged: {error}") from None
+    except ValueError as error:  # binascii.Error is a ValueError; text that is not ASCII raises a plain one
+        raise HdrLogError(f"the histogram is damaged: {error}") from None
     try:
         cookie, length = struct.unpack_from(">ii", packed)
         if cookie & ~0xF0 != _COMPRESSED & ~0xF0 or length != len(packed) - 8:
-            raise HdrLogError("its histogram is none that is deflated in HdrHistogram's encoding V2, or not whole")
+            raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's deflated encoding V2")
         inflater = zlib.decompressobj()
         body = inflater.decompress(packed[8:], _MOST_BYTES)
         if not inflater.eof:
-            raise HdrLogError("its histogram is not whole, or too large")
+            raise HdrLogError("the histogram is incomplete or too large")
         cookie, length, offset, digits, lowest, highest, ratio = _HEADER.unpack_from(body)
     except (zlib.error, struct.error) as error:
-        raise HdrLogError(f"its histogram is damaged: {error}") from None
+        raise HdrLogError(f"the histogram is damaged: {error}") from None
     if cookie & ~0xF0 != _PLAIN & ~0xF0 or length != len(body) - _HEADER.size:
-        raise HdrLogError("its histogram is none in HdrHistogram's encoding V2, or not whole")
+        raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's encoding V2")
     if offset or ratio != 1.0 or not 0 <= digits <= 5 or not 1 <= lowest <= highest:
-        raise HdrLogError("its histogram is shifted, of real numbers, or of another layout than those of whole numbers")
+        raise HdrLogError("the histogram is shifted, of real numbers, or of another layout")
     return _buckets(body[_HEADER.size :], lowest, digits)
 
 
@@ -167,7 +168,7 @@ def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
     half_bits = max((2 * 10**digits - 1).bit_length(), 1) - 1
     index = 0
     for value in _numbers(encoded):
-        if value < 0:  # so many empty buckets
+        if value < 0:  # the number of empty buckets
             index -= value
         else:
             if value:
@@ -175,19 +176,19 @@ def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
                 smallest = (index - (shift << half_bits)) << (shift + unit)
                 largest = smallest + (1 << (shift + unit)) - 1
                 if _rounded((smallest + largest) // 2, NANOSECONDS) > HIGHEST:
-                    raise HdrLogError("values of its histogram are too large: from 2^53 microseconds on")
+                    raise HdrLogError("the histogram has values from 2^53 microseconds, which is too large")
                 yield smallest, largest, value
             index += 1
         if index >> half_bits > 64:
-            raise HdrLogError("its histogram is damaged: it has values that are too large")
+            raise HdrLogError("the histogram is damaged: its values are too large")
 
 
 _LAST = 8
-"""The ninth byte of a number is the last, and all of its bits count."""
+"""The ninth byte of a number is the last; all of its bits count."""
 
 
 def _numbers(encoded: bytes) -> Iterator[int]:
-    """Signed numbers: the nearer to 0, the shorter (ZigZag, then seven bits a byte)."""
+    """Decodes signed numbers: ZigZag, then seven bits per byte."""
     value = position = 0
     for byte in encoded:
         if position == _LAST:
@@ -200,7 +201,7 @@ def _numbers(encoded: bytes) -> Iterator[int]:
         yield (value >> 1) ^ -(value & 1)
         value = position = 0
     if position:
-        raise HdrLogError("its histogram is damaged: it ends in the midst of a number")
+        raise HdrLogError("the histogram is damaged: its last number is incomplete")
 
 
 def operation(
@@ -210,17 +211,16 @@ def operation(
     unit: int = NANOSECONDS,
     warm_up_seconds: float = 0.0,
 ) -> Operation:
-    """What the intervals of the measured time come to, as an operation without errors, for a log has none.
+    """Adds up the intervals of the measured time. The operation has no errors, because logs contain none.
 
-    An interval counts, as a whole, when its middle is in the measured time: so there are as many of them as fit, and
-    none is parted. It counts for the step over time that its middle is in, and as much for each of its seconds. One
-    whose middle is in the warm-up counts only in these.
+    An interval counts as a whole if its middle is in the measured time. Over time, it counts in the step of its middle,
+    and evenly in each of its seconds. An interval of the warm-up counts only over time.
 
     Args:
         intervals: of one tag.
         measured_from: seconds since 1970.
-        unit: how many of the log's values are a microsecond.
-        warm_up_seconds: how long the warm-up before the measured time is.
+        unit: log values per microsecond.
+        warm_up_seconds: length of the warm-up before the measured time.
     """
     counting = Counting(measured_from, measured_seconds, unit, warm_up_seconds)
     for interval in intervals:
@@ -229,10 +229,10 @@ def operation(
 
 
 class Counting:
-    """Puts intervals together, one at a time, and keeps none of them; as :func:`operation`, which tells the arguments.
+    """Adds up intervals one at a time without storing them. Arguments as of :func:`operation`.
 
     Attributes:
-        operation: what they come to so far.
+        operation: the sum so far.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ class Counting:
         self.operation = Operation(per_second=counts, over_time=self._over_time)
 
     def take(self, interval: Interval) -> None:
-        """Counts it, if it is of this time."""
+        """Counts an interval of the warm-up or the measured time; ignores any other."""
         middle = interval.middle
         if not self._began <= middle < self._until:
             return
@@ -260,8 +260,9 @@ class Counting:
             self.operation.times.add(times)
 
     def spread(self, counts: list[int], count: int, middle: float, seconds: float) -> None:
-        """Adds to a list by second what happened around a moment of this time: as evenly as whole numbers allow, and so
-        that the sum stays. What is of the measured time stays in it, and what is of the warm-up in that.
+        """Spreads ``count`` events around a moment over the seconds of a list, in whole numbers of equal sum.
+
+        Events of the measured time stay in it, and events of the warm-up in the warm-up.
         """
         length, measured = max(1, round(seconds)), math.floor(self._from) - self._first
         low = int(middle - (length - 1) / 2) - self._first
@@ -281,19 +282,21 @@ _files = itertools.count()
 
 
 def write(operations: Mapping[str, Operation], results: str | os.PathLike[str]) -> Path:
-    """Writes a document for the agent, as :class:`~troop.measure.recorder.Recorder` does, whole or not at all."""
+    """Writes a document for the agent atomically, as :class:`~troop.measure.recorder.Recorder` does."""
     target = Path(results) / f"operations-hdr-{os.getpid()}-{next(_files)}.json"
     document = {"format": FORMAT, "operations": {name: one.document() for name, one in operations.items()}}
     return write_whole(target, document)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Adds up the logs of this phase. What is damaged is told, and left out; then it ends with 1, all else written."""
-    parser = argparse.ArgumentParser(prog="python3 -m troop.measure.hdr_log", description="Logs, for the agent.")
+    """Adds up this phase's logs. Reports damaged lines, skips them, and then returns 1."""
+    parser = argparse.ArgumentParser(
+        prog="python3 -m troop.measure.hdr_log", description="Convert interval logs for the agent."
+    )
     parser.add_argument("logs", nargs="+", help="HdrHistogram interval logs of this node")
-    parser.add_argument("--operation", required=True, help="what to call it")
+    parser.add_argument("--operation", required=True, help="name of the operation")
     parser.add_argument(
-        "--tag", help="of which intervals; required where a log has several; '' for those without a tag"
+        "--tag", help="tag of the intervals to count; required if a log has several; '' for intervals without a tag"
     )
     options = parser.parse_args(arguments)
     if not NAME.fullmatch(options.operation):
@@ -305,16 +308,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
     write({options.operation: recorded}, phase_environment.results())
-    sys.stdout.write(f"{options.operation}: {recorded.times.count} in the measured time\n")
+    sys.stdout.write(f"{options.operation}: {recorded.times.count} operations in the measured time\n")
     return _refused(problems) if problems else 0
 
 
 def chosen(logs: Iterable[str | os.PathLike[str]], tag: str | None, problems: list[str]) -> Iterator[Interval]:
-    """The intervals of a tag in some logs; without one all, where a log has no more than one.
+    """Yields the intervals of a tag in several logs. Without a tag, yields all if each log has only one.
 
     Args:
-        tag: "" stands for the intervals without a tag.
-        problems: as for :func:`intervals`; a log without any interval of the tag is one, too.
+        tag: "" means intervals without a tag.
+        problems: as for :func:`intervals`; also receives a sentence for each log without an interval of the tag.
 
     Raises:
         OSError: a log cannot be read.
@@ -325,18 +328,16 @@ def chosen(logs: Iterable[str | os.PathLike[str]], tag: str | None, problems: li
         for one in read(log, problems):
             tags.add(one.tag or "")
             if tag is None and len(tags) > 1:
-                raise HdrLogError(
-                    f"{log}: it has intervals of several tags ({_names(tags)}): choose one, or they count twice"
-                )
+                raise HdrLogError(f"{log}: several tags ({_names(tags)}) would count twice: choose one with --tag")
             if tag in (None, one.tag or ""):
                 yield one
         if tag not in tags and (tag is not None or not tags):
-            lacks = "can be read" if tag is None else f"has the tag {tag}" if tag else "is without a tag"
-            problems.append(f"{log}: no interval of it {lacks}" + (f", but of {_names(tags)}" if tags else ""))
+            lacks = "can be read" if tag is None else f"has the tag {tag}" if tag else "has no tag"
+            problems.append(f"{log}: no interval {lacks}" + (f"; tags in the log: {_names(tags)}" if tags else ""))
 
 
 def _names(tags: Iterable[str]) -> str:
-    return ", ".join(sorted(tag or "'' for none" for tag in tags))
+    return ", ".join(sorted(tag or "'' (no tag)" for tag in tags))
 
 
 def _refused(problems: Iterable[str]) -> int:

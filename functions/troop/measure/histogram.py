@@ -1,8 +1,8 @@
-"""Counts of whole numbers in HdrHistogram's buckets: lowest value 1, three significant digits.
+"""Counts whole numbers in HdrHistogram's buckets: lowest value 1, three significant digits.
 
-Two histograms add up bucket by bucket, so a histogram of the parts' sums is the histogram of the whole, exactly; any
-value it answers is within a thousandth of a recorded one. Its size depends on how far values spread, never on how many
-there are: of a microsecond to an hour it has less than 24,000 buckets.
+Adding two histograms bucket by bucket gives exactly the histogram of all values. Every value that a histogram returns
+is within a thousandth of a recorded one. The size depends on the range of values, not on their number: from a
+microsecond to an hour there are less than 24,000 buckets.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ DIGITS = 3
 UNIT = "us"
 
 index_of, lowest_in, highest_in = buckets(10)
-"""Three digits take 1,024 of them for every doubling."""
+"""Three digits need 1,024 buckets for every doubling."""
 
 HIGHEST = 2**53 - 1
-"""The largest value: what JSON's numbers hold exactly, everywhere; in microseconds, 285 years."""
+"""The largest value: the largest integer that every JSON reader keeps exactly. In microseconds, 285 years."""
 
 MOST = 2**63 - 1
-"""The largest count. No tool counts further, and rates and means of such counts are finite floats."""
+"""The largest count: that of common tools. Rates and means of such counts are finite floats."""
 
 _BUCKETS = index_of(HIGHEST) + 1
 
 
 class HistogramError(ValueError):
-    """A document that is no histogram of this kind; the message says why."""
+    """A document is not a histogram of this kind; the message says why."""
 
 
 class Histogram:
-    """Counts by bucket; number, sum, smallest and largest value exactly.
+    """Counts by bucket; count, sum, minimum and maximum are exact.
 
     Attributes:
-        count: how many values were recorded.
-        min: the smallest; 0 when there is none.
-        max: the largest; 0 when there is none.
+        count: number of values.
+        min: the smallest value; 0 if there is none.
+        max: the largest value; 0 if there is none.
         sum: of all values.
     """
 
@@ -49,7 +49,7 @@ class Histogram:
         self._counts: dict[int, int] = {}
 
     def record(self, value: int, count: int = 1) -> None:
-        """Counts ``value``, a whole number from 0 to :data:`HIGHEST`, as often as ``count`` says.
+        """Counts ``value``, a whole number from 0 to :data:`HIGHEST`, ``count`` times.
 
         Raises:
             ValueError: the value or the count is out of range.
@@ -65,7 +65,7 @@ class Histogram:
         self.sum += value * count
 
     def add(self, other: Histogram) -> None:
-        """Counts all that the other one has counted."""
+        """Adds all counts of another histogram."""
         if not other.count:
             return
         counts = self._counts
@@ -76,33 +76,36 @@ class Histogram:
         self.sum += other.sum
 
     def _widen(self, low: int, high: int) -> None:
-        """Before the count is raised: an empty histogram has no smallest value yet."""
+        """Extends the range. Must run before the count changes, because an empty histogram has no minimum."""
         self.min = min(self.min, low) if self.count else low
         self.max = max(self.max, high)
 
     def percentile(self, percent: float) -> int | None:
-        """The value that at least ``percent`` of all values do not exceed, to three digits; None without any value.
+        """Returns the value that at least ``percent`` of all values do not exceed, to three digits; None if there is
+        none.
 
         It is the largest value of its bucket, as in HdrHistogram, but never more than the maximum.
         """
         return self.percentiles((percent,))[0]
 
     def percentiles(self, percents: tuple[float, ...]) -> list[int | None]:
-        """Several of them, for little more than the price of one."""
+        """Returns several percentiles for little more than the time of one."""
         buckets_by_percent = buckets_at(self._counts, percents)
         return [None if index is None else min(highest_in(index), self.max) for index in buckets_by_percent]
 
     @property
     def counts(self) -> Mapping[int, int]:
-        """By bucket, in whatever order."""
+        """Counts by bucket, unordered."""
         return self._counts
 
     def mean(self) -> float | None:
-        """None without any value."""
+        """Returns the mean; None without values."""
         return self.sum / self.count if self.count else None
 
     def document(self) -> dict[str, Any]:
-        """``{"digits", "unit", "counts": [[bucket, count], ...], "count", "min", "max", "sum"}``, buckets in order."""
+        """Returns ``{"digits", "unit", "counts": [[bucket, count], ...], "count", "min", "max", "sum"}``, buckets in
+        order.
+        """
         counts = [[index, self._counts[index]] for index in sorted(self._counts)]
         totals = {"count": self.count, "min": self.min, "max": self.max, "sum": self.sum}
         return {"digits": DIGITS, "unit": UNIT, "counts": counts, **totals}
@@ -110,21 +113,21 @@ class Histogram:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Histogram) and self.document() == other.document()
 
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
         return f"Histogram({self.count} values from {self.min} to {self.max})"
 
 
 def buckets_at(counts: Mapping[int, int], percents: tuple[float, ...]) -> list[int | None]:
-    """In which bucket each of the percentiles is; None without any value.
+    """Returns the bucket of each percentile; None without values.
 
     Args:
-        counts: by bucket, in whatever order.
+        counts: by bucket, unordered.
     """
     buckets_by_percent: dict[int, int] = {}
     total = sum(counts.values())
-    # As written, not as stored: 99.9 of 1000 values is the 999th, and 999.0000000000001 would be one further.
+    # Fractions of the decimal notation: 99.9 % of 1000 values is the 999th, but floats give 999.0000000000001.
     ranks = {n: max(1, -(-Fraction(str(p)) * total // 100)) for n, p in enumerate(percents)}
     pending = sorted(ranks, key=ranks.__getitem__)
     seen = 0
@@ -136,10 +139,10 @@ def buckets_at(counts: Mapping[int, int], percents: tuple[float, ...]) -> list[i
 
 
 def from_document(document: Any) -> Histogram:
-    """The reverse of :meth:`Histogram.document`.
+    """Reads a document of :meth:`Histogram.document`.
 
     Raises:
-        HistogramError: it is of another kind, or contradicts itself.
+        HistogramError: the document is of another kind or inconsistent.
     """
     if not isinstance(document, Mapping) or document.get("digits") != DIGITS or document.get("unit") != UNIT:
         raise HistogramError(f"must be an object with digits {DIGITS} and unit {UNIT}")
@@ -157,38 +160,38 @@ def from_document(document: Any) -> Histogram:
         raise HistogramError("without counts, min, max and sum must be 0")
     low, high = _sums(indices, counts, result.min, result.max) if indices else (0, 0)
     if not low <= result.sum <= high:
-        raise HistogramError(f"sum is {result.sum}: must be from {low} to {high}, as counts, min and max say")
+        raise HistogramError(f"sum is {result.sum}: counts, min and max require a sum from {low} to {high}")
     result._counts = dict(zip(indices, counts))
     return result
 
 
 def _sums(indices: list[int], counts: list[int], smallest: int, largest: int) -> tuple[int, int]:
-    """Answers the bounds of the sum of values in these buckets, one of which is the smallest and one the largest."""
+    """Returns the bounds of the sum of values in these buckets, given the smallest and the largest value."""
     lowest = _lowest()
     lows = [lowest[index] for index in indices]
     low = sum(map(operator.mul, lows, counts)) + (smallest - lows[0]) * counts[0]
-    least = max(lows[-1], smallest)  # of a value in the last bucket
+    least = max(lows[-1], smallest)  # the smallest possible maximum
     highs = [lowest[index + 1] for index in indices]
     high = sum(map(operator.mul, highs, counts)) - sum(counts) - (highs[-1] - 1 - largest) * counts[-1]
-    most = min(highs[0] - 1, largest)  # of a value in the first bucket
+    most = min(highs[0] - 1, largest)  # the largest possible minimum
     return low + largest - least, high - (most - smallest)
 
 
 @lru_cache(maxsize=1)
 def _lowest() -> list[int]:
-    """The smallest value of each bucket, and of the one behind the last."""
+    """Returns the smallest value of each bucket, and of the one after the last."""
     return list(map(lowest_in, range(_BUCKETS + 1)))
 
 
 def _whole(document: Mapping[str, Any], key: str) -> int:
     value = document.get(key)
-    if type(value) is not int or not 0 <= value <= (MOST * HIGHEST if key == "sum" else MOST):  # True is none
+    if type(value) is not int or not 0 <= value <= (MOST * HIGHEST if key == "sum" else MOST):  # excludes True
         raise HistogramError(f"{key} must be a whole number from 0, below {'2^116' if key == 'sum' else '2^63'}")
     return value
 
 
 def _columns(pairs: Any) -> tuple[list[int], list[int]]:
-    """Buckets and their counts. There may be millions of pairs in one merge, so no loop here is Python's own."""
+    """Splits pairs into buckets and counts. A merge may have millions of pairs, so all loops here run in C."""
     problem = HistogramError(
         f"counts must be pairs of a bucket, from 0 below {_BUCKETS} and ascending, and a count from 1 below 2^63"
     )

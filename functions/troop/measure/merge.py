@@ -1,10 +1,11 @@
-"""The summaries of all nodes of one phase, put together.
+"""Merges the summaries of all nodes of one phase.
 
-Histograms add up bucket by bucket and counts second by second, so percentiles are those of all operations together;
-no average of percentiles is taken anywhere. What a node did by a clock that is certainly wrong is moved to where the
-others' clocks would have had it, by whole seconds. Everything is whole numbers, so neither order nor grouping changes
-anything, and memory depends on neither the number of operations nor, but for a line each, on that of nodes. What only
-single nodes can tell is put beside each other, and never together.
+Histograms add up bucket by bucket and counts second by second, so percentiles are those of all operations; percentiles
+are never averaged. Measurements of a node whose clock is certainly wrong are moved to the common clock by whole
+seconds.
+
+All sums are whole numbers, so order and grouping do not change the result. Memory does not depend on the number of
+operations, and grows by one line per node. Results that cannot be combined are listed by node.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, Summa
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
 MOST_KINDS = 16
-"""Kinds of errors in a row of the table; the rarest beyond it are counted together, as ``other``."""
+"""The most kinds of errors in a table row; the rarest others are counted together as ``other``."""
 
 MOST_SEPARATE = 2000
-"""Rows of single nodes that are kept of a phase: the first ones by role and rank."""
+"""The most rows of single nodes of a phase: the first by role and rank."""
 
 
 @dataclass
 class _Series:
-    """Sums over nodes, and of how many nodes they are, by name of the series.
+    """Sums over nodes, and the number of nodes in each sum, by name of the series.
 
     Attributes:
-        first: number of the first interval, counted from 1970 on.
+        first: number of the first interval, counted from 1970.
         length: of every list.
     """
 
@@ -81,8 +82,8 @@ class _Separate:
     """Rows of single nodes.
 
     Attributes:
-        rows: what each is sorted by, and itself; at times more of them than are kept, for sorting takes its time.
-        left_out: how many there were besides.
+        rows: each with its sort key. At times longer than the limit, because sorting takes time.
+        left_out: the number of rows that were left out.
     """
 
     rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
@@ -120,7 +121,7 @@ class _Role:
 
 
 class Merger:
-    """Takes summaries of one phase, one at a time, in any order."""
+    """Merges summaries of one phase, one at a time, in any order."""
 
     def __init__(self) -> None:
         self.phase: str | None = None
@@ -132,10 +133,10 @@ class Merger:
         self._roles: dict[str, _Role] = {}
 
     def add(self, summary: Summary) -> None:
-        """Takes one more node's.
+        """Adds one node's summary.
 
         Raises:
-            SummaryError: it is of another phase, of a node that was added before, or of another interval of samples.
+            SummaryError: the summary has another phase or sample interval, or its node was added before.
         """
         self._check(summary.phase, summary.samples.interval_seconds if summary.samples else 0, {summary.node})
         role, line = self._role(summary.role), _line(summary)
@@ -155,7 +156,7 @@ class Merger:
             self._measured_from.append(summary.measured_from)
 
     def merge(self, other: Merger) -> None:
-        """Takes all that the other one has taken, which is of no use afterwards.
+        """Adds all summaries of another merger, which must not be used afterwards.
 
         Raises:
             SummaryError: as :meth:`add`.
@@ -179,24 +180,24 @@ class Merger:
 
     @property
     def measured_from(self) -> float | None:
-        """When the measured time began, in seconds since 1970; None when nothing was measured. It is the middle one of
-        what the nodes say, so that a clock moves nothing that is wrong without anybody knowing it.
+        """The start of the measured time in seconds since 1970; None if nothing was measured. It is the median of the
+        nodes, so that a single wrong clock does not move it.
         """
         return statistics.median_low(self._measured_from) if self._measured_from else None
 
     @property
     def nodes(self) -> set[str]:
-        """Whose summaries it has taken."""
+        """The nodes whose summaries were added."""
         return {node for role in self._roles.values() for node in role.nodes}
 
     def _check(self, phase: str, interval: int, nodes: set[str]) -> None:
         if self.phase not in (None, phase):
-            raise SummaryError(f"a summary of phase {phase} among those of {self.phase}")
+            raise SummaryError(f"cannot merge a summary of phase {phase} with those of phase {self.phase}")
         if self._interval and interval and interval != self._interval:
-            raise SummaryError(f"samples every {interval} seconds among those of every {self._interval}")
+            raise SummaryError(f"cannot merge samples of {interval} seconds with those of {self._interval} seconds")
         for role in self._roles.values():
             if twice := nodes & role.nodes.keys():
-                raise SummaryError(f"{min(twice)} has been merged already")
+                raise SummaryError(f"{min(twice)} was merged before")
         self.phase = phase
         self._interval = self._interval or interval
 
@@ -204,15 +205,14 @@ class Merger:
         return self._roles.setdefault(name, _Role())
 
     def document(self) -> dict[str, Any]:
-        """A phase of the results.
+        """Returns a phase of the results.
 
         Returns:
-            ``{"phase", "measured_from", "measured_seconds", "warm_up_seconds", "nodes": how many, "roles": {role:
-            {"operations", "samples", "nodes"}}, "table", "separate", "separate_left_out"}``:
-            operations as in a summary; samples as in a summary or None, of levels the means over all nodes and of
-            amounts the sums; nodes by id, each with its means over the measured time; the table as :meth:`table`;
-            separate rows as in a
-            summary, each with its node, role and rank, and sorted by these, and how many more there were than
+            ``{"phase", "measured_from", "measured_seconds", "warm_up_seconds", "nodes": number, "roles": {role:
+            {"operations", "samples", "nodes"}}, "table", "separate", "separate_left_out"}``. Operations are as in a
+            summary. Samples are as in a summary or None: levels as means over all nodes, amounts as sums. Nodes are by
+            id, each with its means over the measured time. The table is that of :meth:`table`. Separate rows are as in
+            a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows beyond
             :data:`MOST_SEPARATE`.
 
         Raises:
@@ -232,12 +232,12 @@ class Merger:
         }
 
     def table(self) -> list[dict[str, Any]]:
-        """A row for each role and operation.
+        """Returns a row for each role and operation.
 
         Returns:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
-            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; rates and times are None where there are
-            none to tell. Counts and times are of successes.
+            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; unknown rates and times are None. Counts
+            and times are of successes.
         """
         return [
             _row(role, name, self._roles[role].operations[name], self.measured_seconds)
@@ -255,7 +255,7 @@ def _role_document(role: _Role) -> dict[str, Any]:
 
 
 def _line(summary: Summary) -> dict[str, Any]:
-    """What is kept of a single node."""
+    """Returns the line of a single node."""
     clock: Clock | None = summary.clock
     counts = _measured(summary) if summary.samples else []
     means = {name: _mean(summary.samples.series[name], counts) for name in SERIES} if summary.samples else {}
@@ -272,7 +272,7 @@ def _line(summary: Summary) -> dict[str, Any]:
 
 
 def _measured(summary: Summary) -> list[bool]:
-    """Of each interval of its samples, whether its middle lies in the measured time; all do where that is unknown."""
+    """Returns for each sample interval whether its middle is in the measured time; True for all if that is unknown."""
     samples, begin = summary.samples, summary.measured_from
     length = len(samples.series[SERIES[0]]) if samples else 0
     if samples is None or begin is None:
@@ -287,7 +287,7 @@ def _mean(values: list[int | None], counts: list[bool]) -> int | None:
 
 
 def _rounded(total: int, count: int) -> int:
-    """Their quotient, rounded; exact for numbers that no float holds."""
+    """Returns the rounded quotient, exact for numbers that no float can hold."""
     return (2 * total + count) // (2 * count)
 
 

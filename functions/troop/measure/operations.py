@@ -1,6 +1,6 @@
-"""What a node's operations came to: times in a histogram and over time, errors by kind, counts by second, bytes.
+"""Counts a node's operations: times in a histogram and over time, errors by kind, counts by second, bytes.
 
-What is told over time begins with the warm-up; all else is of the measured time alone.
+Values over time begin with the warm-up; all others cover only the measured time.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ from troop.measure.histogram import MOST, Histogram
 from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
-"""Of an operation, and of a kind of error."""
+"""Names of operations and of kinds of errors."""
 MOST_NAMES = 64
-"""Of a node's operations, and of an operation's kinds of errors: what a script makes up must not grow without bound."""
+"""The most operations of a node, and kinds of errors of an operation: names come from scripts and must be bounded."""
 OTHER = "other"
-"""What those beyond :data:`MOST_NAMES` are counted as, together."""
+"""The name for all names beyond :data:`MOST_NAMES`."""
 LONGEST_SECONDS = 2 * 24 * 3600
-"""Of counts by second."""
+"""The limit of counts by second."""
 MOST_OVER_TIME = 300_000
-"""Buckets of all steps and operations of a node: nine that are very busy, or many that are not; a few megabytes."""
+"""The most buckets of all steps and operations of a node: nine very busy operations, or many others; a few
+megabytes.
+"""
 
 
 class OperationsError(ValueError):
-    """A document that cannot be read; the message says what must be how."""
+    """A document is invalid, or operations cannot be added up; the message says why."""
 
 
 @dataclass
 class PerSecond:
-    """How many operations ended in each second, those of the warm-up among them, and how many of them in an error.
+    """Operations and errors that ended in each second, including the warm-up.
 
     Attributes:
         start: the first second, as seconds since 1970.
-        count: successes; one entry a second from ``start``.
-        errors: as many entries.
+        count: successes; one entry per second from ``start``.
+        errors: errors, as many entries.
     """
 
     start: int = 0
@@ -46,7 +48,7 @@ class PerSecond:
     errors: list[int] = field(default_factory=list)
 
     def add(self, other: PerSecond) -> None:
-        """Second by second; afterwards it covers both.
+        """Adds another series second by second; the result covers both.
 
         Raises:
             OperationsError: both together would cover more than :data:`LONGEST_SECONDS`.
@@ -62,7 +64,7 @@ class PerSecond:
         self.start = start
 
     def span(self, other: PerSecond) -> tuple[int, int]:
-        """The first second of both together, and how many there are from then on; 0 where one of them has none.
+        """Returns the first second and the number of seconds that cover both; zeros if one of them is empty.
 
         Raises:
             OperationsError: as :meth:`add`.
@@ -80,7 +82,7 @@ class PerSecond:
 
 
 def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list[int]:
-    """The sum of series that each begin at a number of their own, within the ``length`` numbers from ``start``."""
+    """Adds up series that start at different numbers, within the ``length`` numbers from ``start``."""
     totals = [0] * length
     for first, values in series:
         at = first - start
@@ -94,9 +96,9 @@ class Operation:
 
     Attributes:
         times: of successes, in microseconds.
-        errors: how many, by kind; they have no time in the histogram.
+        errors: counts by kind; errors have no time in the histogram.
         bytes: moved by successes.
-        over_time: times of successes, those in the warm-up among them; None where nobody has recorded it.
+        over_time: times of successes, including the warm-up; None if not recorded.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -106,10 +108,10 @@ class Operation:
     over_time: Windows | None = None
 
     def add(self, other: Operation) -> None:
-        """Where only one of them knows the times over time, it keeps those.
+        """Adds another operation. If only one has times over time, the sum keeps those.
 
         Raises:
-            OperationsError: as :meth:`check`; nothing of it was added then.
+            OperationsError: as :meth:`check`; then nothing was added.
         """
         self.check(other)
         self.times.add(other.times)
@@ -125,10 +127,10 @@ class Operation:
             self.over_time.add(other.over_time)
 
     def check(self, other: Operation) -> None:
-        """Whether they can be added up.
+        """Checks whether the operations can be added up.
 
         Raises:
-            OperationsError: they are too far apart, or their steps over time are not the same.
+            OperationsError: they are too far apart, or their steps over time differ.
         """
         self.per_second.span(other.per_second)
         if self.over_time is not None and other.over_time is not None:
@@ -138,8 +140,8 @@ class Operation:
                 raise OperationsError(f"over_time: {error}") from None
 
     def earlier(self, seconds: float) -> Operation:
-        """The same, by about so much, as by another clock: by whole seconds and steps, and never before 1970. It shares
-        what it counts with this one.
+        """Returns the operation moved back by about ``seconds``: by whole seconds and steps, and not before 1970.
+        Shares the counts with this one.
         """
         per_second = replace(self.per_second, start=max(0, self.per_second.start - round(seconds)))
         return replace(self, per_second=per_second, over_time=self.over_time and self.over_time.earlier(seconds))
@@ -158,19 +160,22 @@ Operations = dict[str, Operation]
 
 
 def add_all(totals: Operations, more: Mapping[str, Operation]) -> None:
-    """Adds each operation of ``more`` to the one of its name, which is made when there is none. Nothing is bounded,
-    so neither order nor grouping of nodes changes anything.
+    """Adds each operation of ``more`` to the one of the same name, which is created if missing.
+
+    Names are not limited, so order and grouping of nodes do not change the result.
     """
     for name, operation in more.items():
         totals.setdefault(name, Operation()).add(operation)
 
 
 def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
-    """Adds up what is of one node. Of more than :data:`MOST_NAMES` names of operations, or of an operation's errors,
-    the first ones keep theirs, and the others are counted together as :data:`OTHER`.
+    """Adds operations of the same node.
+
+    If there are more than :data:`MOST_NAMES` operations, or kinds of errors of an operation, the first keep their names
+    and the others are counted together as :data:`OTHER`.
 
     Raises:
-        OperationsError: they do not fit together; nothing of ``more`` was added then.
+        OperationsError: they cannot be added up; then nothing of ``more`` was added.
     """
     last = _last({**totals, **more})
     moved = [name for name in totals if name in last]
@@ -190,16 +195,15 @@ def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
 
 
 def _last(names: Mapping[str, Any]) -> set[str]:
-    """The names beyond the first ones, if there are too many; one of those that are kept is :data:`OTHER`."""
+    """Returns the names beyond the limit; one of the names below it is reserved for :data:`OTHER`."""
     return set([name for name in names if name != OTHER][MOST_NAMES - 1 :]) if len(names) > MOST_NAMES else set()
 
 
 def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_TIME) -> list[str]:
-    """Leaves out times over time, those of the rarest operations first, until all together are in at most so many
-    buckets.
+    """Removes times over time of the rarest operations until all have at most ``most`` buckets in total.
 
     Returns:
-        Whose were left out.
+        The names of the operations without times over time.
     """
     left = {name: one.over_time.buckets for name, one in operations.items() if one.over_time}
     rarest = sorted(left, key=lambda name: (sum(operations[name].per_second.count), name))
@@ -212,18 +216,18 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """``{name: {"histogram", "errors", "per_second", "bytes", "over_time"}}``, sorted by name."""
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time"}}``, sorted by name."""
     return {name: operations[name].document() for name in sorted(operations)}
 
 
 def parse(document: Any, where: str = "operations") -> Operations:
-    """The reverse of :func:`document_of`.
+    """Reads a document of :func:`document_of`.
 
     Args:
-        where: what messages call the document.
+        where: the document's name in messages.
 
     Raises:
-        OperationsError: something is missing, of the wrong kind, or contradicts itself.
+        OperationsError: a value is missing, of the wrong type, or inconsistent.
     """
     return {name: _operation(value, f"{where}.{name}") for name, value in named(document, where).items()}
 
@@ -245,10 +249,10 @@ def _operation(document: Any, where: str) -> Operation:
 
 
 def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:
-    """Counts by kind, as ``errors`` of a document has them.
+    """Reads the counts by kind in a document's ``errors``.
 
     Raises:
-        OperationsError: it has not.
+        OperationsError: they are missing or invalid.
     """
     errors = named(document.get("errors"), f"{where}.errors")
     return {kind: whole(count, f"{where}.errors.{kind}") for kind, count in errors.items()}
@@ -259,7 +263,7 @@ def _per_second(document: Any, where: str) -> PerSecond:
         raise OperationsError(f"{where} must be an object")
     count, errors = (_counts(document.get(name), f"{where}.{name}") for name in ("count", "errors"))
     if len(count) != len(errors):
-        raise OperationsError(f"{where}: count and errors must be of one length")
+        raise OperationsError(f"{where}: count and errors must have the same length")
     return PerSecond(whole(document.get("from"), f"{where}.from"), count, errors)
 
 
@@ -272,7 +276,7 @@ def _counts(values: Any, where: str) -> list[int]:
 
 
 def named(document: Any, where: str) -> Mapping[str, Any]:
-    """``document`` when it is an object of at most :data:`MOST_NAMES` keys that match :data:`NAME`.
+    """Returns ``document`` if it is an object of at most :data:`MOST_NAMES` keys that match :data:`NAME`.
 
     Raises:
         OperationsError: it is not.
@@ -281,12 +285,12 @@ def named(document: Any, where: str) -> Mapping[str, Any]:
         raise OperationsError(f"{where} must be an object of at most {MOST_NAMES} names")
     for name in document:
         if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise OperationsError(f"{where}: {str(name)[:80]!r} is no name: {NAME.pattern}")
+            raise OperationsError(f"{where}: {str(name)[:80]!r} must match {NAME.pattern}")
     return document
 
 
 def whole(value: Any, where: str) -> int:
-    """``value`` when it is a whole number from 0 to :data:`~troop.measure.histogram.MOST`; true is none.
+    """Returns ``value`` if it is a whole number from 0 to :data:`~troop.measure.histogram.MOST`, and not a Boolean.
 
     Raises:
         OperationsError: it is not.

@@ -1,4 +1,4 @@
-"""What the agent tells a script of the phase that it is run for, in its environment."""
+"""Reads a script's environment, in which the agent describes the phase."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 
 class Measured(NamedTuple):
-    """When a phase measures.
+    """The measured time of a phase.
 
     Attributes:
         begin: of the measured time, after the warm-up; seconds since 1970.
-        seconds: how long it is; 0 where the phase is not measured.
-        warm_up: seconds before it.
+        seconds: its length; 0 if the phase is not measured.
+        warm_up: seconds of the warm-up before it.
     """
 
     begin: float
@@ -23,19 +23,19 @@ class Measured(NamedTuple):
 
 
 def measured(environment: Mapping[str, str] = os.environ) -> Measured:
-    """As the agent says.
+    """Returns the measured time from the environment.
 
     Raises:
-        KeyError: it is run by somebody else.
+        KeyError: the agent did not start this script.
     """
     warm_up = float(environment.get("TROOP_WARM_UP_SECONDS", 0))
     return Measured(float(environment["TROOP_MEASURED_FROM"]), float(environment["TROOP_MEASURED_SECONDS"]), warm_up)
 
 
 def results(environment: Mapping[str, str] = os.environ) -> Path:
-    """The folder in which the agent looks for what is to be kept.
+    """Returns the folder for results that the agent collects.
 
     Raises:
-        KeyError: it is run by somebody else.
+        KeyError: the agent did not start this script.
     """
     return Path(environment["TROOP_RESULTS"])

@@ -1,11 +1,11 @@
-"""What a script records its operations with, from any number of threads; each process has a recorder of its own.
+"""Records a script's operations from any number of threads. Each process needs its own recorder.
 
     with Recorder.of_this_phase() as recorder:
         started = time.perf_counter()
         body = read(...)
         recorder.ok("read", time.perf_counter() - started, len(body))
 
-On leaving, it writes ``operations-<process>-<number>.json`` where the agent looks for it.
+On exit it writes ``operations-<process>-<number>.json`` to the phase's results.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ _numbers = itertools.count()
 
 @dataclass
 class _Recording:
-    """An operation, and the times of the step that is now, all of the warm-up or all measured.
+    """An operation, and the times of the current step, which lie either all in the warm-up or all in the measured time.
 
-    They are counted once, and go to both histograms when the step is over: counting costs as much as it would without
-    one over time.
+    They are counted once and added to both histograms at the end of the step, so values over time cost no extra time.
 
     Attributes:
         times: of operations that ended from ``begin`` to before ``end``, seconds since 1970.
@@ -48,7 +47,7 @@ class _Recording:
     end: float = 0.0
 
     def settle(self, measured_from: float) -> None:
-        """Hands on what it has of a step."""
+        """Adds the times of the current step to both histograms."""
         if self.times.count:
             self.over_time.take(self.begin, self.times)
             if self.begin >= measured_from:
@@ -57,16 +56,17 @@ class _Recording:
 
 
 class Recorder:
-    """Counts operations that end in the measured time. Those in the warm-up before it show only in what is told over
-    time; those before and after both are left out.
+    """A recorder of operations that end in the measured time.
+
+    Operations of the warm-up appear only over time; all others are ignored.
 
     Args:
-        results: the folder to write to.
+        results: the folder for the file.
         measured_from: seconds since 1970.
-        measured_seconds: how long from then on operations count.
-        warm_up_seconds: how long the warm-up before it is.
-        clock: seconds since 1970. The default reads the time of day once and goes on by the monotonic clock, for a
-            clock that is set while measuring must not move operations.
+        measured_seconds: length of the measured time.
+        warm_up_seconds: length of the warm-up before it.
+        clock: seconds since 1970. By default the time of day is read once, and the monotonic clock continues it:
+            setting the clock must not move operations.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class Recorder:
 
     @classmethod
     def of_this_phase(cls) -> Recorder:
-        """As the agent says in the environment of the script that it runs."""
+        """Creates a recorder from the script's environment."""
         begin, length, warm_up = phase_environment.measured()
         return cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up)
 
     def ok(self, operation: str, seconds: float, moved: int = 0) -> None:
-        """An operation has ended just now; it took so many seconds and moved so many bytes."""
+        """Records a success that ended now, with its duration in seconds and the bytes moved."""
         now = self.now()
         if self._began <= now < self.measured_until:
             with self._lock:
@@ -107,7 +107,7 @@ class Recorder:
                     recording.operation.bytes += moved
 
     def error(self, operation: str, kind: str) -> None:
-        """An operation has failed just now. The kind is a short name that others share, such as ``timeout``."""
+        """Records an error that happened now. ``kind`` is a short name for a class of errors, such as ``timeout``."""
         now = self.now()
         if self._began <= now < self.measured_until:
             with self._lock:
@@ -122,14 +122,16 @@ class Recorder:
 
     def _new(self, name: str) -> _Recording:
         if len(self._recordings) >= MOST_NAMES or not NAME.fullmatch(name):
-            raise ValueError(f"{name!r} cannot be one more operation: at most {MOST_NAMES} names, {NAME.pattern}")
+            raise ValueError(
+                f"cannot record operation {name!r}: names must match {NAME.pattern}, and there are at most {MOST_NAMES}"
+            )
         empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
         over_time = Windows(self._first, self._step)
         recording = self._recordings[name] = _Recording(Operation(per_second=empty, over_time=over_time), over_time)
         return recording
 
     def _turn(self, recording: _Recording, now: float) -> None:
-        """From one step to another, or from the warm-up to the measured time."""
+        """Moves a recording to another step, or from the warm-up to the measured time."""
         recording.settle(self.measured_from)
         begin = int(now) // self._step * self._step
         recording.begin, recording.end = max(begin, self._began), begin + self._step
@@ -145,7 +147,7 @@ class Recorder:
         return {name: recording.operation for name, recording in self._recordings.items()}
 
     def totals(self, operation: str) -> tuple[int, int]:
-        """How many successes and how many errors so far, in the measured time."""
+        """Returns the number of successes and of errors in the measured time so far."""
         with self._lock:
             counted = self._settled().get(operation, Operation())
             return counted.times.count, sum(counted.errors.values())
@@ -155,7 +157,7 @@ class Recorder:
             return {"format": FORMAT, "operations": document_of(self._settled())}
 
     def write(self) -> Path:
-        """Writes the file, whole or not at all."""
+        """Writes the file atomically."""
         return write_whole(self._path, self.document())
 
     def __enter__(self) -> Recorder:

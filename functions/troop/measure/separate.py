@@ -1,8 +1,7 @@
-"""What a tool tells of its operations that cannot be put together with what another node's tells, such as percentiles
-without the times they come from. It is kept for each node, and never combined.
+"""Defines a tool's results that cannot be combined with those of other nodes, such as percentiles without the times.
 
-A script leaves ``separate-*.json`` where the agent looks for it: ``{"format", "tool", "rows": [{"operation", "count",
-"per_second", "errors", "bytes_per_second", "mean_ms", "max_ms", "percentiles"}]}``.
+They are stored for each node. A script writes ``separate-*.json`` to its results: ``{"format", "tool", "rows":
+[{"operation", "count", "per_second", "errors", "bytes_per_second", "mean_ms", "max_ms", "percentiles"}]}``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from troop.measure.operations import NAME, OperationsError, errors_in, whole
 
 FORMAT = "troop.separate/1"
 MOST_ROWS = 256
-"""Of a node."""
+"""Rows of a node."""
 MOST_PERCENTILES = 32
 
 _PERCENT = re.compile(r"(100|[0-9]{1,2})(\.[0-9]{1,6})?")
@@ -25,11 +24,11 @@ _PERCENT = re.compile(r"(100|[0-9]{1,2})(\.[0-9]{1,6})?")
 
 @dataclass(frozen=True)
 class Separate:
-    """One kind of operation, as one node's tool tells of it. What it does not tell is None, or left out.
+    """One kind of operation as one node's tool reports it. Unknown values are None or missing.
 
     Attributes:
         count: of successes.
-        errors: how many, by kind.
+        errors: counts by kind.
         percentiles: times in milliseconds by percent, such as ``{"50": 1.2, "99.9": 8.0}``.
     """
 
@@ -44,7 +43,7 @@ class Separate:
     percentiles: Mapping[str, float] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """``{"tool", "operation", "count", ...}``, as in summaries."""
+        """Returns ``{"tool", "operation", "count", ...}``, as in summaries."""
         percents = sorted(self.percentiles, key=float)
         return {
             "tool": self.tool,
@@ -60,18 +59,18 @@ class Separate:
 
 
 def file_of(tool: str, rows: Iterable[Separate]) -> dict[str, Any]:
-    """The document of a file, for the agent."""
+    """Returns the document of a file for the agent."""
     return {"format": FORMAT, "tool": tool, "rows": [row.document() for row in rows]}
 
 
 def parse_file(document: Any) -> tuple[Separate, ...]:
-    """What a file holds.
+    """Reads the rows of a file.
 
     Raises:
-        OperationsError: it is of another kind, or holds something else.
+        OperationsError: the document has another format, or a row is invalid.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
-        raise OperationsError(f"must have format {FORMAT}")
+        raise OperationsError(f"the format must be {FORMAT}")
     rows, tool = document.get("rows"), document.get("tool")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise OperationsError("rows must be a list of objects")
@@ -79,13 +78,13 @@ def parse_file(document: Any) -> tuple[Separate, ...]:
 
 
 def parse(rows: Any, where: str) -> tuple[Separate, ...]:
-    """Rows of a summary.
+    """Reads rows of a summary.
 
     Args:
-        where: what messages call them.
+        where: the name of the rows in messages.
 
     Raises:
-        OperationsError: something is missing or of the wrong kind.
+        OperationsError: a value is missing or of the wrong type.
     """
     if not isinstance(rows, list) or len(rows) > MOST_ROWS:
         raise OperationsError(f"{where} must be a list of at most {MOST_ROWS} rows")
@@ -93,10 +92,10 @@ def parse(rows: Any, where: str) -> tuple[Separate, ...]:
 
 
 def checked(row: Separate) -> Separate:
-    """Answers the row, when a summary can hold it.
+    """Returns the row if a summary can hold it.
 
     Raises:
-        OperationsError: a number of it is out of range, or not finite.
+        OperationsError: a number is out of range or not finite.
     """
     return _row(row.document(), row.operation)
 
@@ -138,13 +137,13 @@ def _percentiles(document: Any, where: str) -> dict[str, float]:
 def _name(row: Mapping[str, Any], key: str, where: str) -> str:
     value = row.get(key)
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        raise OperationsError(f"{where}.{key}: {str(value)[:80]!r} is no name: {NAME.pattern}")
+        raise OperationsError(f"{where}.{key}: {str(value)[:80]!r} must match {NAME.pattern}")
     return value
 
 
 def _amount(value: Any, where: str) -> float | None:
     if value is None:
         return None
-    if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:  # True is none, nor is NaN
+    if type(value) not in (int, float) or not 0 <= value <= sys.float_info.max:  # excludes True and NaN
         raise OperationsError(f"{where} must be a number from 0, or null")
     return float(value)

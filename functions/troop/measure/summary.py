@@ -1,6 +1,6 @@
-"""One node's summary of one phase: a small document, however many operations there were. It is the same on S3.
+"""Defines one node's summary of one phase: a small document, however many operations it counts.
 
-Clocks are seconds since 1970 as floats; everything that is added up in a merge is a whole number.
+Times are seconds since 1970 as floats. Everything that a merge adds up is a whole number.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FORMAT = "troop.summary/1"
 
 OK, FAILED, TIMED_OUT, LOST = "ok", "failed", "timed-out", "lost"
 OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
-"""LOST: the agent itself was ended or could not go on."""
+"""LOST: the agent was ended or could not continue."""
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")
-"""In thousandths of all of the node's processors."""
+"""In thousandths of all processors of the node."""
 LEVELS = (*CPU, "memory_used")
-"""Of several nodes, their mean; memory in bytes."""
+"""Several nodes are averaged. Memory is in bytes."""
 AMOUNTS = (
     "disk_read_bytes",
     "disk_write_bytes",
@@ -32,45 +32,47 @@ AMOUNTS = (
     "network_received_bytes",
     "network_sent_bytes",
 )
-"""In one interval; of several nodes, their sum."""
+"""Per interval. Several nodes are added up."""
 SERIES = (*LEVELS, *AMOUNTS)
 MOST_SAMPLES = 20_000
 LONGEST_INTERVAL = 24 * 3600
-"""Seconds of a sample."""
+"""The longest interval of a sample in seconds."""
 
 LATEST = 253_402_300_800
-"""Seconds since 1970: the end of the year 9999. No moment is later, and no time longer."""
+"""The end of the year 9999 in seconds since 1970; the limit of every time and duration."""
 SHORTEST = 0.001
-"""Seconds that can be measured: rates of what is shorter may be infinite."""
+"""The shortest measured time in seconds: a shorter one could make rates infinite."""
 
 MOST_BYTES = 16 << 20
-"""Of a summary as JSON: a larger one is not read."""
+"""The largest summary that is read, as JSON."""
 
 
 class SummaryError(ValueError):
-    """A document that is no summary, or summaries that do not belong together; the message says why."""
+    """A document is not a summary, or summaries do not belong together; the message says why."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a node's clock is ahead of S3's, and by how much that may be wrong; in seconds."""
+    """A clock's offset: positive if it is ahead of S3's. Both values are in seconds."""
 
     offset_seconds: float
     uncertainty_seconds: float
 
     @property
     def ahead(self) -> float:
-        """The offset when the clock is certainly wrong. Else 0: what keeps it right is better than what measures it."""
+        """The offset if the clock is certainly wrong, otherwise 0: time synchronization is more exact than this
+        estimate.
+        """
         return self.offset_seconds if abs(self.offset_seconds) > self.uncertainty_seconds else 0.0
 
 
 @dataclass(frozen=True)
 class Samples:
-    """What the node was doing, in equal intervals.
+    """A node's metrics in equal intervals.
 
     Attributes:
         start: of the first interval, seconds since 1970; a multiple of the interval.
-        series: one list for each name of :data:`SERIES`, all of one length; None where nothing could be read.
+        series: one list for each name of :data:`SERIES`, all of the same length; None where a value is unknown.
     """
 
     start: int
@@ -78,26 +80,26 @@ class Samples:
     series: Mapping[str, list[int | None]]
 
     def earlier(self, seconds: float) -> Samples:
-        """The same, by about so much: by whole intervals, and never before 1970."""
+        """Returns these samples moved back by about ``seconds``: by whole intervals, and not before 1970."""
         moved = round(seconds / self.interval_seconds) * self.interval_seconds
         return replace(self, start=max(0, self.start - moved))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What became of a phase on a node.
+    """The outcome of a phase on a node.
 
     Attributes:
         rank: among the nodes of its role, from 0.
-        reason: why the outcome is not ``ok``, as a sentence; else None.
-        exit_code: of the phase's script; None when it did not run, or not to its end.
-        clock: None when it could not be measured.
-        measured_from: None when the phase is not measured.
-        measured_seconds: 0 when the phase is not measured.
-        warm_up_seconds: before what is measured; 0 when the phase is not.
-        separate: what can be told of this node alone.
-        interruption: EC2's notice that spot takes the node back, ``{"action", "time"}`` as it gives them; else None.
-        rebalance_recommended_at: when EC2 began to expect that, as it gives the moment; else None.
+        reason: a sentence that says why the outcome is not ``ok``; otherwise None.
+        exit_code: of the phase's script; None if it did not run or did not end.
+        clock: None if the offset is unknown.
+        measured_from: None if the phase is not measured.
+        measured_seconds: 0 if the phase is not measured.
+        warm_up_seconds: before the measured time; 0 if the phase is not measured.
+        separate: values that cannot be combined with those of other nodes.
+        interruption: EC2's spot interruption notice, ``{"action", "time"}`` as EC2 states them; otherwise None.
+        rebalance_recommended_at: time of EC2's rebalance recommendation, as EC2 states it; otherwise None.
     """
 
     node: str
@@ -120,8 +122,9 @@ class Summary:
     separate: tuple[Separate, ...] = ()
 
     def by_the_common_clock(self) -> Summary:
-        """As it would be, had the node's clock been right: where it was certainly wrong, what was measured is moved by
-        as much, what is told by seconds, steps or intervals by whole ones. Its start and end stay as they were told.
+        """Returns the summary with its measurements moved to the common clock, if the node's clock is certainly wrong.
+
+        Values by second, step or interval move by whole ones. Start and end of the phase do not change.
         """
         ahead = self.clock.ahead if self.clock else 0.0
         if not ahead:
@@ -134,7 +137,7 @@ class Summary:
         )
 
     def document(self) -> dict[str, Any]:
-        """As it is on S3."""
+        """Returns the document that is stored on S3."""
         clock = self.clock and {
             "offset_seconds": self.clock.offset_seconds,
             "uncertainty_seconds": self.clock.uncertainty_seconds,
@@ -163,25 +166,25 @@ class Summary:
 
 
 def samples_document(samples: Samples) -> dict[str, Any]:
-    """``{"from", "interval_seconds", "cpu_user": [...], ...}``"""
+    """Returns ``{"from", "interval_seconds", "cpu_user": [...], ...}``."""
     series = {name: list(samples.series[name]) for name in SERIES}
     return {"from": samples.start, "interval_seconds": samples.interval_seconds, **series}
 
 
 def parse_samples(document: Any) -> Samples | None:
-    """The reverse of :func:`samples_document`; None of None.
+    """Reads a document of :func:`samples_document`; returns None for None.
 
     Raises:
-        SummaryError, OperationsError: something is missing or of the wrong kind.
+        SummaryError, OperationsError: a value is missing or of the wrong type.
     """
     return _samples(document)
 
 
 def parse(document: Any) -> Summary:
-    """The reverse of :meth:`Summary.document`.
+    """Reads a document of :meth:`Summary.document`.
 
     Raises:
-        SummaryError: something is missing or of the wrong kind.
+        SummaryError: a value is missing or of the wrong type.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise SummaryError(f"a summary must be an object with format {FORMAT}")
@@ -211,7 +214,7 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         clock=_clock(document.get("clock")),
         measured_from=None if document.get("measured_from") is None else _seconds(document, "measured_from"),
         measured_seconds=_measured_seconds(document),
-        warm_up_seconds=_seconds({"warm_up_seconds": 0, **document}, "warm_up_seconds"),  # older ones tell of none
+        warm_up_seconds=_seconds({"warm_up_seconds": 0, **document}, "warm_up_seconds"),  # missing in older summaries
         operations=ops.parse(document.get("operations")),
         separate=separate.parse(document.get("separate", []), "separate"),
         samples=_samples(document.get("samples")),
@@ -247,11 +250,11 @@ def _samples(document: Any) -> Samples | None:
     start, interval = (whole(document.get(key), f"samples.{key}") for key in ("from", "interval_seconds"))
     if not 1 <= interval <= LONGEST_INTERVAL or start % interval:
         raise SummaryError(
-            f"samples.from must be a multiple of samples.interval_seconds, and that from 1 to {LONGEST_INTERVAL}"
+            f"samples.from must be a multiple of samples.interval_seconds, which is from 1 to {LONGEST_INTERVAL}"
         )
     series = {name: _series(document.get(name), f"samples.{name}") for name in SERIES}
     if len({len(values) for values in series.values()}) > 1:
-        raise SummaryError("all lists of samples must be of one length")
+        raise SummaryError("all lists of samples must have the same length")
     return Samples(start, interval, series)
 
 
@@ -274,7 +277,7 @@ def _text(document: Mapping[str, Any], key: str) -> str:
 
 def _seconds(document: Mapping[str, Any], key: str, prefix: str = "", lowest: float = 0) -> float:
     value: Any = document.get(key)
-    if type(value) not in (int, float) or not lowest <= value < LATEST:  # True is none, nor is NaN
+    if type(value) not in (int, float) or not lowest <= value < LATEST:  # excludes True and NaN
         raise SummaryError(f"{prefix}{key} must be a number from {lowest}, below {LATEST}")
     return float(value)
 

@@ -1,4 +1,4 @@
-"""A summary within the bytes that are read of one: many operations over many hours can have more."""
+"""Shortens summaries that are too large to be read: many operations over many hours."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from troop.measure.operations import Operation
 from troop.measure.summary import FAILED, MOST_BYTES, OK, Summary
 
 TARGET_BYTES = 12 << 20
-"""From which on something is left out; the rest to :data:`~troop.measure.summary.MOST_BYTES` is to spare."""
+"""The size above which data is left out. The rest up to :data:`~troop.measure.summary.MOST_BYTES` is a reserve."""
 
 
 def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
-    """The summary without what is too much. First go the rarest operations' counts by second, then their times over
-    time; what they came to in all stays. If that is too much as well, the phase has failed.
+    """Shortens a summary that is too large.
+
+    Removes counts by second, then times over time, each from the rarest operations first; totals stay. If the summary
+    is still too large, the phase has failed.
 
     Args:
         target: bytes.
-        most: bytes that its reader takes.
+        most: bytes that the reader accepts.
 
     Returns:
-        It, and a sentence for each thing that was left out.
+        The summary, and a sentence for each part that was left out.
     """
     size, operations, omissions = _bytes(summary.document()), dict(summary.operations), list[str]()
     rarest = sorted(operations, key=lambda name: (_ended(operations[name]), name))
@@ -35,11 +37,11 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
             if saved := _bytes(replace(nothing, **{part: its}).document()) - _bytes(nothing.document()):
                 size -= saved
                 operations[name] = replace(operations[name], **{part: getattr(nothing, part)})
-                omissions.append(f"{name}: its {what} are left out, for all operations' together would be too many")
+                omissions.append(f"{name}: {what} are left out, because all operations have too many in total")
     summary = replace(summary, operations=operations)
     if size <= most:
         return summary, omissions
-    reason = f"its summary has {mib(size)}, and {mib(most)} are read: record fewer operations, or fewer kinds of errors"
+    reason = f"the summary has {mib(size)}; the limit is {mib(most)}: record fewer operations or fewer kinds of errors"
     omissions.append(reason)
     outcome = FAILED if summary.outcome == OK else summary.outcome
     summary = replace(summary, outcome=outcome, reason="; ".join(filter(None, (summary.reason, reason))))
@@ -47,17 +49,17 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
 
 
 def mib(size: int) -> str:
-    """Bytes, for people."""
+    """Formats bytes as MiB."""
     return f"{size / (1 << 20):.1f} MiB"
 
 
 def encoded(document: Mapping[str, Any]) -> str:
-    """A summary's document as it is stored."""
+    """Encodes a summary's document as it is stored."""
     return json.dumps(document, separators=(",", ":"))
 
 
 def _bytes(document: Mapping[str, Any]) -> int:
-    return len(encoded(document))  # JSON is ASCII here
+    return len(encoded(document))  # the JSON is ASCII
 
 
 def _ended(operation: Operation) -> int:

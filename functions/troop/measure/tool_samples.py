@@ -1,4 +1,4 @@
-"""Node metrics that a tool has told, such as sysstat, in place of what the agent has sampled itself."""
+"""Replaces the agent's samples with the node metrics of a tool such as sysstat."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ Values = Sequence[Optional[int]]
 
 
 def over(sampled: Samples, reported: Samples) -> Samples:
-    """``sampled``, and wherever ``reported`` has a value, that one. Start, interval and length are those of
-    ``sampled``: all nodes of a phase have the same interval.
+    """Returns ``sampled`` with the values of ``reported`` where it has any.
+
+    Start, interval and length stay those of ``sampled``: all nodes of a phase have the same interval.
     """
     series: dict[str, list[int | None]] = {}
     for name in SERIES:
         values = list(sampled.series[name])
-        # Only what covers the sampled time is split into seconds: the file can be of any other time, and much longer.
+        # Split only what overlaps the sampled time into seconds: the file can cover another time, and be much longer.
         skipped = max(0, (sampled.start - reported.start) // reported.interval_seconds)
         end = max(0, sampled.start + len(values) * sampled.interval_seconds - reported.start)
         near = reported.series[name][skipped : -(-end // reported.interval_seconds)]
@@ -29,7 +30,7 @@ def over(sampled: Samples, reported: Samples) -> Samples:
             first = begin + at * sampled.interval_seconds
             part = seconds[max(first, 0) : max(first + sampled.interval_seconds, 0)]
             known = [value for value in part if value is not None]
-            # What is told of a part of an interval says nothing of the rest.
+            # Values for a part of an interval say nothing about the rest.
             if len(known) == sampled.interval_seconds:
                 values[at] = round(sum(known) / len(known)) if name in LEVELS else sum(known)
         series[name] = values
@@ -37,7 +38,9 @@ def over(sampled: Samples, reported: Samples) -> Samples:
 
 
 def _by_second(values: Values, interval: int, *, level: bool) -> list[int | None]:
-    """A level is the same in each second; an amount is split as evenly as whole numbers allow, and its sum stays."""
+    """Spreads values over seconds. A level is the same in each second; an amount is split into whole numbers of equal
+    sum.
+    """
     result: list[int | None] = []
     for value in values:
         if value is None or level:

@@ -1,4 +1,4 @@
-"""Documents that the agent is to find, each whole or not at all."""
+"""Writes documents for the agent atomically."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def write_whole(target: Path, document: Mapping[str, Any]) -> Path:
-    """Writes a document as JSON to ``target``, ``NAME.json``, which is there only once all of it is."""
+    """Writes a document as JSON to ``target``, ``NAME.json``; the file appears only when it is complete."""
     partial = target.with_suffix(".part")
     partial.write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")
     return partial.replace(target)

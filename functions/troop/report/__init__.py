@@ -1,1 +1,1 @@
-"""Reports of benchmark runs: made of what is kept of a run, and of nothing else, so that they can be made again."""
+"""Builds reports of benchmark runs from the stored data only, so that they can be built again at any time."""

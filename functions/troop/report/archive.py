@@ -1,4 +1,4 @@
-"""What is kept of a run, wherever that is: in the results bucket, in a folder, in a test's dictionary."""
+"""Reads a run's stored files from any place: the results bucket, a folder, or a dictionary in a test."""
 
 from __future__ import annotations
 
@@ -11,51 +11,51 @@ from troop.errors import TroopError
 from troop.values import is_deeper, json_in
 
 DEFINITION, PLAN, ESTIMATE, RECORD = "definition.json", "plan.json", "estimate.json", "record.json"
-"""Of the run."""
+"""Files of the run."""
 
 CELL_DEFINITION, RESULTS, ROSTER = "definition.json", "results.json", "roster.json"
 INTERRUPTIONS, NODES = "interruptions/", "nodes/"
-"""Of a cell, below its own folder."""
+"""Files of a cell, below its folder."""
 
 _OF_NODES = frozenset({"nodes", "phases", "output", "interruptions"})
-"""What nodes write themselves, of a cell: whatever they like."""
+"""Folders of a cell that nodes write to; their content cannot be trusted."""
 
 MOST_BYTES = 16 * 1024 * 1024
-"""Of a file that a node has written."""
+"""The largest file from a node that is read."""
 
 _DEEPEST = 64
-"""Levels of a document: several times what ours have. What is deeper pydantic cannot write."""
+"""The most levels of a document: several times those of Troop's documents. Pydantic cannot write deeper ones."""
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class ReportError(TroopError):
-    """No report can be made of what is kept; the message says what is missing, and what to do."""
+    """The stored data is not sufficient for a report; the message says what is missing, and what to do."""
 
 
 class DamagedError(ValueError):
-    """A kept document that cannot be read; the message says which one, and why."""
+    """A stored document cannot be read; the message says which one, and why."""
 
 
 class Archive(Protocol):
     """The files of one run. Names are relative to the run's folder, with slashes: ``c001/results.json``."""
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None when there is none.
+        """Returns a file's content; None if there is no such file.
 
         Raises:
             DamagedError: see :func:`refuse_large`.
         """
 
     def names(self, below: str) -> Sequence[str]:
-        """Of all files whose names begin with ``below``, such as ``c001/interruptions/``, in full and in order."""
+        """Lists the full names of all files that begin with ``below``, such as ``c001/interruptions/``, in order."""
 
 
 def refuse_large(name: str, size: int) -> None:
-    """Whoever reads asks this first: what a node has written could be larger than a function's memory.
+    """Rejects a file from a node that could exceed a function's memory. Archives call this before they read.
 
     Raises:
-        DamagedError: it has more than :data:`MOST_BYTES`, and is a node's.
+        DamagedError: a node's file has more than :data:`MOST_BYTES`.
     """
     _, _, part = name.partition("/")
     if size > MOST_BYTES and part.partition("/")[0] in _OF_NODES:
@@ -63,10 +63,11 @@ def refuse_large(name: str, size: int) -> None:
 
 
 def document(archive: Archive, name: str) -> dict[str, Any] | None:
-    """A kept JSON object; None when there is no such file. All that is in it can be written as JSON in UTF-8 again.
+    """Reads a stored JSON object; returns None if there is no such file. It can always be written as JSON in UTF-8
+    again.
 
     Raises:
-        DamagedError: it is no JSON object, or too large.
+        DamagedError: the file is not a JSON object, or is too large.
     """
     body = archive.read(name)
     if body is None:
@@ -75,19 +76,19 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
         text = body.decode("utf-8-sig")
         document = json_in(text)
         if is_deeper(document, _DEEPEST):
-            raise ValueError(f"it is nested deeper than {_DEEPEST} levels")
+            raise ValueError(f"nested deeper than {_DEEPEST} levels")
         if _SURROGATE.search(text):
             _refuse_halves(document)
     except ValueError as error:
-        raise DamagedError(f"{name} is no JSON ({error})") from None
+        raise DamagedError(f"{name} is not valid JSON ({error})") from None
     if not isinstance(document, dict):
         raise DamagedError(f"{name} must be a JSON object")
     return document
 
 
 def _refuse_halves(document: Any) -> None:
-    """Halves of surrogate pairs, which JSON can say, and no text in UTF-8 can have."""
+    """Rejects unpaired surrogates, which JSON can express but UTF-8 cannot."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("it has half of a character") from None
+        raise ValueError("it contains an unpaired surrogate") from None

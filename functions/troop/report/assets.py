@@ -1,4 +1,4 @@
-"""What a page carries with it: the library that draws its charts, in the reader's browser."""
+"""Finds the chart library that each page contains."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ PLACES: Final = (
     _HERE / "echarts.min.js",
     _HERE.parents[2] / "node_modules" / "echarts" / "dist" / "echarts.common.min.js",
 )
-"""Beside this module, where deployments have it; else of a checkout that is set up."""
+"""In deployments beside this module; in a checkout after `make setup` in node_modules."""
 
 
 class MissingChartsError(TroopError):
-    """The charts' library is nowhere to be found."""
+    """The chart library is missing."""
 
     def __init__(self, places: tuple[Path, ...]) -> None:
         self.places = places
         looked = ", ".join(map(str, places))
-        super().__init__(
-            f"the library that draws charts is missing: run `make setup`, which gets it (looked for {looked})"
-        )
+        super().__init__(f"the chart library is missing: run `make setup` to download it (searched {looked})")
 
 
 def chart_script(places: tuple[Path, ...] = PLACES) -> str:
-    """The text of the first of ``places`` that is there.
+    """Returns the text of the first of ``places`` that exists.
 
     Raises:
-        MissingChartsError: none is.
+        MissingChartsError: none exists.
     """
     for place in places:
         if place.is_file():

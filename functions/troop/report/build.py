@@ -1,6 +1,6 @@
-"""A report of a run, made of what is kept of it and of nothing else: the same today and in a year, by a newer version.
+"""Builds a report of a run from its stored data only, so that the result is the same at any time.
 
-One cell's results are held at a time, which is what most of the memory goes to.
+Only one cell's results are in memory at a time, because they need most of it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from troop.report.sources import Sources, attempts, read
 from troop.report.versions import versions
 
 MOST_FINDINGS = 500
-"""What is beyond is counted: nobody reads it."""
+"""The most findings to list; the others are counted."""
 
 
 def build(archive: Archive, now: datetime, version: str, run: str = "") -> Report:
-    """The report of what is kept. What is damaged or missing, but for the definition, is a finding.
+    """Builds the report. Missing or damaged data becomes a finding, except for the definition.
 
     Args:
-        now: when it is made.
-        version: Troop's, of whoever makes it.
-        run: the run's id, where there is no record to tell it.
+        now: creation time.
+        version: Troop's version.
+        run: the run's id, used if there is no record.
 
     Raises:
-        ReportError: there is no definition of a run, or it cannot be read.
+        ReportError: the run's definition is missing or cannot be read.
     """
     sources = read(archive)
     prices = sources.record.terms.prices if sources.record and sources.record.terms else None
@@ -69,15 +69,15 @@ def _of_run(sources: Sources) -> Iterator[Finding]:
         kinds = Counter(one.kind for one in record.left)
         what = ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items()))
         text = (
-            f"Not all that the run has created was seen to be gone when its record was kept ({what}): "
-            f"{name_some(one.name for one in record.left)}. Look for it by the tag troop:run, and remove it by hand if "
-            "it is still there."
+            f"Resources of the run still existed when its record was written ({what}): "
+            f"{name_some(one.name for one in record.left)}. Find them by the tag troop:run, and delete those that "
+            "still exist."
         )
         yield Finding(severity="error", text=text)
     if record.terms is None:
-        yield Finding(severity="warning", text="The run has no prices on record: what it has cost is not known.")
+        yield Finding(severity="warning", text="The record has no prices: the run's cost is unknown.")
     elif record.run.cost is None:
-        yield Finding(severity="warning", text="What the run has cost was not known when its record was kept.")
+        yield Finding(severity="warning", text="The run's cost was unknown when its record was written.")
 
 
 def _run(sources: Sources, cells: Sequence[Cell], run: str) -> Run:
@@ -113,9 +113,9 @@ def _text(value: Any) -> str:
 
 
 def _ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """Errors first; else as they were found: of the run, then cell by cell, then of how it grows."""
+    """Returns errors first, and otherwise keeps the order: the run, its cells, and its growth."""
     ordered = sorted(findings, key=lambda finding: finding.severity != "error")
     if len(ordered) <= MOST_FINDINGS:
         return ordered
-    more = f"There are {len(ordered) - MOST_FINDINGS:,} more findings, of which none is told here."
+    more = f"{len(ordered) - MOST_FINDINGS:,} more findings are not listed."
     return [*ordered[:MOST_FINDINGS], Finding(severity="warning", text=more)]

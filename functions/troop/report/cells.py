@@ -1,4 +1,4 @@
-"""A cell of a report: what is kept of it, and what must be known before its numbers are trusted."""
+"""Reads a cell's stored data for the report, and collects what a reader must know to trust its numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from troop.report.series import partial_tools, series, use
 from troop.report.sources import PlannedCell, of_attempt
 
 UNKNOWN = "UNKNOWN"
-"""Status of a cell without results, where nothing is on record."""
+"""The status of a cell without results and without a record."""
 
 RESULTS_FORMAT = "troop.results/1"
 
@@ -37,17 +37,17 @@ _T = TypeVar("_T")
 def cell(
     archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
 ) -> tuple[Cell, list[Finding]]:
-    """One cell with all that is kept of the attempt that counts; what of it is damaged is left out, and told.
+    """Reads a cell and the data of the attempt that counts. Damaged parts are left out and become findings.
 
     Args:
-        attempts: at it, the one that counts last; on record, or but their ids.
-        prices: None where they are not known.
+        attempts: at the cell, the one that counts last; their records, or only their ids.
+        prices: None if unknown.
     """
     return _Reading(archive, planned, attempts, prices).cell()
 
 
 class _Reading:
-    """One cell that is being read."""
+    """A reader of one cell."""
 
     def __init__(
         self, archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
@@ -62,7 +62,7 @@ class _Reading:
         record, variant = self._record, self._planned.variant
         benchmark = of_attempt(self._planned, self._id)
         results = self._results()
-        roster = self._tried(self._roster, None, "who took part is told as it was planned")
+        roster = self._tried(self._roster, None, "fleets are shown as planned")
         there = fleets.fleets(benchmark, roster, self._prices)
         hourly = fleets.hourly(there)
         places = fleets.places(roster)
@@ -88,14 +88,14 @@ class _Reading:
         return cell, [*self._findings, *trust.findings(cell)]
 
     def _results(self) -> list[dict[str, Any]] | None:
-        """The phases as they are kept; None when there are none."""
+        """Returns the stored phases; None if there are none."""
         should = self._record is not None and self._record.status is CellStatus.SUCCEEDED
         name = f"{self._id}/{files.RESULTS}"
         try:
             document = files.document(self._archive, name)
             if document is None:
                 if should:
-                    self._say(f"{name} is missing, though the cell has SUCCEEDED: nothing of it can be told.")
+                    self._say(f"{name} is missing although the cell SUCCEEDED: its results are lost.")
                 return None
             if document.get("format") != RESULTS_FORMAT:
                 raise DamagedError(f"{name} has the format {document.get('format')!r}: must be {RESULTS_FORMAT}")
@@ -104,7 +104,7 @@ class _Reading:
                 raise DamagedError(f"{name} must have a list of phases")
             return phases
         except _DAMAGE as error:
-            self._say(f"{_shown_error(error)}: what this cell has measured cannot be told.")
+            self._say(f"{_shown_error(error)}: the results of this cell are left out.")
             return None
 
     def _roster(self) -> Roster | None:
@@ -118,7 +118,7 @@ class _Reading:
     def _interruptions(self, cell: str, results: Sequence[Mapping[str, Any]]) -> list[Interruption]:
         interruptions: list[Interruption] = []
         read = partial(fleets.interruptions, self._archive, cell, results, self._say)
-        return self._tried(read, interruptions, "notices of spot are left out")
+        return self._tried(read, interruptions, "spot interruption notices are left out")
 
     def _attempt(self, one: Recorded | str) -> Attempt:
         if isinstance(one, str):
@@ -127,7 +127,7 @@ class _Reading:
         return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, interruptions=notices)
 
     def _phase(self, document: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
-        name = str(document.get("phase", "of no name"))
+        name = str(document.get("phase", "unnamed"))
         try:
             measured_from = document.get("measured_from")
             phase = Phase(
@@ -143,17 +143,17 @@ class _Reading:
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
             )
             if left_out := document.get("separate_left_out"):
-                text = f"{name}: {left_out} more lines of single nodes were not kept here; their summaries have them."
+                text = f"{name}: {left_out} more rows of single nodes are left out; the nodes' summaries contain them."
                 self._findings.append(Finding(severity="warning", cell=self._id, text=text))
             if lacking := partial_tools(document):
                 text = (
-                    f"{name}: throughput over time of {name_some(lacking)} is told in part: of some nodes it was not "
-                    "kept, as so many operations over so many hours would be too much, or their tool does not tell it."
+                    f"{name}: throughput over time of {name_some(lacking)} is incomplete. Some nodes have no counts by "
+                    "second, because there were too many or because the tool does not report them."
                 )
                 self._findings.append(Finding(severity="warning", cell=self._id, text=text))
             return phase
         except _DAMAGE as error:
-            self._say(f"The results of the phase {name} are damaged, and left out: {_shown_error(error)}.")
+            self._say(f"The results of phase {name} are damaged and left out: {_shown_error(error)}.")
             return None
 
     def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
@@ -206,7 +206,7 @@ def _list(value: Any) -> Any:
 
 
 def _shown_error(error: BaseException) -> str:
-    """An error in one line: pydantic's have many."""
+    """Formats an error in one line; pydantic's have several."""
     text = str(error) if isinstance(error, DamagedError) else repr(error)
     line = " ".join(text.split())
     return line if len(line) <= 300 else line[:300] + "..."

@@ -1,4 +1,4 @@
-"""What a report's charts are drawn from, as small JSON: numbers to four digits, names once."""
+"""Prepares the data of a report's charts as small JSON: numbers with four digits, every name once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def embedded(value: Any) -> Markup:
-    """As JSON that stands in a script element: nothing in it can end the element, or begin another one."""
+    """Encodes a value as JSON for a script element, with escapes so that it cannot end the element or begin another."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
@@ -25,18 +25,20 @@ def embedded(value: Any) -> Markup:
 
 
 def packed(value: Any) -> str:
-    """As JSON, deflated (zlib's form) and in base64: values over time of 200 cells are many, and much alike."""
+    """Encodes a value as JSON, deflated (zlib's format) and in base64: values over time of 200 cells are many and
+    similar.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode()
 
 
 def cell_name(cell: Cell) -> str:
-    """``c001 n3, threads=50``."""
+    """Returns a cell's name, such as ``c001 n3, threads=50``."""
     return f"{cell.cell} {cell.label}".rstrip()
 
 
 def chart_data(report: Report) -> dict[str, Any]:
-    """Of all charts but those over time: {"scaling": [...], "distributions": [...]}, see below."""
+    """Returns the data of all charts except those over time: {"scaling": [...], "distributions": [...]}, see below."""
     return {
         "scaling": [_scaling(title, members) for title, members in scaling_groups(report)],
         "distributions": _distributions(report.cells),
@@ -44,7 +46,7 @@ def chart_data(report: Report) -> dict[str, Any]:
 
 
 def scaling_groups(report: Report) -> list[tuple[str, list[Scaling]]]:
-    """What is drawn together: all combinations of the matrix for one operation; each with its title."""
+    """Collects the lines of each chart: all combinations of the matrix for one operation. Returns them with titles."""
     groups: dict[tuple[str, str, str, str], list[Scaling]] = {}
     for one in report.scaling:
         if not one.points:
@@ -55,15 +57,15 @@ def scaling_groups(report: Report) -> list[tuple[str, list[Scaling]]]:
 
 
 def ideal(one: Scaling) -> float | None:
-    """Operations a second of each node at the smallest step: where the line of perfect growth goes."""
+    """Returns the operations per second of each node at the smallest step, which define the line of ideal growth."""
     fewest = min((point.nodes for point in one.points), default=0)
     first = [point.per_second for point in one.points if point.nodes == fewest]
     return sum(first) / len(first) / fewest if fewest else None
 
 
 def _scaling(title: str, members: Sequence[Scaling]) -> dict[str, Any]:
-    """{"title", "counted", "operation", "lines": [{"name", "points": [[nodes, per second, cell]], "slope",
-    "intercept", "ideal"}]}
+    """Returns {"title", "counted", "operation", "lines": [{"name", "points": [[nodes, per second, cell]], "slope",
+    "intercept", "ideal"}]}.
     """
     return {
         "title": title,
@@ -83,8 +85,8 @@ def _scaling(title: str, members: Sequence[Scaling]) -> dict[str, Any]:
 
 
 def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
-    """[{"title", "lines": [{"name", "first", "count", "points": [[percentile, ms]]}]}]: an operation each, a line for
-    each cell; ``first`` says that it is the first of its repetitions.
+    """Returns [{"title", "lines": [{"name", "first", "count", "points": [[percentile, ms]]}]}]: one entry per
+    operation, one line per cell. ``first`` is true for the first repetition.
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
@@ -107,8 +109,8 @@ def measured(cell: Cell) -> list[tuple[Phase, Operation]]:
 
 
 def over_time(report: Report) -> list[dict[str, Any]]:
-    """[{"name", "first", "warm_up", "measured", "series": [{"role", "operation", "name", "start", "step",
-    "values"}]}]: one for each phase of each cell that has values over time.
+    """Returns [{"name", "first", "warm_up", "measured", "series": [{"role", "operation", "name", "start", "step",
+    "values"}]}]: one entry for each phase of each cell with values over time.
     """
     several = len({phase.phase for cell in report.cells for phase in cell.phases}) > 1
     return [
@@ -136,7 +138,7 @@ def over_time(report: Report) -> list[dict[str, Any]]:
 
 
 def number(value: float | None, digits: int = 4) -> float | None:
-    """What a chart can show of it; nothing of what is no number."""
+    """Rounds a number for a chart; returns None for unknown and infinite values."""
     if value is None or not math.isfinite(value):
         return None
     rounded = float(f"{value:.{digits}g}")
@@ -144,7 +146,7 @@ def number(value: float | None, digits: int = 4) -> float | None:
 
 
 def _titles(keys: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
-    """Each key's last part, and those of the others that are not the same in all."""
+    """Returns titles from each key's last part, and from the other parts that differ between keys."""
     differing = [len({key[place] for key in keys}) > 1 for place in range(2)]
     return {
         key: " · ".join([*(part for part, differs in zip(key, differing, strict=False) if differs), key[2]])

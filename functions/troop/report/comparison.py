@@ -1,4 +1,6 @@
-"""Two sides compared, as a document: A is what was, B is what is now, and a ratio of 1.1 says that B does more."""
+"""Defines a comparison as a document. A is the reference, B is compared with it; a ratio of 1.1 means that B
+does more.
+"""
 
 from __future__ import annotations
 
@@ -13,55 +15,57 @@ FORMAT: Final = "troop.comparison/1"
 
 
 class Side(Part):
-    """One side."""
+    """One side of a comparison."""
 
-    name: str = Field(description="As it was asked for: a run, a folder, or one of these with a variant")
+    name: str = Field(description="As given on the command line: a run or a folder, optionally with a variant")
     run: str
     benchmark: str
     cells: int
-    fleets: str = Field(default="", description="In words: 6 servers (i4i.large), 2 drivers (c7g.large)")
+    fleets: str = Field(default="", description="For example: 6 servers (i4i.large), 2 drivers (c7g.large)")
 
 
 class Spread(Part):
-    """One figure over the repetitions of a side."""
+    """One value over the repetitions of a side."""
 
     median: float
-    geometric_mean: float | None = Field(default=None, description="Of rates, whose ratio is told; null of times")
+    geometric_mean: float | None = Field(
+        default=None, description="Of rates, and the basis of the ratio; null for times"
+    )
     low: float
     high: float
     repetitions: int
 
     @property
     def middle(self) -> float:
-        """What is told of it: that of which a ratio beside it is."""
+        """The value to show: the one from which the ratio is computed."""
         return self.median if self.geometric_mean is None else self.geometric_mean
 
 
 class Figure(Part):
-    """A time, side by side: percentiles of repetitions are never put together, only told as they spread."""
+    """A time on both sides. Percentiles of repetitions are never combined; their spread is shown."""
 
     name: Literal["mean_ms", "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"]
     a: Spread | None
     b: Spread | None
-    ratio: float | None = Field(description="Of the medians, B to A: below 1 is faster")
+    ratio: float | None = Field(description="Of the medians, B to A; below 1, B is faster")
 
 
 class Need(Part):
-    """What a side needs to do as much as the faster side does; or what it has, where they are known to do the same."""
+    """What a side needs for the throughput of the faster side, or what it has if both do the same."""
 
-    nodes: dict[str, int] = Field(description="By role, whole nodes of all of its fleets")
-    hourly: float | None = Field(description="Of all of them; null without all prices")
+    nodes: dict[str, int] = Field(description="Whole nodes of all fleets, by role")
+    hourly: float | None = Field(description="Hourly cost of these nodes; null unless all prices are known")
     scaled: Literal["measured", "interpolated", "extrapolated", "alike"] = Field(
-        description="Whether that many nodes were measured to do it, lie between two measured steps, or beyond them; "
-        "alike: the side's own, for all of the interval is within 0.9 to 1.1, and 1 is in it"
+        description="Whether this number of nodes was measured, or lies between or beyond measured steps. "
+        "alike: the side's own nodes, because the interval lies within 0.9 to 1.1 and contains 1"
     )
     per_second: float | None = Field(
-        default=None, description="What they do: where alike, what the side did; else as much as the other side"
+        default=None, description="Throughput of these nodes: the side's own if alike, otherwise that of the other side"
     )
 
 
 class Equal(Part):
-    """Both sides at one throughput."""
+    """Both sides at the same throughput."""
 
     per_second: float
     a: Need
@@ -69,7 +73,7 @@ class Equal(Part):
     hourly_ratio: float | None
 
     def doubt(self, row: Row) -> str:
-        """Why what follows of its row for nodes and cost may be chance, in a few words; "" where it is not."""
+        """Returns in a few words why the nodes and cost of a row may be due to chance; "" if they are not."""
         if row.exceeds_noise is None:
             return "noise unknown"
         if row.exceeds_noise or self.a.scaled == "alike" or row.low is None or row.high is None:
@@ -78,29 +82,29 @@ class Equal(Part):
 
 
 class Row(Part):
-    """One operation of one variant, on both sides."""
+    """One operation of one variant on both sides."""
 
-    label: str = Field(default="", description="Of the variant, repetitions aside; empty when there is one")
+    label: str = Field(default="", description="Of the variant, without repetition; empty if there is only one")
     phase: str
     role: str
     operation: str
-    a: Spread = Field(description="Operations a second")
+    a: Spread = Field(description="Operations per second")
     b: Spread
-    ratio: float = Field(description="B to A, of the geometric means of the repetitions")
+    ratio: float = Field(description="Of the geometric means of the repetitions, B to A")
     low: float | None = Field(description="Of the confidence interval; null with fewer than two repetitions on a side")
     high: float | None
-    exceeds_noise: bool | None = Field(description="Whether 1 is outside of the interval; null without one")
+    exceeds_noise: bool | None = Field(description="Whether 1 is outside the interval; null without an interval")
     regression: bool | None = Field(
-        default=None, description="Whether it fails --fail-below; null when that was not asked"
+        default=None, description="Whether the row fails --fail-below; null without that option"
     )
     times: list[Figure] = Field(default=[])
-    errors_a: float = Field(default=0, description="Errors for each success, all repetitions together")
+    errors_a: float = Field(default=0, description="Errors per success over all repetitions")
     errors_b: float = 0
     equal: Equal | None = None
 
 
 class Comparison(Part):
-    """All of it."""
+    """A comparison of two sides."""
 
     format: Literal["troop.comparison/1"] = FORMAT
     created_at: datetime
@@ -112,7 +116,7 @@ class Comparison(Part):
     b: Side
     rows: list[Row]
     lost: list[str] = Field(
-        default=[], description="Operations that A has measured and a variant of B has not; fail --fail-below"
+        default=[], description="Operations that A measured but a variant of B did not; they fail --fail-below"
     )
-    unmatched: list[str] = Field(default=[], description="What only one side has, in words")
+    unmatched: list[str] = Field(default=[], description="Sentences about what only one side has")
     warnings: list[str] = Field(default=[])

@@ -1,7 +1,7 @@
-"""A report as a document: what the JSON beside the HTML is, and what a comparison is made of.
+"""Defines a report as a document: the JSON beside the HTML, from which comparisons are computed.
 
-Amounts of money are in the report's currency, times of operations in milliseconds, moments in UTC. What is not known is
-None, never 0.
+Money is in the report's currency, times of operations in milliseconds, times of day in UTC. Unknown values are None,
+never 0.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FORMAT: Final = "troop.report/1"
 
 
 class Part(BaseModel):
-    """A part of a report. What a later version has added is passed over."""
+    """A part of a report. Fields of later versions are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -23,33 +23,33 @@ class Part(BaseModel):
 class Line(Part):
     """One line of a bill."""
 
-    what: str = Field(description="In words, such as drivers, c7g.large, on-demand")
+    what: str = Field(description="For example: drivers, c7g.large, on-demand")
     quantity: float
     unit: str
-    price: float | None = Field(description="Of one unit; null when it is not known")
+    price: float | None = Field(description="Of one unit; null if unknown")
     amount: float | None
 
 
 class Bill(Part):
-    """What a cell or a run has cost."""
+    """The cost of a cell or a run."""
 
     amount: float
     lines: list[Line] = []
-    unknown: list[str] = Field(default=[], description="What has no price, and is not in the amount")
+    unknown: list[str] = Field(default=[], description="Items without a price, which are not in the amount")
 
 
 class Money(Part):
-    """What the run was expected to cost, and what it has cost."""
+    """The expected and the actual cost of the run."""
 
     currency: str = "USD"
     expected: float | None = None
-    most: float | None = Field(default=None, description="With all time-outs and attempts, and no spot capacity")
-    budget: float | None = None
-    actual: Bill | None = Field(
-        default=None, description="All cells and attempts; null while anything of the run is left"
+    most: float | None = Field(
+        default=None, description="Upper bound: all time limits and attempts are used, and there is no spot capacity"
     )
+    budget: float | None = None
+    actual: Bill | None = Field(default=None, description="Of all cells and attempts; null while the run has resources")
     of_file: Bill | None = Field(
-        default=None, description="The same by the file's own prices; null for a file without any"
+        default=None, description="The same with the file's prices; null for a file without prices"
     )
 
 
@@ -68,36 +68,34 @@ class Run(Part):
 
 
 class Version(Part):
-    """Something whose version matters: the machine image, the kernel, an artifact, the agent."""
+    """The version of a component: the machine image, the kernel, an artifact, the agent."""
 
     what: str
     version: str
 
 
 class Fleet(Part):
-    """The nodes of one role of a cell, as they were when it began; without a roster as the file wants them."""
+    """The nodes of one role of a cell when it began; as planned if there is no roster."""
 
     role: str
     nodes: int
     instance_type: str
-    zones: dict[str, int] = Field(default={}, description="How many of its nodes are in each")
-    purchase: dict[str, int] = Field(default={}, description="How many were bought as spot, and on-demand")
-    hourly: float | None = Field(default=None, description="What an hour of all of them costs; null without all prices")
+    zones: dict[str, int] = Field(default={}, description="Nodes by zone")
+    purchase: dict[str, int] = Field(default={}, description="Nodes by purchase option, spot or on-demand")
+    hourly: float | None = Field(default=None, description="Hourly cost of all nodes; null unless all prices are known")
 
 
 class Interruption(Part):
-    """A node that spot took back, or was expected to."""
+    """A node that spot took back, or for which EC2 recommended a rebalance."""
 
     node: str
     role: str = ""
-    action: str = Field(
-        default="", description="What EC2 did with it: terminate, stop, hibernate; or rebalance-recommended"
-    )
+    action: str = Field(default="", description="EC2's action: terminate, stop or hibernate; or rebalance-recommended")
     time: str = ""
 
 
 class Step(Part):
-    """What a cell began to do, and when."""
+    """The start of a step of a cell."""
 
     phase: str
     at: datetime
@@ -120,15 +118,16 @@ class Operation(Part):
     p99_9_ms: float | None = None
     max_ms: float | None = None
     cost_per_million: float | None = Field(
-        default=None, description="What all fleets of the cell cost for as long as a million of these take"
+        default=None, description="Cost of all fleets of the cell for the duration of a million of these operations"
     )
     distribution: list[tuple[float, float]] = Field(
-        default=[], description="Percentiles and their times, ascending, from the merged histogram; the last is 100"
+        default=[],
+        description="Percentiles and their times from the merged histogram, ascending; the last percentile is 100",
     )
 
 
 class Separate(Part):
-    """What one node's tool told that cannot be put together with other nodes', such as wrk's percentiles."""
+    """Results of one node's tool that cannot be combined with those of other nodes, such as wrk's percentiles."""
 
     node: str
     role: str
@@ -147,20 +146,18 @@ class Separate(Part):
 
 
 class Use(Part):
-    """How busy the nodes of a role were on average while they measured. Percent of all processors; per second of all
-    nodes together.
+    """The average load of a role's nodes in the measured time. CPU values are percent of all processors; rates are per
+    second of all nodes together.
     """
 
     role: str
     nodes: int
-    cpu: float | None = Field(
-        default=None, description="The sum of user, system, iowait and steal, which are parts of all time"
-    )
+    cpu: float | None = Field(default=None, description="Sum of user, system, iowait and steal")
     user: float | None = None
     system: float | None = None
     iowait: float | None = None
     steal: float | None = None
-    memory_bytes: float | None = Field(default=None, description="Of a node")
+    memory_bytes: float | None = Field(default=None, description="Per node")
     disk_reads: float | None = None
     disk_writes: float | None = None
     disk_read_bytes: float | None = None
@@ -185,22 +182,24 @@ SeriesName = Literal[
     "network_received_bytes",
     "network_sent_bytes",
 ]
-"""cpu and iowait in percent, the mean of the nodes; of disk and network the sum of the nodes, per second."""
+"""cpu and iowait are in percent, averaged over nodes; disk and network are per second, summed over nodes."""
 
 
 class Series(Part):
-    """Values over time, in equal steps; at most a few hundred."""
+    """Values over time in equal steps; at most a few hundred."""
 
     role: str
-    operation: str | None = Field(default=None, description="null: of the nodes, not of an operation")
+    operation: str | None = Field(default=None, description="null for values of nodes instead of an operation")
     name: SeriesName
-    start: float = Field(description="Of the first step: seconds after the measured time begins, or before if negative")
+    start: float = Field(
+        description="Of the first step: seconds after the start of the measured time; negative before it"
+    )
     step_seconds: int
     values: list[float | None]
 
 
 class Node(Part):
-    """A node's own line: who differs from the others shows here."""
+    """The line of a single node, which shows differences between nodes."""
 
     node: str
     role: str
@@ -217,7 +216,7 @@ class Node(Part):
 
 
 class Phase(Part):
-    """What a cell has measured in one phase."""
+    """The results of a cell in one phase."""
 
     phase: str
     nodes: int
@@ -242,10 +241,12 @@ class Attempt(Part):
 
 
 class Cell(Part):
-    """A cell, as its last attempt came out."""
+    """A cell with the results of its last attempt."""
 
     cell: str
-    label: str = Field(default="", description="What sets it apart from the run's other cells; empty for the only one")
+    label: str = Field(
+        default="", description="Distinguishes the cell from the run's other cells; empty if there is only one"
+    )
     scale: str | None = None
     values: dict[str, JsonValue] = {}
     repetition: int = 1
@@ -258,39 +259,41 @@ class Cell(Part):
     interruptions: list[Interruption] = []
     cost: Bill | None = None
     hourly: float | None = Field(
-        default=None, description="What an hour of all of its fleets costs; null without all prices"
+        default=None, description="Hourly cost of all fleets; null unless all prices are known"
     )
     phases: list[Phase] = []
 
 
 class Point(Part):
-    """A cell on the way from few nodes to many."""
+    """A cell in a scaling series."""
 
     cell: str
     nodes: int
     per_second: float
     efficiency: float | None = Field(
         default=None,
-        description="Throughput a node, as a part of that of the smallest (the mean of its repetitions)",
+        description="Throughput per node relative to that of the smallest step (mean of its repetitions)",
     )
 
 
 class Scaling(Part):
-    """How throughput grows with nodes, for one combination of the matrix and one operation."""
+    """Throughput by number of nodes, for one combination of the matrix and one operation."""
 
     label: str = Field(default="", description="Of the combination of the matrix")
     phase: str
     role: str
     operation: str
-    counted: str = Field(description="The role whose nodes are counted: the first one in the file whose number changes")
+    counted: str = Field(description="The role whose nodes are counted: the first in the file whose number changes")
     points: list[Point]
-    slope: float | None = Field(default=None, description="Operations a second for each further node, by least squares")
+    slope: float | None = Field(
+        default=None, description="Operations per second for each further node, by least squares"
+    )
     intercept: float | None = None
     r_squared: float | None = None
 
 
 class Finding(Part):
-    """Something that went wrong, or that a reader must know before trusting a number."""
+    """A problem, or a fact that a reader must know to trust a number."""
 
     severity: Literal["error", "warning"]
     cell: str | None = None
@@ -298,14 +301,14 @@ class Finding(Part):
 
 
 class Report(Part):
-    """All of it."""
+    """A report of a run."""
 
     format: Literal["troop.report/1"] = FORMAT
     created_at: datetime
     created_by: str = Field(description="Troop's version")
     run: Run
     money: Money
-    definition: dict[str, Any] = Field(description="The benchmark's file as it was run, with its size and changes")
+    definition: dict[str, Any] = Field(description="The benchmark file as it was run, with its size and changes")
     versions: list[Version] = []
     cells: list[Cell]
     scaling: list[Scaling] = []

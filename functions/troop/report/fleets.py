@@ -1,4 +1,4 @@
-"""Who took part in a cell, what an hour of them costs, and whom spot took back."""
+"""Describes the fleets of a cell: nodes, hourly cost and spot interruptions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from troop.report.document import Fleet, Interruption
 REBALANCE = "rebalance-recommended"
 
 MOST_NOTICES = 1000
-"""Of a cell: several of each node that it can have."""
+"""The most notices of a cell: several for each node that it can have."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node was, and how it was bought."""
+    """A node's zone and purchase option."""
 
     role: str
     zone: str
@@ -36,12 +36,12 @@ class Place:
 
 
 def places(roster: Roster | None) -> dict[str, Place]:
-    """Of all nodes, by id."""
+    """Returns the places of all nodes by id."""
     return {one.id: Place(one.role, one.zone, one.purchase) for one in roster.members} if roster else {}
 
 
 def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None) -> list[Fleet]:
-    """In the file's order: as they were by the roster, or without one as they were to be."""
+    """Returns the fleets in the file's order: from the roster, or as planned if there is none."""
     planned = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
     if roster is None:
         return [_planned(fleet, prices) for fleet in planned.values()]
@@ -51,7 +51,7 @@ def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | 
 
 
 def hourly(fleets: Sequence[Fleet]) -> float | None:
-    """What an hour of all of them costs, with their volumes; None unless all prices are known."""
+    """Returns the hourly cost of all fleets with their volumes; None unless all prices are known."""
     known = [fleet.hourly for fleet in fleets if fleet.hourly is not None]
     return round(math.fsum(known), 6) if fleets and len(known) == len(fleets) else None
 
@@ -81,7 +81,7 @@ def _there(role: str, members: Sequence[Member], planned: PlannedFleet | None, p
 
 
 def _hourly(nodes: Sequence[Decimal | None], fleet: PlannedFleet | None, prices: Prices | None) -> float | None:
-    """Of nodes at these prices, with the volumes of each."""
+    """Returns the hourly cost of nodes with these prices and of their volumes."""
     if prices is None or fleet is None:
         return None
     parts = list(nodes)
@@ -95,14 +95,14 @@ def _hourly(nodes: Sequence[Decimal | None], fleet: PlannedFleet | None, prices:
 def interruptions(
     archive: Archive, cell: str, phases: Sequence[Mapping[str, Any]], damaged: Callable[[str], None]
 ) -> list[Interruption]:
-    """Notices that nodes of a cell were given, and recommendations that came to nothing worse.
+    """Returns the spot interruption notices of a cell, and rebalance recommendations that no interruption followed.
 
     Args:
         phases: the cell's results.
-        damaged: is told of notices that cannot be read, or are too many; the others are not affected.
+        damaged: receives a sentence about unreadable and surplus notices; the others are not affected.
 
     Raises:
-        DamagedError: lines of nodes cannot be read.
+        DamagedError: the lines of nodes cannot be read.
     """
     interruptions: list[Interruption] = []
     unread: list[DamagedError] = []
@@ -119,10 +119,10 @@ def interruptions(
             interruptions.append(Interruption(node=node, **fields))
     if unread:
         others = f"; {len(unread) - 1:,} more cannot be read either" if len(unread) > 1 else ""
-        damaged(f"{unread[0]}: this notice of spot is left out{others}.")
+        damaged(f"{unread[0]}: this spot interruption notice is left out{others}.")
     if len(names) > MOST_NOTICES:
         more = len(names) - MOST_NOTICES
-        damaged(f"{cell}/{files.INTERRUPTIONS} has {len(names):,} notices of spot: {more:,} of them are left out.")
+        damaged(f"{cell}/{files.INTERRUPTIONS} has {len(names):,} spot interruption notices: {more:,} are left out.")
     reported = {one.node for one in interruptions}
     for node, (role, at) in _recommended(phases).items():
         if node not in reported:
@@ -131,7 +131,7 @@ def interruptions(
 
 
 def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:
-    """By node, its role and the first moment at which EC2 expected to take it back."""
+    """Returns each node's role and the time of its first rebalance recommendation, by node."""
     recommendations: dict[str, tuple[str, str]] = {}
     try:
         for phase in phases:
@@ -140,5 +140,5 @@ def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, st
                     if at := line.get("rebalance_recommended_at"):
                         recommendations.setdefault(node, (role, str(at)))
     except (AttributeError, KeyError, TypeError) as error:
-        raise DamagedError(f"lines of nodes cannot be read: {error!r}") from None
+        raise DamagedError(f"cannot read the lines of nodes: {error!r}") from None
     return recommendations

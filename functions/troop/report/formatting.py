@@ -1,4 +1,4 @@
-"""Numbers, moments and amounts as people read them. What is not known is a dash."""
+"""Formats numbers, times and amounts for people. Unknown values become a dash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 def plain(value: float | None) -> str:
-    """Three digits that matter, or all that stand before the point: ``0.042``, ``3.14``, ``27.5``, ``12,345``."""
+    """Formats three significant digits, or all before the decimal point: ``0.042``, ``3.14``, ``27.5``, ``12,345``."""
     if value is None or not math.isfinite(value):
         return NOTHING
     size = abs(value)
@@ -25,12 +25,12 @@ def plain(value: float | None) -> str:
 
 
 def whole(value: float | None) -> str:
-    """``1,234,567``."""
+    """Formats a whole number: ``1,234,567``."""
     return NOTHING if value is None or not math.isfinite(value) else f"{value:,.0f}"
 
 
 def short(value: float | None) -> str:
-    """For key figures: ``1.24 million``, ``358,000``, ``873``."""
+    """Formats a key figure: ``1.24 million``, ``358,000``, ``873``."""
     if value is None or not math.isfinite(value):
         return NOTHING
     for size, name in ((1e9, "billion"), (1e6, "million")):
@@ -40,12 +40,12 @@ def short(value: float | None) -> str:
 
 
 def quantity(value: float) -> str:
-    """Of a bill's line: ``1,234``, ``0.1525``."""
+    """Formats the quantity of a bill's line: ``1,234``, ``0.1525``."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def percent(value: float | None) -> str:
-    """``82 %`` of 82.3; small ones finer: ``0.4 %``, ``0.004 %``."""
+    """Formats a percentage: ``82 %`` for 82.3; small ones with more digits: ``0.4 %``, ``0.004 %``."""
     if value is None or not math.isfinite(value):
         return NOTHING
     size = abs(value)
@@ -57,22 +57,22 @@ def percent(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """``97 %`` of 0.97."""
+    """Formats a fraction: ``97 %`` for 0.97."""
     return percent(None if value is None else value * 100)
 
 
 def mega(value: float | None) -> str:
-    """Bytes as MB, without the unit."""
+    """Formats bytes as MB, without the unit."""
     return plain(None if value is None else value / 1e6)
 
 
 def gibi(value: float | None) -> str:
-    """Bytes as GiB, without the unit."""
+    """Formats bytes as GiB, without the unit."""
     return plain(None if value is None else value / 2**30)
 
 
 def money(amount: float | None, currency: str = USD) -> str:
-    """``$12.30``; less than a dollar finer: ``$0.0423``."""
+    """Formats an amount: ``$12.30``; less than a dollar with more digits: ``$0.0423``."""
     if amount is None or not math.isfinite(amount):
         return NOTHING
     sign = "$" if currency == USD else f"{currency}{_SPACE}"
@@ -87,7 +87,7 @@ def money(amount: float | None, currency: str = USD) -> str:
 
 
 def price(amount: float | None, currency: str = USD) -> str:
-    """Of one unit, with all of its digits: ``$0.1412``."""
+    """Formats a unit price with all digits: ``$0.1412``."""
     if amount is None or not math.isfinite(amount):
         return NOTHING
     whole_part, _, digits = f"{amount:,.9f}".partition(".")
@@ -96,7 +96,7 @@ def price(amount: float | None, currency: str = USD) -> str:
 
 
 def moment(at: datetime | None, places: str = "minutes") -> str:
-    """``2026-11-21 15:03 UTC``; to the second with ``seconds``."""
+    """Formats a time: ``2026-11-21 15:03 UTC``; with ``places="seconds"`` to the second."""
     if at is None:
         return NOTHING
     form = "%Y-%m-%d %H:%M:%S" if places == "seconds" else "%Y-%m-%d %H:%M"
@@ -104,7 +104,7 @@ def moment(at: datetime | None, places: str = "minutes") -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``45 s``, ``10 min``, ``1 h 12 min``."""
+    """Formats a duration: ``45 s``, ``10 min``, ``1 h 12 min``."""
     if seconds is None or not math.isfinite(seconds):
         return NOTHING
     if seconds < 119.5:
@@ -117,15 +117,15 @@ def duration(seconds: float | None) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """``1 cell``, ``1,200 cells``."""
+    """Formats a count with its noun: ``1 cell``, ``1,200 cells``."""
     return f"{number:,}{_SPACE}{thing}" + ("" if number == 1 else "s")
 
 
 def listed(parts: Mapping[str, int]) -> str:
-    """``3 eu-west-1a, 3 eu-west-1b``."""
+    """Formats counts by name: ``3 eu-west-1a, 3 eu-west-1b``."""
     return ", ".join(f"{number:,}{_SPACE}{name}" for name, number in parts.items()) or NOTHING
 
 
 def sentence(items: list[str], joint: str = "and") -> str:
-    """``a, b and c``."""
+    """Joins items: ``a, b and c``."""
     return f" {joint} ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

@@ -1,4 +1,4 @@
-"""Reports and comparisons as pages: one file each, which fetches nothing, and runs no script but its own."""
+"""Renders reports and comparisons as pages: one file each, which loads nothing and runs only its own scripts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from troop.report.outline import outline
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
-"""Of nodes, over all cells: a report of very many shows those of each phase that have done least."""
+"""The most rows of nodes over all cells; a larger report shows the slowest nodes of each phase."""
 FEW_POINTS: Final = 16
-"""On the way from few nodes to many: a table of more is folded."""
+"""The most points of scaling whose table is not folded."""
 
 _WORDS: Final[tuple[Callable[..., str], ...]] = (
     formatting.plain,
@@ -44,14 +44,14 @@ _WORDS: Final[tuple[Callable[..., str], ...]] = (
 _One = TypeVar("_One")
 
 _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
-"""Characters that would turn the direction of what follows them, and the one that HTML has no place for."""
+"""Characters that change the text direction, and NUL, which HTML does not allow."""
 
 
 def report_page(report: Report, script: str) -> str:
-    """The page of a report.
+    """Renders the page of a report.
 
     Args:
-        script: the library that draws charts, see :func:`troop.report.assets.chart_script`.
+        script: the chart library, see :func:`troop.report.assets.chart_script`.
     """
     rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
     return _page(
@@ -80,7 +80,7 @@ def report_page(report: Report, script: str) -> str:
 
 
 def comparison_page(comparison: Comparison, script: str) -> str:
-    """The page of a comparison; arguments as of :func:`report_page`."""
+    """Renders the page of a comparison; arguments as of :func:`report_page`."""
     return _page(
         "comparison.html",
         "comparison.js",
@@ -114,11 +114,11 @@ def _page(template: str, drawn_by: str, script: str, **values: Any) -> str:
             **values,
         )
     )
-    return page.encode("utf-8", "replace").decode("utf-8")  # halves of surrogate pairs could not be written to a file
+    return page.encode("utf-8", "replace").decode("utf-8")  # unpaired surrogates cannot be written to a file
 
 
 def _policy(*scripts: str) -> str:
-    """What a browser may do for the page: run these very scripts, and nothing else."""
+    """Returns a content security policy that allows only these scripts."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8', 'replace')).digest()).decode()}'"
         for text in scripts
@@ -146,8 +146,9 @@ def _environment() -> Environment:
 def _least(
     report: Report, rows: Callable[[Phase], Sequence[_One]], order: Callable[[_One], Any]
 ) -> list[tuple[str, Sequence[_One], int]]:
-    """Rows of each phase of each cell, with its name, and how many are left out; in the order in which they are worth
-    reading if there are too many.
+    """Returns the rows of each phase of each cell: its name, the rows, and the number of rows left out.
+
+    If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
         (charts.cell_name(cell) + f" · {phase.phase}", rows(phase))

@@ -1,4 +1,4 @@
-"""What a run was to cost, and what it has cost."""
+"""Reads the expected and the actual cost of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from troop.report.sources import Sources
 
 
 def money(sources: Sources) -> Money:
-    """Of the whole run, as far as it is known."""
+    """Returns the costs of the whole run as far as they are known."""
     record, estimate = sources.record, sources.estimate or {}
     run = record.run if record else None
     estimate_document = run.estimate if run else None
@@ -29,7 +29,7 @@ def money(sources: Sources) -> Money:
 
 
 def bill(cost: Cost) -> Bill:
-    """As a report has it."""
+    """Converts a cost to the bill of a report."""
     lines = [
         Line(
             what=item.what,

@@ -1,4 +1,4 @@
-"""What was measured of operations: the table's rows, and how their times are distributed."""
+"""Reads the results of operations: the rows of the table, and the distribution of times."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ LADDER = (
     *(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0, 99.0),
     *(99.25, 99.5, 99.75, 99.9, 99.95, 99.99, 99.995, 99.999, 99.9995, 99.9999, 99.99999, 99.999999),
 )
-"""Percentiles that are told where there are enough operations beyond them."""
+"""Percentiles to report if enough operations lie beyond them."""
 
 _MILLION = 1_000_000
 
 
 def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation]:
-    """The rows of one phase of the results.
+    """Returns the rows of one phase of the results.
 
     Args:
-        hourly: what an hour of all fleets of the cell costs.
+        hourly: hourly cost of all fleets of the cell.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -40,15 +40,19 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
 
 
 def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:
-    """What all fleets cost for as long as a million operations take; None where that is unknown, or there are none."""
+    """Returns the cost of all fleets for the duration of a million operations; None if unknown or without
+    operations.
+    """
     if hourly is None or not per_second:
         return None
     return round(hourly / 3600 / per_second * _MILLION, 6)
 
 
 def distribution(times: Histogram) -> list[tuple[float, float]]:
-    """Percentiles and their times in milliseconds, both ascending: of :data:`LADDER` those that have an operation
-    beyond them, then the largest; nothing when there was none.
+    """Returns percentiles and their times in milliseconds, both ascending.
+
+    These are the percentiles of :data:`LADDER` with an operation beyond them, and the maximum; empty without
+    operations.
     """
     if not times.count:
         return []
@@ -58,5 +62,5 @@ def distribution(times: Histogram) -> list[tuple[float, float]]:
 
 
 def _beyond(count: int, percent: float) -> float:
-    """How many of so many lie beyond a percentile; a little more, as floats fall short of what they stand for."""
+    """Returns the number of operations beyond a percentile, slightly increased to compensate for rounding errors."""
     return count * (100 - percent) / 100 + 1e-6

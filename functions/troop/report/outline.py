@@ -1,4 +1,4 @@
-"""A benchmark's definition as text that reads like its file."""
+"""Formats a benchmark's definition like its file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 _BARE = re.compile(r"[A-Za-z/][A-Za-z0-9_./@%+ -]*(?<! )|\d+[smh]")
 _NOT_TEXT = re.compile(r"(?i)true|false|null|yes|no|on|off|y|n")
 _SHORT = 100
-"""Characters of a line: a list or mapping that fits, without others in it, is one."""
+"""The most characters of a list or mapping on one line; it must not contain others."""
 
 
 def outline(value: Any) -> str:
-    """JSON-like values as YAML would have them, without anchors and folded text."""
+    """Formats JSON-like values as YAML, without anchors and folded text."""
     return "\n".join(_lines(value)) + "\n"
 
 
@@ -46,7 +46,7 @@ def _entry(head: str, item: Any, indent: str) -> Iterator[str]:
 
 
 def _flow(value: Any) -> str | None:
-    """On one line; None when that would be too long, or has mappings or lists in it."""
+    """Formats a value on one line; returns None if that is too long, or if it contains mappings or lists."""
     if isinstance(value, Mapping):
         if any(_is_nested(item) for item in value.values()):
             return None

@@ -1,4 +1,4 @@
-"""What a reader sees first: a sentence that says what was run, and the figures that matter most."""
+"""Composes the beginning of a report: a sentence about the run, and the key figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOOD = "SUCCEEDED"
 
 @dataclass(frozen=True)
 class Key:
-    """A key figure: what it is, the figure, and what it is of."""
+    """A key figure: label, value, and the operation or variant it belongs to."""
 
     label: str
     value: str
@@ -25,7 +25,9 @@ class Key:
 
 
 def headline(report: Report) -> str:
-    """``3 cells of up to 6 servers (i4i.large) and 2 drivers (c7g.large), in 3 zones, on spot.``"""
+    """Returns a sentence such as ``3 cells of up to 6 servers (i4i.large) and 2 drivers (c7g.large), in 3 zones,
+    spot.``
+    """
     largest: dict[str, int] = {}
     types: dict[str, dict[str, None]] = {}
     zones: set[str] = set()
@@ -48,29 +50,29 @@ def headline(report: Report) -> str:
 
 
 def cost(report: Report) -> str:
-    """``It cost $3.21; $3.60 were expected, and $12.10 at most.``"""
+    """Returns a sentence such as ``It cost $3.21; $3.60 were expected, and at most $12.10.``"""
     money = report.money
     parts = []
     if money.actual is not None:
         more = " (and what has no price)" if money.actual.unknown else ""
-        parts.append(f"It has cost {formatting.money(money.actual.amount, money.currency)}{more}")
+        parts.append(f"It cost {formatting.money(money.actual.amount, money.currency)}{more}")
     if money.of_file is not None:
-        parts.append(f"by the benchmark's own prices {formatting.money(money.of_file.amount, money.currency)}")
+        parts.append(f"by the benchmark's prices {formatting.money(money.of_file.amount, money.currency)}")
     if money.expected is not None:
-        most = "" if money.most is None else f", {formatting.money(money.most, money.currency)} at most"
+        most = "" if money.most is None else f", and at most {formatting.money(money.most, money.currency)}"
         parts.append(f"{formatting.money(money.expected, money.currency)} were expected{most}")
-    return f"{'; '.join(parts)}." if parts else "What it has cost is not known."
+    return f"{'; '.join(parts)}." if parts else "The cost is unknown."
 
 
 def keys(report: Report) -> list[Key]:
-    """At most six, of what the report knows."""
+    """Returns at most six key figures from the known values."""
     keys = [_succeeded(report)] if report.cells else []
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
-        keys.append(Key("Most throughput", f"{formatting.short(best.per_second)}/s", best.name))
+        keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
         if best.p99_ms is not None:
-            keys.append(Key("p99 at that", f"{formatting.plain(best.p99_ms)} ms", best.name))
+            keys.append(Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name))
     keys += _errors(report)
     keys += _growth(report)
     keys += _price(report, variants)
@@ -81,7 +83,7 @@ def _succeeded(report: Report) -> Key:
     good = sum(cell.status == GOOD for cell in report.cells)
     value = "all" if good == len(report.cells) > 1 else f"{good} of {len(report.cells)}"
     again = sum(bool(cell.earlier) for cell in report.cells)
-    return Key("Cells succeeded", value, f"{again} at a further attempt" if again else "")
+    return Key("Cells succeeded", value, f"{again} after a further attempt" if again else "")
 
 
 def _errors(report: Report) -> Iterator[Key]:
@@ -95,14 +97,14 @@ def _errors(report: Report) -> Iterator[Key]:
 
 
 def _growth(report: Report) -> Iterator[Key]:
-    """Of the combination with the most nodes: the mean of its repetitions there, not one of them."""
+    """Yields the efficiency of the combination with the most nodes: the mean of its repetitions at that step."""
     growths = [(max((point.nodes for point in one.points), default=0), one) for one in report.scaling]
     nodes, most = max(growths, key=lambda item: item[0], default=(0, None))
     if most is None:
         return
     known = [point.efficiency for point in most.points if point.nodes == nodes and point.efficiency is not None]
     if known:
-        note = f"{most.operation}, of perfect growth" + (f", {most.label}" if most.label else "")
+        note = f"{most.operation}, relative to ideal growth" + (f", {most.label}" if most.label else "")
         yield Key(f"Efficiency at {nodes:,} {most.counted}", formatting.share(fmean(known)), note)
 
 
@@ -110,17 +112,17 @@ def _price(report: Report, variants: Sequence[_Variant]) -> Iterator[Key]:
     priced = [(one.cost_per_million, one.name) for one in variants if one.cost_per_million is not None]
     if priced:
         amount, name = min(priced)
-        yield Key("Cheapest million", formatting.money(amount, report.money.currency), name)
+        yield Key("Lowest cost per million", formatting.money(amount, report.money.currency), name)
 
 
 @dataclass(frozen=True)
 class _Variant:
-    """What all repetitions of a variant have done: the best of them alone is the luckiest.
+    """The results of a variant over all its repetitions, because the best repetition is merely the luckiest.
 
     Attributes:
         name: of the operation and the variant.
-        per_second: the geometric mean.
-        p99_ms, cost_per_million: medians; None where not known.
+        per_second: geometric mean.
+        p99_ms, cost_per_million: medians; None if unknown.
     """
 
     name: str
@@ -130,7 +132,7 @@ class _Variant:
 
 
 def _variants(report: Report) -> list[_Variant]:
-    """Of the operation that most is done of: what one of another kind does, or costs, says nothing beside it."""
+    """Returns the variants of the most frequent operation, because other kinds of operations are not comparable."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for _, phase, one in _rows(report):
         counts[phase.phase, one.role, one.operation] += one.count
@@ -158,12 +160,12 @@ def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]])
 
 
 def _variant_of(cell: Cell) -> str:
-    """A cell's label without its repetition."""
+    """Returns a cell's label without its repetition."""
     return ", ".join(part for part in (cell.scale, combination(cell.values, None)) if part)
 
 
 def fleets(report: Report) -> list[tuple[list[str], list[Fleet]]]:
-    """Fleets, and the cells that had the very same ones."""
+    """Returns the distinct fleets, each with the cells that had them."""
     cells: dict[str, list[str]] = {}
     same: dict[str, list[Fleet]] = {}
     for cell in report.cells:
@@ -174,7 +176,7 @@ def fleets(report: Report) -> list[tuple[list[str], list[Fleet]]]:
 
 
 def course(cell: Cell) -> list[tuple[Step, float | None]]:
-    """What a cell went through, and the seconds that each took; None of the last, which ends it."""
+    """Returns the steps of a cell with their seconds; None for the last step, which ends the cell."""
     ends = [*cell.steps[1:], None]
     return [
         (step, None if end is None else (end.at - step.at).total_seconds())

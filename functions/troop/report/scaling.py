@@ -1,4 +1,4 @@
-"""How throughput grows with nodes: the cells of one combination of the matrix, from few nodes to many."""
+"""Computes scaling: throughput by number of nodes over the cells of one combination of the matrix."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from troop.bench.record import CellStatus
 from troop.report.document import Cell, Point, Scaling
 
 _ENOUGH = 3
-"""Different numbers of nodes, with which a line can be more or less right."""
+"""The fewest different numbers of nodes for which the fit of a line can be judged."""
 
 
 def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
-    """One for each combination, phase, role and operation that was measured with different numbers of nodes.
+    """Returns the scaling of each combination, phase, role and operation with different numbers of nodes.
 
     Args:
-        cells: those that count; of others than SUCCEEDED ones nothing is taken.
-        order: roles, as the file has them.
+        cells: those that count; only SUCCEEDED ones are used.
+        order: roles in the file's order.
     """
     good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
     role = counted(good, order)
@@ -31,10 +31,10 @@ def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
 
 
 def counted(cells: Sequence[Cell], order: Sequence[str] = ()) -> str | None:
-    """The first role whose number changes in cells that are equal otherwise; None when none does.
+    """Returns the first role whose number changes between otherwise equal cells; None if there is none.
 
-    Roles that grow by scale steps come before those that grow by a key of the matrix: a step may change several roles
-    together, which is one way to grow, while a key is one question of many.
+    Roles that grow by scale steps come before roles that grow by a key of the matrix. A step can change several roles
+    together as one way to grow, but a key is one question of many.
     """
     roles = dict.fromkeys([*order, *(fleet.role for cell in cells for fleet in cell.fleets)])
     by_steps = [role for role in roles if not any(_count_of(role) in cell.values for cell in cells)]
@@ -53,19 +53,19 @@ def _combinations(cells: Iterable[Cell], role: str) -> dict[str, list[Cell]]:
 
 
 def combination(values: Mapping[str, JsonValue], role: str | None) -> str:
-    """A cell's values of the matrix in words, but for how many nodes of the counted role it has."""
+    """Returns a cell's values of the matrix as a label, without the number of nodes of ``role``."""
     own = _count_of(role)
     rest = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items() if key != own}
     return Variant(values=rest).label  # type: ignore[arg-type]  # lists of scalars, as they came from the plan
 
 
 def _count_of(role: str | None) -> str:
-    """The key of the matrix that makes steps, as ``scale`` does."""
+    """Returns the key of the matrix that makes steps, as ``scale`` does."""
     return f"fleets.{role}.count"
 
 
 def nodes_of(cell: Cell, role: str) -> int:
-    """How many nodes of a role a cell had."""
+    """Returns the number of a cell's nodes of a role."""
     return sum(fleet.nodes for fleet in cell.fleets if fleet.role == role)
 
 
@@ -106,8 +106,8 @@ def _scaling(label: str, key: tuple[str, str, str], counted: str, points: Sequen
 
 
 def efficiencies(nodes: Sequence[int], rates: Sequence[float]) -> list[float | None]:
-    """Throughput a node, as a part of that of the fewest nodes (the mean of its repetitions); None where those have
-    done nothing.
+    """Returns the throughput per node relative to that of the fewest nodes (mean of its repetitions); None if that is
+    0.
     """
     fewest = min(nodes)
     base = fmean(rate / count for count, rate in zip(nodes, rates, strict=True) if count == fewest)
@@ -115,7 +115,7 @@ def efficiencies(nodes: Sequence[int], rates: Sequence[float]) -> list[float | N
 
 
 def r_squared(xs: Sequence[float], ys: Sequence[float], slope: float, intercept: float) -> float | None:
-    """Which part of the differences of ``ys`` a line tells; None where they do not differ."""
+    """Returns the part of the variation of ``ys`` that the line explains; None if they do not vary."""
     mean = fmean(ys)
     total = math.fsum((y - mean) ** 2 for y in ys)
     rest = math.fsum((y - slope * x - intercept) ** 2 for x, y in zip(xs, ys, strict=True))

@@ -1,4 +1,4 @@
-"""What was measured over time, and how busy the nodes were while it was."""
+"""Computes values over time, and the average load of nodes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _LATENCIES: Mapping[SeriesName, float] = {"p50_ms": 50, "p99_ms": 99}
 _OF_NODES = tuple(name for name in get_args(SeriesName) if name.startswith(("disk_", "network_")))
 
 _DIGITS = 5
-"""Significant ones of a value in a series: what a chart can show, in a tenth of the space."""
+"""Significant digits of a value in a series: enough for a chart, in a tenth of the space."""
 
 
 @dataclass(frozen=True)
 class Times:
-    """When a phase measured.
+    """The times of a phase.
 
     Attributes:
-        zero: the second since 1970 from which steps are counted: the one in which the measured time begins, or where
-            that is not known the first one of which anything is known.
-        begin: of the warm-up, in seconds after zero; None when it is not known.
-        measured_from, measured_until: in seconds after zero; None when it is not known.
+        zero: the second since 1970 from which steps are counted: the one in which the measured time begins, or the
+            first with data if that is unknown.
+        begin: of the warm-up, in seconds after zero; None if unknown.
+        measured_from, measured_until: in seconds after zero; None if unknown.
         step: seconds.
     """
 
@@ -41,7 +41,7 @@ class Times:
 
 
 def times_of(phase: Mapping[str, Any]) -> Times:
-    """When a phase of the results measured. Earlier versions of Troop have not kept that."""
+    """Returns the times of a phase of the results. Earlier versions of Troop did not store them."""
     spans = [span for role in phase["roles"].values() for span in _spans(role)]
     measured_from, seconds = phase.get("measured_from"), float(phase["measured_seconds"])
     first = min((begin for begin, _ in spans), default=int(measured_from or 0))
@@ -65,7 +65,7 @@ def _spans(role: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
 
 
 def series(phase: Mapping[str, Any]) -> list[Series]:
-    """All series of a phase of the results, role by role: of its operations, then of its nodes.
+    """Returns all series of a phase of the results by role: those of operations, then those of nodes.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -82,7 +82,7 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
 
 
 def partial_tools(phase: Mapping[str, Any]) -> list[str]:
-    """The operations whose counts by second lack some of them; not those that have none at all.
+    """Returns the operations whose counts by second are incomplete, but not those without any.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -100,7 +100,7 @@ def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times
     if not counts["count"]:
         return
     first, length = counts["from"] - times.zero, len(counts["count"])
-    # Where nodes did not begin together, some were at it before the first one's warm-up, or after its end.
+    # If nodes did not begin together, some counts are before the warm-up or after the end.
     begin, until = times.begin, times.measured_until
     begin = float(first) if begin is None or first + 1 <= begin else begin
     end = float(first + length) if until is None or first + length > until + 1 else until
@@ -129,7 +129,7 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
         for begin, buckets in windows:
             value = steps.percentile(buckets, percent)
             if value is not None and begin >= (times.measured_from or 0):
-                value = min(value, highest)  # of the measured time alone: a warm-up can have been slower
+                value = min(value, highest)  # the maximum of the measured time; the warm-up may have been slower
             latencies.append(None if value is None else value / 1000)
         yield _series(role, operation, name, start, step, latencies)
     averages = [None if value is None else value / 1000 for value in (steps.mean(buckets) for _, buckets in windows)]
@@ -153,7 +153,7 @@ def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[SeriesName, list[Valu
 
 
 def _busy(samples: Mapping[str, Any]) -> list[Value]:
-    """Percent of all processors' time, by interval; None where a part of it is not known."""
+    """Returns percent of all processors' time by interval; None if a part is unknown."""
     return [
         None if None in parts else _tenth(sum(parts)) for parts in zip(*(samples[name] for name in CPU), strict=True)
     ]
@@ -168,11 +168,8 @@ def _series(role: str, operation: str | None, name: SeriesName, start: float, st
     return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
 
 
-# How busy
-
-
 def use(phase: Mapping[str, Any]) -> list[Use]:
-    """Of each role whose nodes were sampled, means over the measured time; where that is not known, over the phase.
+    """Returns the mean load of each sampled role over the measured time, or over the phase if that is unknown.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -202,7 +199,7 @@ def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use
 
 
 def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:
-    """Of each interval, whether its middle lies in the measured time."""
+    """Returns for each interval whether its middle is in the measured time."""
     length, interval = len(samples[CPU[0]]), samples["interval_seconds"]
     if times.measured_from is None or times.measured_until is None:
         return [True] * length

@@ -1,6 +1,6 @@
-"""What is kept of a run as a whole, read and understood: what was to be done, and what became of it.
+"""Reads the stored data of a run as a whole: its definition, plan, estimate and record.
 
-All of it but the definition may be missing, or damaged; what that costs the report is a finding.
+Only the definition is required. Other missing or damaged parts become findings.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MOST_ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A cell as it was to be done.
+    """A cell as it was planned.
 
     Attributes:
-        cell: its first attempt's id.
-        benchmark: None where neither the plan nor the cell's own definition tells it.
+        cell: id of its first attempt.
+        benchmark: None if neither the plan nor the cell's definition contains it.
     """
 
     cell: str
@@ -39,12 +39,12 @@ class PlannedCell:
 
 @dataclass(frozen=True)
 class Sources:
-    """What is known of the whole run.
+    """The data of the whole run.
 
     Attributes:
-        definition: as it is kept; the only part that must be there.
-        estimate: as it is kept; None when there is none that can be read, or the record has it.
-        record: None of a run of an earlier version.
+        definition: as stored; the only required part.
+        estimate: as stored; None if it is missing or unreadable, or if the record contains it.
+        record: None for a run of an earlier version.
     """
 
     definition: dict[str, Any]
@@ -55,20 +55,20 @@ class Sources:
 
 
 def read(archive: Archive) -> Sources:
-    """All that is kept of the run as a whole.
+    """Reads the data of the run as a whole.
 
     Raises:
-        ReportError: there is no definition, or it cannot be read.
+        ReportError: the definition is missing or cannot be read.
     """
     findings: list[Finding] = []
     try:
         definition = files.document(archive, files.DEFINITION)
     except DamagedError as error:
-        raise ReportError(f"{error}: without it there is no report; fetch it again from the results bucket") from None
+        raise ReportError(f"{error}: a report needs this file; download it again from the results bucket") from None
     if definition is None:
         raise ReportError(
-            f"there is no {files.DEFINITION}: a report is made of what is kept of a run, runs/RUN/ in the results "
-            "bucket, with all that lies below it"
+            f"{files.DEFINITION} is missing: a report needs the run's files, runs/RUN/ in the results bucket "
+            "with all subfolders"
         )
     record = _record(archive, findings)
     planned = _planned_cells(archive, definition, record, findings)
@@ -76,8 +76,9 @@ def read(archive: Archive) -> Sources:
 
 
 def attempts(archive: Archive, sources: Sources, planned: PlannedCell) -> list[Cell | str]:
-    """All attempts at a cell, the one that counts last: as they are on record; or where there is no record, the ids of
-    those that have left something.
+    """Returns all attempts at a cell, the one that counts last.
+
+    They come from the record. Without one, they are the ids of the attempts that have files.
     """
     if sources.record is not None:
         its = [one for one in sources.record.cells if names.attempt_of(one.cell)[0] == planned.cell]
@@ -92,7 +93,7 @@ def attempts(archive: Archive, sources: Sources, planned: PlannedCell) -> list[C
 
 
 def of_attempt(planned: PlannedCell, cell: str) -> Benchmark | None:
-    """The benchmark of an attempt: the last one of several is on demand."""
+    """Returns the benchmark of an attempt: the last of several attempts runs on demand."""
     if planned.benchmark is None:
         return None
     return (
@@ -110,28 +111,26 @@ def _record(archive: Archive, findings: list[Finding]) -> StoredRecord | None:
     except (DamagedError, RecordError) as error:
         findings.append(Finding(severity="error", text=f"{_sentence(error)} {_WITHOUT_RECORD}"))
         return None
-    text = f"There is no {files.RECORD}, as of runs of earlier versions of Troop. {_WITHOUT_RECORD}"
+    text = f"{files.RECORD} is missing, as in runs of earlier versions of Troop. {_WITHOUT_RECORD}"
     findings.append(Finding(severity="warning", text=text))
     return None
 
 
-_WITHOUT_RECORD = (
-    "So statuses are told by which cells have results, and nothing is known of reasons, costs, and whether all is gone."
-)
+_WITHOUT_RECORD = "Statuses are derived from the cells' results; reasons, costs and the teardown are unknown."
 
 
 def _estimate(archive: Archive, record: StoredRecord | None, findings: list[Finding]) -> dict[str, Any] | None:
-    if record is not None and record.run.estimate is not None:  # which says the same
+    if record is not None and record.run.estimate is not None:  # the record contains the same
         return None
     try:
         document = files.document(archive, files.ESTIMATE)
         if document is not None and document.get("format") != estimate.FORMAT:
             raise DamagedError(f"{files.ESTIMATE} has the format {document.get('format')!r}: must be {estimate.FORMAT}")
     except DamagedError as error:
-        findings.append(Finding(severity="warning", text=f"{_sentence(error)} What the run was to cost is not known."))
+        findings.append(Finding(severity="warning", text=f"{_sentence(error)} The expected cost is unknown."))
         return None
     if document is None:
-        text = f"There is no {files.ESTIMATE}: what the run was to cost is not known."
+        text = f"{files.ESTIMATE} is missing: the expected cost is unknown."
         findings.append(Finding(severity="warning", text=text))
     return document
 
@@ -145,7 +144,7 @@ def _planned_cells(
             plan = from_plan_document(document)
             planned = {one.cell: PlannedCell(one.cell, one.variant, one.benchmark) for one in plan.cells}
     except (DamagedError, DefinitionError, ValueError) as error:
-        text = f"{_sentence(error)} Only cells that are on record, or have left something, are in this report."
+        text = f"{_sentence(error)} This report contains only cells that are in the record or have files."
         findings.append(Finding(severity="error", text=text))
     known = {names.attempt_of(cell.cell)[0]: cell.variant for cell in latest(record.cells)} if record else {}
     for cell in [*known] or ([] if planned else [*_cell_names(archive)]):
@@ -155,7 +154,7 @@ def _planned_cells(
 
 
 def _cell_names(archive: Archive) -> Iterator[str]:
-    """Cells that have left something; the first one in any case."""
+    """Yields the cells that have files, and always the first one."""
     number = 1
     while number == 1 or archive.read(f"{names.cell_id(number)}/{files.CELL_DEFINITION}") is not None:
         yield names.cell_id(number)
@@ -163,7 +162,7 @@ def _cell_names(archive: Archive) -> Iterator[str]:
 
 
 def _own(archive: Archive, cell: str, definition: dict[str, Any]) -> Benchmark | None:
-    """What a cell itself was told; or else the whole run."""
+    """Returns the benchmark of a cell's own definition, or else that of the run."""
     with suppress(DamagedError, DefinitionError, ValueError):
         if (document := files.document(archive, f"{cell}/{files.CELL_DEFINITION}")) is not None:
             return from_document(document)
@@ -175,4 +174,4 @@ def _own(archive: Archive, cell: str, definition: dict[str, Any]) -> Benchmark |
 def _sentence(error: Exception) -> str:
     text = str(error).rstrip(".")
     first = text.partition(" ")[0]
-    return f"{text}." if "." in first else f"{text[:1].upper()}{text[1:]}."  # a file's name stays as it is
+    return f"{text}." if "." in first else f"{text[:1].upper()}{text[1:]}."  # file names keep their case

@@ -1,4 +1,4 @@
-"""Values over time in fewer, longer steps. Pure arithmetic: amounts are summed, levels averaged, latencies put together
+"""Combines values over time into fewer, longer steps. Pure: amounts are summed, levels averaged, latencies merged
 bucket by bucket.
 """
 
@@ -13,13 +13,13 @@ Value = float | None
 
 
 def sums(first: int, values: Sequence[int], zero: int, step: int) -> tuple[int, list[int]]:
-    """Amounts by second, in steps that are counted from ``zero``, so that none has seconds of both sides of it.
+    """Sums amounts by second in steps that are counted from ``zero``, so that no step contains it in its middle.
 
     Args:
         first: the second of the first value.
 
     Returns:
-        The number of the first step, and the sum in each.
+        The number of the first step, and the sum of each step.
     """
     if not values:
         return 0, []
@@ -32,10 +32,10 @@ def sums(first: int, values: Sequence[int], zero: int, step: int) -> tuple[int, 
 
 
 def rates(low: int, totals: Sequence[int], step: int, begin: float, end: float) -> list[Value]:
-    """A second's share of each step's total. The first and the last one may be shorter than the others.
+    """Returns the rate per second in each step. The first and the last step may be shorter than the others.
 
     Args:
-        begin, end: between which there was anything to count, in seconds after zero.
+        begin, end: limits of the time in which anything was counted, in seconds after zero.
     """
     rates: list[Value] = []
     for number, total in enumerate(totals, low):
@@ -45,13 +45,13 @@ def rates(low: int, totals: Sequence[int], step: int, begin: float, end: float) 
 
 
 def means(first: int, interval: int, values: Sequence[Value], zero: int, step: int) -> tuple[int, list[Value]]:
-    """The means of what is known in each step; None where nothing is.
+    """Averages the known values in each step; None if there are none.
 
     Args:
-        first: second of the first value; there is one each ``interval`` seconds.
+        first: second of the first value; there is one every ``interval`` seconds.
 
     Returns:
-        The number of the first step, counted from ``zero``, and the mean in each.
+        The number of the first step, counted from ``zero``, and the mean of each step.
     """
     gathered: dict[int, list[float]] = {}
     for number, value in enumerate(values):
@@ -74,15 +74,15 @@ Buckets = Mapping[int, int]
 def windows(
     counts: Sequence[Sequence[Sequence[int]]], first: int, own: int, step: int
 ) -> tuple[int, list[tuple[int, dict[int, int]]]]:
-    """Counts by coarse bucket, in steps that are counted from zero. A window that is on both sides of a step's begin
-    goes to where most of it lies.
+    """Merges counts by coarse bucket into steps that are counted from zero. A window across two steps belongs to the
+    one that contains its middle.
 
     Args:
-        first: when the first window begins, in seconds after zero; each lasts ``own``.
+        first: start of the first window in seconds after zero; each is ``own`` seconds long.
         step: seconds, a multiple of ``own``.
 
     Returns:
-        The number of the first step; and of each when it, or the first window in it, begins, and its counts.
+        The number of the first step; and for each step its start, or that of its first window, and its counts.
 
     Raises:
         ValueError: there is no such bucket.
@@ -102,7 +102,9 @@ def windows(
 
 
 def percentile(buckets: Buckets, percent: float) -> int | None:
-    """In microseconds: the largest time of the bucket in which it lies, which is at most a sixteenth more."""
+    """Returns a percentile in microseconds: the largest time of its bucket, which is too large by at most a
+    sixteenth.
+    """
     rank = max(1, math.ceil(sum(buckets.values()) * percent / 100))
     seen = 0
     for bucket in sorted(buckets):
@@ -113,7 +115,7 @@ def percentile(buckets: Buckets, percent: float) -> int | None:
 
 
 def mean(buckets: Buckets) -> float | None:
-    """In microseconds, as if each time were the middle of its bucket."""
+    """Returns the mean in microseconds, as if each time were the middle of its bucket."""
     count = sum(buckets.values())
     total = sum((lowest_in(bucket) + highest_in(bucket)) * number for bucket, number in buckets.items())
     return total / 2 / count if count else None

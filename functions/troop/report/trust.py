@@ -1,4 +1,4 @@
-"""What a reader must know of a cell before trusting its numbers: each a sentence, with what to do about it."""
+"""Finds what a reader must know to trust a cell's numbers: sentences that also say what to do."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 
 UNEQUAL = 0.2
-"""A node that has done so much less or more than its role's median is not like the others."""
+"""The relative difference from the role's median from which a node counts as unequal."""
 
 BUSY = 85.0
-"""Percent of a load generator's processors, from which on it may be what was measured."""
+"""Percent CPU of a load generator above which it may limit the measurement."""
 
 WAITING = 5.0
-"""Percent of all processors' time that is spent waiting for disks, or for the hypervisor."""
+"""Percent of processor time spent waiting for disks (iowait) or the hypervisor (steal)."""
 
 CLOCK_SECONDS, CLOCK_SHARE = 0.1, 0.01
-"""By which clocks may be wrong: seconds, and as a part of the measured time."""
+"""The accepted uncertainty of clocks: seconds, and as a fraction of the measured time."""
 
 MOVED_SECONDS = 0.5
-"""By which a clock is wrong from where on a second is not the same second."""
+"""The clock error in seconds above which events fall into a different second."""
 
 BEYOND = 10
-"""Operations beyond a percentile, with fewer of which it says little."""
+"""The fewest operations beyond a reliable percentile."""
 
 GROWN = 0.7
-"""Efficiency at the most nodes, below which a reader will ask why."""
+"""The efficiency at the most nodes below which the report explains the growth."""
 
 _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms", "p95", 0.05), ("p90_ms", "p90", 0.1))
 
 MOST_KINDS = 3
-"""Kinds of errors that are named."""
+"""The most kinds of errors to name."""
 
 GENERATORS = ("driver", "client", "generator", "load")
-"""What roles are called whose nodes bring the load."""
+"""Words in the names of roles that generate load."""
 
 
 def findings(cell: Cell) -> list[Finding]:
-    """All of one cell, in the order in which they matter."""
+    """Returns all findings of one cell, in order of importance."""
     of_phase: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
         _outcomes,
         _errors,
@@ -60,8 +60,10 @@ def findings(cell: Cell) -> list[Finding]:
 
 
 def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Where throughput grows much less than nodes do, and whether anything that was measured explains it: of each phase
-    and role the operation that most is done of, and of it the combination that grows least.
+    """Yields a finding for each phase and role whose throughput grows much less than its nodes, with an explanation if
+    possible.
+
+    The most frequent operation is judged, by the combination that grows least.
     """
     most: dict[tuple[str, str, str], Scaling] = {}
     for one in scaling:
@@ -76,7 +78,7 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
             there = {point.cell for point in one.points if point.nodes == nodes}
             label = f" ({one.label})" if one.label else ""
             why = _explained(phase, [cell for cell in cells if cell.cell in there])
-            growth = f"at {nodes:,} {counted} {100 * efficiency:.0f} % of perfect growth"
+            growth = f"at {nodes:,} {counted} {100 * efficiency:.0f} % of ideal growth"
             text = f"{phase}, {one.operation} of {role}{label}: {growth}: {why}."
             yield Finding(severity="warning", text=text)
 
@@ -86,7 +88,7 @@ def _rate(one: Scaling) -> float:
 
 
 def _at_most(one: Scaling) -> tuple[float, int] | None:
-    """Efficiency at the most nodes, the mean of the repetitions, and how many nodes these are."""
+    """Returns the efficiency at the most nodes, as the mean of the repetitions, and the number of nodes."""
     nodes = max(point.nodes for point in one.points)
     known = [point.efficiency for point in one.points if point.nodes == nodes and point.efficiency is not None]
     return (fmean(known), nodes) if known else None
@@ -98,11 +100,11 @@ def _explained(phase: str, cells: Sequence[Cell]) -> str:
         if use.cpu is not None:
             busiest[use.role] = max(busiest.get(use.role, 0.0), use.cpu)
     if not busiest:
-        return "how busy nodes were was not measured; look at what they load, and at what they share"
+        return "the load of nodes was not measured; check the system under load and shared resources"
     if full := [f"{role} for {cpu:.0f} % of the time" for role, cpu in busiest.items() if cpu > BUSY]:
-        return f"processors were busy, of {' and of '.join(full)}"
+        return f"processors were busy: {' and '.join(full)}"
     usage = ", ".join(f"{role} {cpu:.0f} %" for role, cpu in busiest.items())
-    return f"no processors explain it ({usage}); look at what the nodes load, and at what they share"
+    return f"processors were not busy ({usage}); check the system under load and shared resources"
 
 
 def _finding(cell: Cell, text: str, severity: Literal["error", "warning"] = "warning") -> Finding:
@@ -113,43 +115,43 @@ def _status(cell: Cell) -> Iterator[Finding]:
     if cell.status == CellStatus.SUCCEEDED:
         return
     if cell.status == CellStatus.PENDING:
-        yield _finding(cell, "It was never begun.", "error")
+        yield _finding(cell, "It never started.", "error")
         return
-    reason = " ".join((cell.reason or "no reason is known").split("\n")[0].split())
+    reason = " ".join((cell.reason or "the reason is unknown").split("\n")[0].split())
     what = "It has no results" if cell.status not in list(CellStatus) else f"It is {cell.status}"
-    yield _finding(cell, f"{what}, and counts neither for scaling nor for comparisons: {reason}.", "error")
+    yield _finding(cell, f"{what} and does not count for scaling or comparisons: {reason}.", "error")
 
 
 def _earlier(cell: Cell) -> Iterator[Finding]:
     for one in cell.earlier:
         reason = f": {one.reason.splitlines()[0].rstrip('.')}" if one.reason else ""
-        yield _finding(
-            cell, f"{one.cell} was an earlier attempt, {one.status}{reason}. {cell.cell} counts in its place."
-        )
+        yield _finding(cell, f"The earlier attempt {one.cell} is {one.status}{reason}. {cell.cell} counts instead.")
 
 
 def _interruptions(cell: Cell) -> Iterator[Finding]:
     taken = [one.node for one in cell.interruptions if one.action != REBALANCE]
     if taken:
-        yield _finding(cell, f"Spot took {name_some(taken)} back, or said that it would.")
+        yield _finding(cell, f"Spot took back {name_some(taken)}, or announced it.")
     if expected := [one.node for one in cell.interruptions if one.action == REBALANCE]:
-        sentence = f"EC2 expected to take {name_some(expected)} back (a rebalance recommendation); nothing came of it."
+        sentence = f"EC2 recommended a rebalance for {name_some(expected)}, but did not interrupt."
         yield _finding(cell, sentence)
 
 
 def _costs(cell: Cell) -> Iterator[Finding]:
     if cell.cost and cell.cost.unknown:
         what = ", ".join(cell.cost.unknown)
-        text = f"What it has cost is more than is told: there is no price of {what}. Give it by hand, under prices."
+        text = f"The cost is incomplete: there is no price for {what}. Add it to the benchmark file under prices."
         yield _finding(cell, text)
     elif cell.cost and cell.hourly is None and cell.status == CellStatus.SUCCEEDED:
-        yield _finding(cell, "Costs of operations are not told: some nodes or volumes have no price. See prices.")
+        yield _finding(
+            cell, "Costs of operations are unknown, because some nodes or volumes have no price. See prices."
+        )
 
 
 def _outcomes(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if bad := [node for node in phase.members if node.outcome != OK]:
         outcomes = ", ".join(sorted({node.outcome for node in bad}))
-        text = f"{phase.phase}: it did not go well on {name_some(node.node for node in bad)} ({outcomes})."
+        text = f"{phase.phase}: the phase failed on {name_some(node.node for node in bad)} ({outcomes})."
         yield _finding(cell, text, "error")
 
 
@@ -162,7 +164,7 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in ordered[:MOST_KINDS])
         more = f", and {len(ordered) - MOST_KINDS} more kinds" if len(ordered) > MOST_KINDS else ""
         every = total + one.count
-        what = f"{total:,} of {every:,} operations ({_percent(total / every)}) ended in an error"
+        what = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
         yield _finding(cell, f"{_named(phase, one)}: {what}: {kinds}{more}.", "error" if not one.count else "warning")
 
 
@@ -171,14 +173,14 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
     for use in phase.use:
         if use.role in generators and use.cpu is not None and use.cpu > BUSY:
             text = (
-                f"{phase.phase}: processors of {use.role} were busy for {use.cpu:.0f} % of the time: they bring the "
-                "load, and may be what was measured. Take more of them, or larger ones."
+                f"{phase.phase}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
+                "the load and may limit the result: use more of them, or larger instances."
             )
             yield _finding(cell, text)
         if use.steal is not None and use.steal > WAITING:
             text = (
-                f"{phase.phase}: the hypervisor kept processors of {use.role} waiting for {use.steal:.0f} % of the "
-                "time (steal): burstable instances do so without credits. Take another instance type."
+                f"{phase.phase}: processors of {use.role} waited for the hypervisor for {use.steal:.0f} % of the time "
+                "(steal), as burstable instances without credits do. Use another instance type."
             )
             yield _finding(cell, text)
         if use.iowait is not None and use.iowait > WAITING:
@@ -189,7 +191,7 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
 
 
 def _generators(cell: Cell, phase: Phase) -> set[str]:
-    """The roles that bring the load: by their names; else those that have counted operations, when others have not."""
+    """Returns the roles that generate load: by name, otherwise those with counted operations if others have none."""
     roles = {fleet.role for fleet in cell.fleets} | {use.role for use in phase.use}
     if named := {role for role in roles if any(word in role for word in GENERATORS)}:
         return named
@@ -207,9 +209,9 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
         if far:
             furthest = max(far, key=lambda node: abs(node.count - middle))
             text = (
-                f"{phase.phase}: of {len(nodes)} {role}, {name_some(node.node for node in far)} did not do as much as "
-                f"the others: {furthest.node} did {furthest.count:,} operations, half of them more than {middle:,.0f}. "
-                "Look at its output, its zone and its processors."
+                f"{phase.phase}: unequal work on {name_some(node.node for node in far)} (of {len(nodes)} {role}): "
+                f"{furthest.node} did {furthest.count:,} operations, the median is {middle:,.0f}. "
+                "Check its output, zone and processors."
             )
             yield _finding(cell, text)
 
@@ -217,13 +219,13 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
 def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     unknown = [node.node for node in phase.members if node.clock_uncertainty_seconds is None]
     if unknown and len(phase.members) > 1:
-        text = f"{phase.phase}: the clock of {name_some(unknown)} could not be compared; it may be wrong by any time."
+        text = f"{phase.phase}: the clock offset of {name_some(unknown)} is unknown and may be large."
         yield _finding(cell, text)
     if len(phase.members) > 1 and (wrong := {node.node: off for node in phase.members if (off := _wrong_by(node))}):
         text = (
-            f"{phase.phase}: the clock of {name_some(wrong)} was wrong, by {max(wrong.values()):.1f} s at most: what "
-            "they did over time was moved by as much, in whole seconds and steps, so it may be a little too early or "
-            "late. Look at what keeps their time."
+            f"{phase.phase}: the clock of {name_some(wrong)} was wrong by up to {max(wrong.values()):.1f} s. "
+            "Values over time were corrected in whole seconds and steps, and may be slightly early or late. "
+            "Check the time synchronization."
         )
         yield _finding(cell, text)
     worst = max((node.clock_uncertainty_seconds or 0 for node in phase.members), default=0.0)
@@ -231,20 +233,20 @@ def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if len(phase.members) > 1 and worst > allowed:
         share = _percent(worst / phase.measured_seconds) if phase.measured_seconds else "all"
         text = (
-            f"{phase.phase}: clocks of nodes may be wrong by {worst:.2f} s, {share} of the measured time: what they "
-            "did in the same second may be told of two."
+            f"{phase.phase}: clocks of nodes may be wrong by {worst:.2f} s, {share} of the measured time. "
+            "Operations of the same second may appear in two."
         )
         yield _finding(cell, text)
 
 
 def _wrong_by(node: Node) -> float:
-    """Seconds, where its clock was so certainly wrong that its times were moved; else 0."""
+    """Returns the seconds by which a clock was certainly wrong, so that its times were moved; otherwise 0."""
     off = abs(node.clock_offset_seconds or 0)
     return off if off > max(node.clock_uncertainty_seconds or 0, MOVED_SECONDS) else 0.0
 
 
 def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
-    """Percentiles that are told of too few operations, all of a phase in one sentence."""
+    """Yields one finding for all percentiles of a phase with too few operations."""
     sentences = []
     for one in phase.operations:
         names = [
@@ -253,7 +255,7 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
         if names:
             sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
     if sentences:
-        text = f"{phase.phase}: too few operations to rely on {_and(sentences)}: measure for longer."
+        text = f"{phase.phase}: too few operations for a reliable {_and(sentences)}: measure longer."
         yield _finding(cell, text)
 
 

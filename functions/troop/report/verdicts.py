@@ -1,4 +1,4 @@
-"""What a comparison's figures come to, in words."""
+"""Words a comparison's results."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ SCALED = {
     "measured": "measured",
     "interpolated": "between two measured steps",
     "extrapolated": "beyond what was measured",
-    "alike": "what it has: they do the same",
+    "alike": "its own nodes: both do the same",
 }
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence, and whether it is good news of B."""
+    """A sentence, and whether it is good for B."""
 
     text: str
     mood: Literal["better", "worse", "same"]
 
 
 def verdict(row: Row) -> Verdict:
-    """Of one row: ``12 % more, beyond the noise``."""
+    """Judges one row: ``12 % more, beyond the noise``."""
     change = abs(row.ratio - 1)
     text = f"{formatting.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
     if row.exceeds_noise is None:
-        text += "; too few repetitions to tell it from noise"
+        text += "; too few repetitions to exclude noise"
     else:
         text += ", beyond the noise" if row.exceeds_noise else ", within the noise"
     if row.regression:
@@ -51,10 +51,10 @@ def verdict(row: Row) -> Verdict:
 
 
 def summed_up(comparison: Comparison) -> str:
-    """All rows in a sentence."""
+    """Summarizes all rows in a sentence."""
     rows = comparison.rows
     if not rows:
-        return "Nothing could be compared: the sides have no operation of a variant in common."
+        return "Nothing to compare: the sides have no variant with the same operation."
     regressions = sum(bool(row.regression) for row in rows)
     more = sum(bool(row.exceeds_noise) and row.ratio > 1 for row in rows)
     less = sum(bool(row.exceeds_noise) and row.ratio < 1 for row in rows)
@@ -63,7 +63,7 @@ def summed_up(comparison: Comparison) -> str:
         (more, "B does more in {}"),
         (less, "B does less in {}"),
         (len(rows) - more - less - open_, "{} within the noise"),
-        (open_, "{} with too few repetitions to tell"),
+        (open_, "{} with too few repetitions"),
     )
     parts = [form.format(f"{count:,}") for count, form in counts if count]
     text = f"Of {formatting.counted(len(rows), 'row')}: {', '.join(parts)}."
@@ -74,7 +74,7 @@ def summed_up(comparison: Comparison) -> str:
 
 
 def row_name(row: Row, rows: Sequence[Row]) -> str:
-    """What sets a row apart from the others."""
+    """Returns the parts of a row's name that differ between rows."""
     parts = [
         row.label,
         row.phase if len({one.phase for one in rows}) > 1 else "",
@@ -85,12 +85,12 @@ def row_name(row: Row, rows: Sequence[Row]) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """``1.043``."""
+    """Formats a ratio: ``1.043``."""
     return formatting.NOTHING if value is None else f"{value:.3f}"
 
 
 def spread(values: Spread | None) -> str:
-    """``1,204 (1,180 to 1,233)``: the middle, and how far repetitions are apart if there are several."""
+    """Formats a value and its range over repetitions, if there are several: ``1,204 (1,180 to 1,233)``."""
     if values is None:
         return formatting.NOTHING
     text = formatting.plain(values.middle)
@@ -100,13 +100,13 @@ def spread(values: Spread | None) -> str:
 
 
 def need(of: Need) -> str:
-    """``6 servers and 2 drivers``."""
+    """Formats the nodes: ``6 servers and 2 drivers``."""
     return formatting.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or formatting.NOTHING
 
 
 def chart_data(comparison: Comparison) -> dict[str, Any]:
-    """{"fail_below", "rows": [{"name", "ratio", "low", "high", "mood"}], "times": [{"title", "names", "a": [[median,
-    low, high] or null], "b"}]}
+    """Returns {"fail_below", "rows": [{"name", "ratio", "low", "high", "mood"}], "times": [{"title", "names", "a":
+    [[median, low, high] or null], "b"}]}.
     """
     rows = comparison.rows
     return {

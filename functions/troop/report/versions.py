@@ -1,4 +1,4 @@
-"""What was run, by version: Troop, the agent, images and kernels of the nodes, artifacts."""
+"""Lists the versions of a run: Troop, the agent, images and kernels of the nodes, artifacts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ IMAGES = "images/"
 _OF_NODES = (("kernel", "kernel"), ("agent", "agent"), ("python", "Python of the agent"), ("image", "image"))
 
 _SHORT = 16
-"""Digits of a hash: more than enough to tell two versions apart."""
+"""Digits of a hash that are enough to distinguish versions."""
 
 
 def versions(archive: Archive, sources: Sources, cells: Sequence[Cell]) -> list[Version]:
-    """As far as they are known. Of the nodes, one of each role is asked: all of a run boot from the same images."""
+    """Returns the known versions. Reads one node of each role, because all nodes of a run boot from the same images."""
     versions: dict[tuple[str, str], None] = {}
     if sources.record and sources.record.troop:
         versions["Troop", sources.record.troop] = None
@@ -59,7 +59,7 @@ def _artifacts(definition: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _documents(archive: Archive, names: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-    """Those of them that can be read: a version that is not told is no reason to tell nothing."""
+    """Reads documents and skips unreadable ones, because a missing version must not hide the others."""
     for name in names:
         with suppress(DamagedError):
             if (document := files.document(archive, name)) is not None:

@@ -1,1 +1,1 @@
-"""What CloudWatch dashboards show of a deployment: rows in, HTML out. Pure; nothing here can change anything."""
+"""Renders what CloudWatch dashboards show of a deployment: rows in, HTML out. Pure; it cannot change anything."""

@@ -1,6 +1,6 @@
-"""The commands that make the changes a widget cannot make, ready to be pasted into a shell.
+"""Builds the commands for changes that a widget cannot make, ready to paste into a shell.
 
-Names come from people and tags: a command is either exactly right, or not shown.
+Names come from people and tags: a command is either exactly right or not shown.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from datetime import date
 from typing import Any
 
 DEFAULT_DEPLOYMENT = "Troop"
-"""What the command takes when nobody says which."""
+"""The default of the command's option --deployment."""
 
 
 class Command(str):
-    """A line for a shell: shown as it is, never cut, nothing replaced."""
+    """A line for a shell: shown unchanged, never cut."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Shell:
-    """Commands to one deployment."""
+    """Commands for one deployment."""
 
     deployment: str
     region: str
 
     def line(self, *words: str, names: tuple[str, ...] = ()) -> Command | None:
-        """``troop ...``; None when it has a character that a screen does not show: such a line is not what it seems.
+        """Returns ``troop ...``; None if it contains an unprintable character, because such a line can be misleading.
 
         Args:
             words: the command and its options.
-            names: what people have named; they come last, and never pass for options.
+            names: names chosen by people; they come last, and are never taken for options.
         """
         which = [] if self.deployment == DEFAULT_DEPLOYMENT else ["--deployment", self.deployment]
         ends = ["--"] if any(name.startswith("-") for name in names) else []
         line = shlex.join(["troop", *which, "--region", self.region, *words, *ends, *names])
         return Command(line) if line.isprintable() else None
 
-    # Of a unit
+    # Commands for a unit
 
     def opt_out(self, unit: str, until: date | None = None) -> Command | None:
         end = ["--until", until.isoformat()] if until else []
@@ -49,7 +49,9 @@ class Shell:
         return self.line("opt-in", names=(unit,))
 
     def set(self, unit: str, key: str, value: Any) -> Command | None:
-        """``value``: of a policy, in Python's types; None also for names that cannot be told apart by commas."""
+        """Returns the command that sets a policy's value, given in Python's types; None also for names that contain
+        the separator, a comma.
+        """
         if isinstance(value, tuple) and any("," in name or name != name.strip() for name in value):
             return None
         return self.line("set", names=(unit, f"{key}={_typed(value)}"))
@@ -57,7 +59,7 @@ class Shell:
     def why(self, unit: str) -> Command | None:
         return self.line("why", names=(unit,))
 
-    # Of the whole deployment
+    # Commands for the whole deployment
 
     def halt(self) -> Command | None:
         return self.line("halt", "--reason", "why")
@@ -71,7 +73,7 @@ class Shell:
     def unleash(self) -> Command | None:
         return self.line("unleash")
 
-    # Of runs
+    # Commands for runs
 
     def report(self, run: str) -> Command | None:
         return self.line("bench", "report", names=(run,))
@@ -90,7 +92,7 @@ class Shell:
 
 
 def _typed(value: Any) -> str:
-    """A value as `troop set` takes it."""
+    """Formats a value for `troop set`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Pages of the AWS console, in whatever partition and region."""
+"""Builds addresses of the AWS console, for any partition and region."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class Console:
 
     @classmethod
     def of(cls, arn: str) -> Console:
-        """Of the region that something is in, by its ARN."""
+        """Returns the console for the region of an ARN."""
         _, partition, _, region, *_ = [*arn.split(":"), "", "", "", ""]
         return cls(partition, region)
 
     def group(self, name: str) -> str | None:
-        """Address of an Auto Scaling group's page; None where the partition's console is not known."""
+        """Returns the address of an Auto Scaling group's page; None if the partition's console is unknown."""
         return self._address(f"ec2/home?region={self.region}#AutoScalingGroupDetails:id={_quoted(name)};view=details")
 
     def object(self, bucket: str, key: str) -> str | None:
-        """Address of an S3 object's page, from which those open it who may; None as for a group."""
+        """Returns the address of an S3 object's page, which requires permission to open; None as for a group."""
         return self._address(f"s3/object/{_quoted(bucket)}?region={self.region}&prefix={_quoted(key)}")
 
     def _address(self, page: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What a widget is and which parameters it takes, as Markdown: CloudWatch asks for it with ``describe``."""
+"""Describes a widget and its parameters as Markdown, which CloudWatch requests with ``describe``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from troop.widgets.widget_request import PARAMETERS, Parameter, Widget
 _TITLES: Mapping[Widget, tuple[str, str]] = {
     Widget.EVENTS: (
         "Latest events",
-        "Terminations on record, newest first, and how long groups took to recover.",
+        "Terminations, newest first, and how long groups took to recover.",
     ),
-    Widget.DECISIONS: ("Today's decisions", "What was decided about each unit today, on its own calendar, and why."),
+    Widget.DECISIONS: ("Today's decisions", "Today's decision about each unit, on its own calendar, and its reason."),
     Widget.UNITS: (
         "Units and their policy",
-        "What holds for each unit, where values come from, what is left out.",
+        "Each unit's policy, the source of each value, and which units are excluded.",
     ),
-    Widget.RUNS: ("Benchmark runs", "Runs of benchmarks or standing fleets: how far, nodes alive, cost."),
+    Widget.RUNS: ("Benchmark runs", "Runs of benchmarks or standing fleets: status, nodes alive, cost."),
 }
 _EXAMPLES: Mapping[Widget, Mapping[str, Any]] = {
     Widget.EVENTS: {"limit": 10},
@@ -28,9 +28,9 @@ _EXAMPLES: Mapping[Widget, Mapping[str, Any]] = {
 
 
 def describe(widget: Any) -> str:
-    """Markdown about one widget, or, for what is none, about all."""
+    """Returns Markdown about one widget, or about all widgets for an unknown one."""
     widgets = [one for one in Widget if one == widget] or list(Widget)
-    about = "It reads and shows, and changes nothing: changes are made with the commands that it shows."
+    about = "The widget is read-only: make changes with the commands that it shows."
     return "\n\n".join([*(part for one in widgets for part in _of(one)), about]) + "\n"
 
 
@@ -44,4 +44,4 @@ def _of(widget: Widget) -> Iterator[str]:
 
 
 def _what(parameter: Parameter) -> str:
-    return parameter.what + (f"; else {parameter.default}" if parameter.default is not None else "")
+    return parameter.what + (f"; default {parameter.default}" if parameter.default is not None else "")

@@ -1,7 +1,8 @@
-"""Views as HTML for a CloudWatch dashboard: no script, which CloudWatch would take out, and everything escaped.
+"""Renders views as HTML for a CloudWatch dashboard. It has no script, which CloudWatch would remove, and escapes
+everything.
 
-What is printed comes from people, tags and tables. Characters that a screen does not show are replaced, long text is
-cut, and clicks call the same function again with parameters in a ``cwdb-action``.
+The text comes from people, tags and tables. Unprintable characters are replaced, and long text is cut. A click calls
+the same function again with the parameters of a ``cwdb-action``.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from troop.widgets.views import DecisionsView, EventsView, RunsView, UnitDecisio
 from troop.widgets.widget_request import KINDS, SHOWS, Viewer
 
 LARGEST = 2_500_000
-"""Bytes of an answer. CloudWatch names no limit of its own; Lambda's is 6 MB of JSON, where a quotation mark takes two.
+"""The most bytes of an answer. CloudWatch documents no limit; Lambda's is 6 MB of JSON, where a quotation mark takes
+two.
 """
 
 LONGEST = 300
-"""Characters of anything that is printed, commands aside."""
+"""The most characters of any printed text except commands."""
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -44,7 +46,8 @@ _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
     UnitView: ("unit.html", 720),
     RunsView: ("runs.html", 810),
 }
-"""Name, and the pixels that its table needs: in less, rows are shown as blocks below one another."""
+"""By view: the template's name, and the pixels that its table needs. In a narrower widget, rows are stacked as blocks.
+"""
 
 _TONES = {
     "good": {Status.RECOVERED, RunStatus.SUCCEEDED},
@@ -55,20 +58,20 @@ _TONES = {
 
 
 class TooLargeError(TroopError):
-    """The widget would be too large to be shown."""
+    """The widget is too large to show."""
 
     def __init__(self) -> None:
-        super().__init__("there is too much to be shown at once: give the widget a smaller limit")
+        super().__init__("the widget is too large to show: set a smaller limit")
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around every view.
+    """The context of every view.
 
     Attributes:
         endpoint: ARN of the function, for clicks.
         now: aware.
-        results: the bucket that has the reports of runs; None where there are none.
+        results: the bucket with the reports of runs; None without benchmarks.
     """
 
     endpoint: str
@@ -79,23 +82,23 @@ class Frame:
     results: str | None = None
 
     def when(self, moment: datetime) -> str:
-        """On the dashboard's clock."""
+        """Formats a moment in the dashboard's time zone."""
         return f"{moment.astimezone(self.viewer.zone):%Y-%m-%d %H:%M}"
 
     def clock(self, moment: datetime) -> str:
         return f"{moment.astimezone(self.viewer.zone):%H:%M}"
 
     def report(self, run: str) -> str | None:
-        """Where the console has the report of a run; it is signed by nobody, so whoever follows it needs to be let."""
+        """Returns the console's address of a run's report. It is not signed: a user needs permission to open it."""
         return self.console.object(self.results, report_key(run)) if self.results else None
 
     @property
     def soon(self) -> date:
-        """A day for examples."""
+        """A future day for examples."""
         return (self.now + timedelta(days=7)).date()
 
     def recovery(self, event: Event) -> str:
-        """Seconds until the group was whole again, or how long it has taken so far."""
+        """Returns the seconds until the group recovered, or since the termination."""
         if event.recovery_seconds is not None:
             return f"{event.recovery_seconds:,.0f} s"
         if event.status is Status.TERMINATED and event.terminated_at:
@@ -104,10 +107,10 @@ class Frame:
 
 
 def page(view: View, frame: Frame) -> str:
-    """A view as HTML.
+    """Renders a view as HTML.
 
     Raises:
-        TooLargeError: it would have more than :data:`LARGEST` bytes.
+        TooLargeError: it has more than :data:`LARGEST` bytes.
     """
     name, needed = _TEMPLATES[type(view)]
     narrow = frame.viewer.width is not None and frame.viewer.width < needed
@@ -118,7 +121,7 @@ def page(view: View, frame: Frame) -> str:
 
 
 def message(text: str, viewer: Viewer) -> str:
-    """A sentence in place of a widget."""
+    """Renders a sentence instead of a widget."""
     return _render("message.html", viewer, narrow=False, text=text)
 
 
@@ -151,7 +154,7 @@ def _templates() -> Environment:
 
 
 def _legible(value: Any) -> Any:
-    """Text that a screen shows as it is, cut; what is HTML already, and commands, stay as they are."""
+    """Cuts text and replaces unprintable characters. HTML and commands stay unchanged."""
     if not isinstance(value, str) or isinstance(value, Command) or hasattr(value, "__html__"):
         return value
     cut = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…"
@@ -163,7 +166,7 @@ def _tone(status: Any) -> str:
 
 
 def _span(begun: datetime, ended: datetime) -> str:
-    """``1h 05m``, or ``2d 22h``."""
+    """Formats a duration: ``1h 05m`` or ``2d 22h``."""
     minutes = max(0, int((ended.astimezone(UTC) - begun.astimezone(UTC)).total_seconds())) // 60
     hours, minutes = divmod(minutes, 60)
     if hours >= 48:
@@ -172,7 +175,7 @@ def _span(begun: datetime, ended: datetime) -> str:
 
 
 def _value(value: Any) -> str:
-    """A policy's value, as people would write it; a dash for none."""
+    """Formats a policy's value for people; a dash for none."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -183,11 +186,13 @@ def _value(value: Any) -> str:
 
 
 _EXAMPLES = {"stop_alarms": ("ALARM",), "owner": "OWNER", "reason": "REASON"}
-"""For values that are not set: what to put in their place."""
+"""Placeholders for values that are not set."""
 
 
 def _settable(policy: Policy) -> list[tuple[str, Any, str, Any]]:
-    """(key, value, source, what to set as an example) of each value; None for those with commands of their own."""
+    """Returns (key, value, source, example value to set) for each value; the example is None if other commands set the
+    value.
+    """
     rows = []
     for key in policy.as_dict():
         sourced = getattr(policy, key)

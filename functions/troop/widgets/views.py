@@ -1,4 +1,4 @@
-"""What is shown, widget by widget: what was read, before it becomes HTML."""
+"""Defines what each widget shows: the data, before it becomes HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from troop.widgets.widget_request import WidgetRequest
 
 @dataclass(frozen=True)
 class EventsView:
-    """A page of events, newest first. ``position``: where it goes on; None when there is no more."""
+    """A page of events, newest first. ``position``: where the next page starts; None on the last page."""
 
     request: WidgetRequest
     switch: Switch
@@ -28,7 +28,7 @@ class EventsView:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """What a tick decided about a unit; attributes as :class:`troop.aws.chaos.decision_queries.Decided` has them."""
+    """A tick's decision about a unit; attributes as in :class:`troop.aws.chaos.decision_queries.Decided`."""
 
     unit: str
     tick: datetime
@@ -42,7 +42,7 @@ class DecisionRow:
 
 @dataclass(frozen=True)
 class Today:
-    """A local day, and the calendars (name, time zone) on which it is."""
+    """A local day, and the calendars (name, time zone) whose local day it is."""
 
     day: date
     calendars: Sequence[tuple[str, str]]
@@ -50,15 +50,16 @@ class Today:
 
 @dataclass(frozen=True)
 class DecisionsView:
-    """Decisions of a day.
+    """The decisions of a day.
 
     Attributes:
-        days: which are shown.
-        counts: (reason, how many), most first: of each unit's latest decision, and of every one to terminate.
-        rows: one page of those, of the reason asked for.
-        pages: how many there are.
-        examined: decisions that were read.
-        complete: whether these were all of the day.
+        days: the days shown.
+        counts: (reason, count), highest count first: of each unit's latest decision, and of every decision to
+            terminate.
+        rows: one page of those, with the requested reason.
+        pages: the number of pages.
+        examined: the number of decisions read.
+        complete: whether these are all decisions of the day.
     """
 
     request: WidgetRequest
@@ -73,7 +74,7 @@ class DecisionsView:
 
 @dataclass(frozen=True)
 class UnitDecisionsView:
-    """What ticks have decided about one unit, newest first."""
+    """The ticks' decisions about one unit, newest first."""
 
     request: WidgetRequest
     switch: Switch
@@ -84,7 +85,7 @@ class UnitDecisionsView:
 
 @dataclass(frozen=True)
 class UnitRow:
-    """A unit, as far as the page of groups knows it. ``policy``: of these groups, the strictest."""
+    """A unit, as far as the page of groups shows it. ``policy``: the strictest of these groups."""
 
     unit: str
     groups: Sequence[Group]
@@ -98,7 +99,7 @@ class UnitRow:
 
 @dataclass(frozen=True)
 class UnitsView:
-    """A page of units, by groups in Auto Scaling's order. ``examined``: how many groups were looked at."""
+    """A page of units, by groups in the order of Auto Scaling. ``examined``: the number of groups read."""
 
     request: WidgetRequest
     switch: Switch
@@ -109,10 +110,10 @@ class UnitsView:
 
 @dataclass(frozen=True)
 class UnitView:
-    """One unit from all sides; attributes as :class:`troop.flows.chaos.units.UnitView` has them.
+    """One unit in detail, with the attributes of :class:`troop.flows.chaos.units.UnitView`.
 
     Attributes:
-        known: False when nothing is known of it but what was asked for.
+        known: False if only its name is known.
     """
 
     request: WidgetRequest
@@ -130,7 +131,7 @@ class UnitView:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run. ``alive``: nodes that exist; None when nobody has counted."""
+    """A run. ``alive``: the number of existing nodes; None if not counted."""
 
     run: Run
     alive: int | None
@@ -138,7 +139,7 @@ class RunRow:
 
 @dataclass(frozen=True)
 class RunsView:
-    """A page of runs, newest first. ``on``: whether the deployment runs benchmarks at all."""
+    """A page of runs, newest first. ``on``: whether the deployment runs benchmarks."""
 
     request: WidgetRequest
     on: bool
@@ -150,7 +151,9 @@ View = EventsView | DecisionsView | UnitDecisionsView | UnitsView | UnitView | R
 
 
 def latest(rows: Sequence[DecisionRow]) -> list[DecisionRow]:
-    """Of decisions, newest first, each unit's latest, and every one to terminate: later ones would hide it."""
+    """Returns each unit's latest decision, and every decision to terminate, because later ones would hide it. Takes
+    and returns decisions newest first.
+    """
     seen: set[str] = set()
     newest = []
     for row in rows:

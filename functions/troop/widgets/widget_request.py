@@ -1,7 +1,7 @@
-"""What a dashboard asks a widget for: which one, its parameters, and where the answer is to be shown.
+"""Parses what a dashboard requests from a widget: which widget, its parameters, and where the answer is shown.
 
-CloudWatch calls the function with the parameters in the dashboard's definition and a ``widgetContext``; a click in the
-widget calls it with the parameters that stand behind what was clicked.
+CloudWatch calls the function with the parameters of the dashboard's definition and a ``widgetContext``. A click in the
+widget calls it with the parameters of the clicked element.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from troop.chaos.events import Status
 from troop.chaos.units import LONGEST_UNIT
 
 LONGEST_POSITION = 4096
-"""Characters of where a listing goes on; Auto Scaling's own tokens are the longest."""
+"""The most characters of a listing's position; Auto Scaling's own tokens are the longest."""
 
 FORM = "form"
-"""A parameter: what the viewer has typed into the widget's fields counts. Only the button beside them sends it."""
+"""A parameter: use what the viewer typed into the widget's fields. Only the button beside them sends it."""
 
 
 class Widget(StrEnum):
@@ -32,18 +32,18 @@ class Widget(StrEnum):
 
 
 class BadParameter(ValueError):
-    """A parameter that cannot be used; the message is a sentence for whoever looks at the dashboard."""
+    """A parameter with an invalid value; the message is a sentence for the dashboard's viewer."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One that a widget takes.
+    """A parameter of a widget.
 
     Attributes:
         parse: see :mod:`troop.values`.
         what: a phrase for its documentation.
-        default: when it is not given, or blank.
-        is_place: it says where a listing goes on, so it never comes from a form, nor from a dashboard's definition.
+        default: the value if the parameter is missing or blank.
+        is_place: it is a listing's position, so it never comes from a form or a dashboard's definition.
     """
 
     parse: Callable[[Any], Any]
@@ -60,21 +60,21 @@ KINDS = ("benchmarks", "fleets")
 
 PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
     Widget.EVENTS: {
-        "limit": Parameter(values.whole(1, _LIMIT), f"events a page, 1 to {_LIMIT}", 15),
-        "unit": Parameter(_UNIT, "only of this unit"),
-        "status": Parameter(values.one_of(*Status), "only of this status: " + ", ".join(Status)),
+        "limit": Parameter(values.whole(1, _LIMIT), f"events per page, 1 to {_LIMIT}", 15),
+        "unit": Parameter(_UNIT, "only events of this unit"),
+        "status": Parameter(values.one_of(*Status), "only events with this status: " + ", ".join(Status)),
         "position": _POSITION,
     },
     Widget.DECISIONS: {
-        "limit": Parameter(values.whole(1, _LIMIT), f"rows a page, 1 to {_LIMIT}", 15),
-        "reason": Parameter(values.text(), "only decisions for this reason, such as `not-rolled`"),
-        "unit": Parameter(_UNIT, "what every tick of the day has decided about this unit"),
-        "day": Parameter(values.day, "a local day, YYYY-MM-DD; else each calendar's today"),
+        "limit": Parameter(values.whole(1, _LIMIT), f"rows per page, 1 to {_LIMIT}", 15),
+        "reason": Parameter(values.text(), "only decisions with this reason, such as `not-rolled`"),
+        "unit": Parameter(_UNIT, "every tick's decision about this unit on the day"),
+        "day": Parameter(values.day, "a local day, YYYY-MM-DD; by default each calendar's today"),
         "page": Parameter(values.whole(1, 1000), "", 1, is_place=True),
         "position": _POSITION,
     },
     Widget.UNITS: {
-        "limit": Parameter(values.whole(1, _LIMIT), f"groups a page, 1 to {_LIMIT}", 20),
+        "limit": Parameter(values.whole(1, _LIMIT), f"groups per page, 1 to {_LIMIT}", 20),
         "show": Parameter(values.one_of(*SHOWS), "`all`, or `left-out`: opted out, malformed, or not recovered", "all"),
         "unit": Parameter(_UNIT, "all about this unit, or the unit of the group of this name"),
         "position": _POSITION,
@@ -90,12 +90,12 @@ PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
 
 @dataclass(frozen=True)
 class Viewer:
-    """Where the answer is shown. Who looks is not told.
+    """Where the answer is shown. CloudWatch does not report who views it.
 
     Attributes:
-        dark: the console's theme.
-        width: of the widget in pixels; None when it is not known.
-        zone: the dashboard's, at its offset of now.
+        dark: whether the console's theme is dark.
+        width: of the widget in pixels; None if unknown.
+        zone: the dashboard's time zone, at its current offset.
     """
 
     dark: bool = False
@@ -105,7 +105,7 @@ class Viewer:
 
 @dataclass(frozen=True)
 class WidgetRequest:
-    """A widget with all its parameters: those not given have their default."""
+    """A widget with all its parameters; missing ones have their default."""
 
     widget: Widget
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -114,7 +114,9 @@ class WidgetRequest:
         return self.values[name]
 
     def but(self, **changes: Any) -> dict[str, Any]:
-        """The same, changed, as a click sends it: JSON-like, without what has its default. Pages begin anew."""
+        """Returns the request with changes, as a click sends it: JSON-like, without default values, from the first
+        page.
+        """
         known = PARAMETERS[self.widget]
         remaining = {name: value for name, value in self.values.items() if not known[name].is_place}
         parameters = {
@@ -126,11 +128,10 @@ class WidgetRequest:
 
 
 def parse(event: Mapping[str, Any]) -> WidgetRequest:
-    """What the function was called with.
+    """Parses the event that the function was called with. Ignores unknown parameters, because CloudWatch adds its own.
 
     Raises:
-        BadParameter: there is no such widget, or it takes no such value. Parameters that are unknown are passed over,
-            for CloudWatch adds its own.
+        BadParameter: there is no such widget, or a parameter's value is invalid.
     """
     try:
         widget = Widget(str(event.get("widget")))
@@ -150,7 +151,7 @@ def parse(event: Mapping[str, Any]) -> WidgetRequest:
 
 
 def viewer(event: Mapping[str, Any]) -> Viewer:
-    """Where the answer is shown; whatever of it cannot be read is as if it were not said."""
+    """Parses where the answer is shown; unreadable values get their default."""
     context = event.get("widgetContext")
     if not isinstance(context, Mapping):
         return Viewer()
@@ -166,7 +167,7 @@ _OFFSET = re.compile(r"([+-])([01][0-9]):?([0-5][0-9])")
 
 
 def _zone(offset: Any) -> tzinfo:
-    """Of an offset such as ``+02:00``; ``offsetInMinutes`` beside it has a sign that is not documented."""
+    """Parses an offset such as ``+02:00``. Ignores ``offsetInMinutes`` beside it, whose sign is not documented."""
     match = _OFFSET.fullmatch(offset) if isinstance(offset, str) else None
     if not match:
         return UTC

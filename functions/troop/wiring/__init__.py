@@ -1,5 +1,5 @@
-"""Puts the pieces together from a function's environment; made once, at its first call.
+"""Creates the adapters and steps from a function's environment, once, at its first call.
 
-A module for each half, chaos and benchmarks, and for what the API asks of either, so that a function's cold start waits
-for its own pieces alone. A piece takes clock and sleep from :mod:`troop.wiring.environment` when it is made.
+Each half, chaos and benchmarks, has a module, and so has what the API needs of each. So a function's cold start creates
+only what it uses. Clock and sleep come from :mod:`troop.wiring.environment`.
 """

@@ -1,4 +1,4 @@
-"""The steps of the workflows of benchmarks and standing fleets, and of what removes them."""
+"""Creates the steps of the workflows of benchmarks and standing fleets, and of their removal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def runs() -> RunTable:
 
 
 def stored_runs(of: Callable[[str], Any] = client) -> StoredRuns:
-    """``of``: whose client of a service reads them."""
+    """Creates the reader of stored runs. ``of``: returns a service's client."""
     return StoredRuns(of("s3"), variable(Variable.RESULTS_BUCKET))
 
 

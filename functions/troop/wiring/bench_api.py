@@ -1,4 +1,4 @@
-"""What the API asks of benchmarks and standing fleets."""
+"""Creates what the API needs of benchmarks and standing fleets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the chaos workflow: deciding, terminating, watching recovery, sweeping up."""
+"""Creates the steps of the chaos workflow: decide, terminate, check recovery, sweep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from troop.wiring.environment import settings, variable
 
 
 def salt() -> bytes:
-    """The salt of the rolls; kept for five minutes, so that a rotated one is taken up."""
+    """Returns the salt of the rolls; cached for five minutes, so that a rotation takes effect."""
     return str(parameters.get_secret(variable(Variable.SALT_SECRET), max_age=300)).encode()
 
 

@@ -1,4 +1,4 @@
-"""What the API asks of chaos, and changes of it."""
+"""Creates what the API needs of chaos, to read and to change it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def repeats() -> Repeats:
 
 @cache
 def units(of: Callable[[str], Any] = client) -> Units:
-    """``of``: whose client of a service reads of them."""
+    """Creates the reader of units. ``of``: returns a service's client."""
     return Units(
         settings=settings(),
         autoscaling=of("autoscaling"),

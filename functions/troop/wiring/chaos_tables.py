@@ -1,4 +1,4 @@
-"""The tables of chaos. ``of``: whose client of a service reads and writes them."""
+"""Creates the tables of chaos. ``of``: returns a service's client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What dashboards show."""
+"""Creates the widgets of dashboards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from troop.wiring.environment import settings, variable
 
 @cache
 def widgets() -> Widgets:
-    """With clients that do not try for long: whoever looks at a dashboard rather hears that AWS does not answer."""
+    """Creates the widgets, with clients that give up early: a viewer should soon see that AWS does not answer."""
     return Widgets(
         settings=settings(),
         events=chaos_tables.event_queries(quick_client),

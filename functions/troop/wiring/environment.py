@@ -1,4 +1,4 @@
-"""What a function finds around it: its variables, the deployment's settings, and time."""
+"""Reads a function's environment: its variables, the deployment's settings, and time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from troop.errors import TroopError
 from troop.settings import Settings, load_settings
 
 CODE = Path(__file__).parents[2]
-"""The folder of the function's code: what is bundled beside the handlers is here."""
+"""The folder of the function's code, with the files that are bundled beside the handlers."""
 
 
 class EnvironmentIncompleteError(TroopError):
@@ -21,7 +21,7 @@ class EnvironmentIncompleteError(TroopError):
 
 
 def variable(name: Variable) -> str:
-    """An environment variable's value.
+    """Returns an environment variable's value.
 
     Raises:
         EnvironmentIncompleteError: it is not set.
@@ -33,12 +33,12 @@ def variable(name: Variable) -> str:
 
 @cache
 def settings() -> Settings:
-    """The deployment's settings, from the file beside the handlers."""
+    """Reads the deployment's settings from the file beside the handlers."""
     return load_settings(Path(os.environ.get(Variable.DEPLOYMENT_FILE, CODE / "deployment.json")))
 
 
 def recovery_timeout() -> timedelta:
-    """After which a group that is not whole again is given up."""
+    """Returns the time after which a group that has not recovered counts as unrecovered."""
     return timedelta(minutes=settings().recovery_timeout_minutes)
 
 
@@ -47,7 +47,7 @@ def now() -> datetime:
 
 
 def seconds() -> float:
-    """A clock that only grows, for what must end in time."""
+    """Returns a monotonic time, for limits."""
     return time.monotonic()
 
 

@@ -1,4 +1,4 @@
-"""Telling others of what is on record."""
+"""Creates what sends notifications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from troop.wiring.environment import settings, variable
 
 @cache
 def notifier(of: Callable[[str], Any] = client) -> Notifier:
-    """``of``: whose client of a service tells others."""
+    """Creates the notifier. ``of``: returns a service's client."""
     return Notifier(
         deployment=settings().deployment,
         leashed=settings().leashed,

@@ -1,4 +1,4 @@
-"""Making reports. What that takes is in layers that only the functions ``report`` and ``widgets`` have."""
+"""Creates what makes reports. It needs layers that only the functions ``report`` and ``widgets`` have."""
 
 from __future__ import annotations
 

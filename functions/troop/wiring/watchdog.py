@@ -1,4 +1,4 @@
-"""Looking at the deployment's health."""
+"""Creates what checks the deployment's health."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _TABLES = (
 
 @cache
 def health() -> Health:
-    """What the watchdog says as metrics, without the alarms that are made of these."""
+    """Creates the checks that the watchdog writes as metrics, without those of alarms, which depend on
+    these metrics.
+    """
     tables = [*_TABLES, *([Variable.RUNS_TABLE] if settings().benchmarks else [])]
     reads = HealthReads(
         scheduler=quick_client("scheduler"),
@@ -48,7 +50,7 @@ def health() -> Health:
 
 @cache
 def health_and_alarms() -> Health:
-    """The same for people, with the alarms, whether anybody hears them, and what surrounds it in the account."""
+    """Creates the checks for people: also those of alarms, their subscribers, and the account."""
     seen = health()
     alarms = AlarmReads(
         quick_client("cloudwatch"),

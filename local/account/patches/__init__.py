@@ -1,7 +1,7 @@
-"""Small changes to MiniStack and moto where they differ from AWS: one a file, each with a contract test.
+"""Changes MiniStack and moto where they differ from AWS: one difference a file, each with a contract test.
 
-A patch replaces a named function and keeps the original; if an upgrade renames it, start-up fails. The exact versions
-are checked first, because what is mended here is the behaviour of these two and of no other.
+A patch replaces a named function and keeps the original. If an upgrade renames that function, start-up fails. The exact
+versions are checked first, because the patches fit only the behaviour of these two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ EXPECTED = {"ministack": "1.5.33", "moto": "5.2.5"}
 
 
 def check_versions() -> None:
-    """RuntimeError if another MiniStack or moto is installed than the patches were written for."""
+    """Raises RuntimeError if the versions of MiniStack or moto differ from those of the patches."""
     for package, expected in EXPECTED.items():
         if version(package) != expected:
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""What the patches of Step Functions share: which execution is being worked on, and whether it still runs."""
+"""Tracks the execution that a thread works on, and whether it still runs. Shared by the patches of Step Functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _current: ContextVar[Execution | None] = ContextVar("execution", default=None)
 
 
 def track() -> None:
-    """Has `current` know about every thread that works on an execution; before all patches of Step Functions."""
+    """Makes `current` know every thread of an execution. Apply it before all other patches of Step Functions."""
 
     @wrap(stepfunctions, "_run_execution")
     def run(original: Callable[[str], None], arn: str) -> None:
@@ -34,7 +34,7 @@ def track() -> None:
 
 
 def current() -> Execution | None:
-    """The execution (or child of a Map Run) whose state runs in this thread."""
+    """Returns the execution (or child of a Map Run) whose state runs in this thread."""
     return _current.get()
 
 
@@ -48,7 +48,7 @@ def _working_on(execution: Execution) -> Iterator[None]:
 
 
 def top(execution: Execution) -> Execution:
-    """The execution itself, or for a child of a Map Run the execution that started the run."""
+    """Returns the execution, or for a child of a Map Run the execution that started the run."""
     while run := stepfunctions._map_runs.get(execution.get("mapRunArn", "")):
         execution = stepfunctions._executions[run["executionArn"]]
     return execution
@@ -59,13 +59,13 @@ def ended(execution: Execution | None) -> bool:
 
 
 def stop_if_ended(execution: Execution | None) -> None:
-    """Raises inside an execution that was stopped or timed out; what it does next has no effect any more."""
+    """Raises an error inside a stopped or timed out execution, whose further actions have no effect."""
     if ended(execution):
         raise stepfunctions._ExecutionError("States.Aborted", "the execution has ended")
 
 
 def end(execution: Execution, status: str, event: str, error: str = "", cause: str = "") -> None:
-    """Ends a running execution from outside, with its history event and its status event; otherwise does nothing."""
+    """Ends a running execution from outside, with its history event and status event; ignores others."""
     if execution["status"] != "RUNNING":
         return
     execution.update(status=status, stopDate=stepfunctions.now_iso(), error=error or None, cause=cause or None)

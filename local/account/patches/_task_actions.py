@@ -1,4 +1,4 @@
-"""Which IAM action and resource a state machine's task stands for."""
+"""Maps a task of a state machine to its IAM action and resource."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ERROR_PREFIX = {"lambda": "Lambda", "dynamodb": "DynamoDB", "states": "StepFunc
 
 @dataclass(frozen=True)
 class TaskCall:
-    """`denied_as`: the error's name when the role does not allow it."""
+    """The call of a task. `denied_as`: name of the error if the role does not allow it."""
 
     action: str
     resource: str
@@ -20,8 +20,11 @@ class TaskCall:
 
 
 def task_call(resource: str, task_input: dict[str, Any], region: str, account: str) -> TaskCall:
-    """The call behind a Task's Resource. Services not listed here have the resource `*`: roles that name resources are
-    then refused, so a gap shows."""
+    """Returns the call of a Task's Resource.
+
+    Services that are not listed here have the resource `*`. Roles with specific resources are then refused, so that a
+    gap becomes visible.
+    """
     if ":function:" in resource:
         return TaskCall("lambda:InvokeFunction", resource, "Lambda.AWSLambdaException")
     parts = resource.split(":")[5:]

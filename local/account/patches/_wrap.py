@@ -8,7 +8,7 @@ from typing import Any
 
 
 def wrap(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: `def replacement(original, *args, **kwargs)`. AttributeError if the owner has no such function."""
+    """Decorates `def replacement(original, *args, **kwargs)`. Raises AttributeError if the function is missing."""
 
     def decorate(replacement: Callable[..., Any]) -> Callable[..., Any]:
         original = getattr(owner, name)

@@ -1,7 +1,7 @@
-"""A throttled function is an internal error to the caller of an API.
+"""Makes API Gateway answer 500 if Lambda throttles the function.
 
-With a proxy integration API Gateway answers 500 for whatever Lambda refuses to invoke, throttling included; MiniStack
-passes Lambda's 429 on. `lambda put-function-concurrency` with 0 throttles a function, here as on AWS.
+With a proxy integration, API Gateway answers 500 for every refusal of Lambda, throttling included; MiniStack forwards
+Lambda's 429. `lambda put-function-concurrency` with 0 throttles a function, here as on AWS.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Alarms on an expression over several metrics are made, and stay as they are: MiniStack's CloudFormation refuses them,
-and it cannot reckon expressions.
+"""Accepts alarms on an expression over several metrics, without evaluating them.
+
+MiniStack's CloudFormation rejects these alarms, and cannot evaluate expressions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Custom resources: buckets are emptied without the CDK's Node.js function, and a failing function fails the stack.
+"""Empties buckets without the CDK's Node.js function, and fails the stack if a custom resource's function fails.
 
-MiniStack has no SDK for the CDK's S3AutoDeleteObjects function, and waits an hour for the answer of a custom resource
+MiniStack has no SDK for the CDK's S3AutoDeleteObjects function, and waits an hour for the response of a custom resource
 whose function has already failed.
 """
 
@@ -34,7 +34,7 @@ def apply() -> None:
 
 
 def empty(bucket: str) -> None:
-    """Deletes all objects of a bucket and all their versions."""
+    """Deletes all objects of a bucket with all their versions."""
     if bucket in s3._buckets:
         s3._buckets[bucket]["objects"].clear()
     for place in [place for place in s3._object_versions if place[0] == bucket]:

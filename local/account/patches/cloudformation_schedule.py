@@ -1,6 +1,6 @@
-"""Schedules made by CloudFormation keep all of their properties.
+"""Keeps all properties of schedules that CloudFormation creates.
 
-MiniStack's CloudFormation drops the time zone, the start and end dates and ActionAfterCompletion, and ignores errors
+MiniStack's CloudFormation drops the time zone, the start and end dates and ActionAfterCompletion. It ignores errors
 such as a schedule group that does not exist.
 """
 

@@ -1,4 +1,4 @@
-"""`Ref` of a secret is its ARN; MiniStack's CloudFormation answers its name, which no policy can be about."""
+"""Makes `Ref` of a secret return its ARN; MiniStack's CloudFormation returns its name, which no policy can use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._wrap import wrap
 
 
 def apply(secret: str) -> None:
-    """`secret`: what is generated where a template wants a secret; random ones if empty."""
+    """Applies the patch. `secret`: the value of generated secrets in templates; random if empty."""
     handlers = provisioners._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
     handlers["create"] = _answering_arn(handlers["create"])
     handlers["update"] = _answering_arn(_resolving_arn(handlers["update"]))

@@ -1,4 +1,4 @@
-"""A table's TimeToLiveSpecification takes effect; MiniStack's CloudFormation drops it."""
+"""Applies a table's TimeToLiveSpecification; MiniStack's CloudFormation drops it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def apply() -> None:
 
 
 def _then_ttl(provision: Callable[..., Any], position: int) -> Callable[..., Any]:
-    """`position`: where the new properties are among the handler's arguments."""
+    """Wraps a handler. `position`: index of the new properties in its arguments."""
 
     def provisioned(*args: Any, **kwargs: Any) -> Any:
         result = provision(*args, **kwargs)

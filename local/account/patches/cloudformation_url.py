@@ -1,4 +1,4 @@
-"""Templates are also read from addresses that begin with the bucket, as `cdk import` writes them."""
+"""Reads templates also from addresses that begin with the bucket, as `cdk import` writes them."""
 
 from __future__ import annotations
 

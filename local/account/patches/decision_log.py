@@ -1,6 +1,6 @@
-"""MiniStack's own authorisation decisions are recorded with the gate's.
+"""Records MiniStack's own authorisation decisions together with those of the gate.
 
-Not a difference from AWS but a need of tests: which actions a role allows and never uses.
+This is not a difference from AWS: tests need it to find actions that a role allows and never uses.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A function's credentials cannot be computed by others.
+"""Makes the credentials of a function unpredictable.
 
-MiniStack derives the key, secret and session token of a function's role from the two ARNs, which are no secret.
+MiniStack derives the key, secret and session token of a function's role from the two ARNs, which are not secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def apply() -> None:
 
     @wrap(lambda_runtime, "execution_credentials")
     def issue(_original: Any, config: dict[str, Any]) -> dict[str, str]:
-        """The same for every environment of a function, as MiniStack's are."""
+        """Returns the same credentials for every environment of a function, as MiniStack does."""
         role, name = str(config.get("Role", "")), str(config["FunctionName"])
 
         def derive(part: str) -> str:

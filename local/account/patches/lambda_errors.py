@@ -1,7 +1,7 @@
-"""The class of a Python exception is the error's type, and the environment that raised it serves the next call.
+"""Reports the class of a Python exception as the error type, and keeps the environment for the next call.
 
 MiniStack reports every exception of a function as Runtime.HandlerError, so a Retry or Catch that names an error never
-matches, and starts a new worker after each.
+matches. It also starts a new worker after each exception.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ministack.services import lambda_svc
 from ._wrap import wrap
 
 _FAILED = '{"status": "error", "error": str(e), "trace": traceback.format_exc()}'
-# Only the status "error" ends a worker, and no other than "ok" is read besides.
+# MiniStack ends a worker only for the status "error", and otherwise checks only for "ok".
 _RAISED = '{"status": "ok", "raised": type(e).__name__, "error": str(e), "trace": traceback.format_exc()}'
 _error_type: ContextVar[str | None] = ContextVar("error_type", default=None)
 

@@ -1,7 +1,7 @@
-"""A function sees the runtime's packages and its own, nothing else.
+"""Limits a function to the packages of the runtime and its own.
 
-MiniStack's workers import whatever is installed beside MiniStack, so a dependency missing from a function's layers goes
-unnoticed. Lambda's Python runtime brings the AWS SDK and what that needs.
+MiniStack's workers import all packages that are installed with MiniStack, so a dependency that is missing from the
+layers stays unnoticed. Lambda's Python runtime has the AWS SDK and its dependencies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading Lambda's limits takes a right: MiniStack answers GetAccountSettings to whoever asks."""
+"""Requires a permission to read the limits of Lambda; MiniStack answers GetAccountSettings to every caller."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A function's code and layers are unpacked once.
+"""Unpacks the code and layers of a function once.
 
-Not a difference from AWS but a matter of seconds: MiniStack unpacks them anew for every worker, so Python compiles all
-of a layer each time a function starts.
+This is not a difference from AWS, but saves time: MiniStack unpacks them for every worker, so Python compiles all of a
+layer at each start of a function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def apply(run: Path) -> None:
 
     class UnpackedOnce(zipfile.ZipFile):
         def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
-            """Makes the empty directory `path` a link to what the archive holds."""
+            """Replaces the empty directory `path` by a link to the unpacked archive."""
             unpacked = store / hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
             with lock:
                 if not unpacked.exists():

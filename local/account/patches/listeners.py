@@ -1,4 +1,4 @@
-"""MiniStack listens on the one port it was given, and not on 443 as well."""
+"""Makes MiniStack listen on its configured port only, and not on 443 as well."""
 
 from __future__ import annotations
 

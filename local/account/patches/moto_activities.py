@@ -1,7 +1,6 @@
-"""A group's scaling activities say what it launched and why it could not; and a type of instance can be made scarce, or
-to die while it is pending.
+"""Adds scaling activities to groups, and emulates scarce instance types and instances that die while pending.
 
-moto has no activities, and always launches. A group whose launch fails has too few instances and says so nowhere else.
+moto has no activities, and always launches. Activities are the only place where a group reports a failed launch.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ _DEATHS = {
     "Client.VolumeLimitExceeded": "Volume limit exceeded",
     "Server.InternalError": "Internal error on launch",
 }
-"""EC2 takes the launch, and the instance dies before it runs: by the code that EC2 gives as the reason."""
+"""Reasons for which EC2 accepts a launch and the instance dies before it runs, by the code of EC2."""
 
 
 @dataclass
 class Activity:
-    """Attributes as Auto Scaling's model names them, in snake case: moto makes the answer of them."""
+    """An activity. moto creates the response from its attributes, named as in Auto Scaling's model in snake case."""
 
     activity_id: str
     auto_scaling_group_name: str
@@ -61,8 +60,10 @@ class Activity:
 
 
 class Scarcity:
-    """Which instance types are scarce, how many of them can still be launched, and what AWS says then; by type and
-    market: "spot", or "" for both together."""
+    """Scarce instance types: how many can still be launched, and the error of AWS.
+
+    By type and market: "spot", or "" for both together.
+    """
 
     def __init__(self) -> None:
         self._left: dict[tuple[str, str], int] = {}
@@ -71,9 +72,7 @@ class Scarcity:
         self._death: dict[tuple[str, str], str] = {}
 
     def order(self, instance_type: str, left: int, reason: str, market: str = "") -> None:
-        """From now on only `left` more of the type, for one of the reasons in _REASONS or _DEATHS. KeyError for
-        another.
-        """
+        """Allows only `left` more instances of a type. Raises KeyError if the reason is not in _REASONS or _DEATHS."""
         if reason in _DEATHS:
             self._survivors[instance_type, market], self._death[instance_type, market] = left, reason
             return
@@ -81,7 +80,7 @@ class Scarcity:
         self._left[instance_type, market] = left
 
     def grant(self, instance_type: str, count: int, market: str) -> int:
-        """How many of the wanted can be launched; they are taken."""
+        """Reserves capacity; returns how many of the requested instances can be launched."""
         limits = self._limits(instance_type, market)
         granted = min([count, *(self._left[limit] for limit in limits)])
         for limit in limits:
@@ -94,7 +93,7 @@ class Scarcity:
         return f"{reason} Launching EC2 instance failed."
 
     def death(self, instance_type: str, market: str) -> tuple[str, str] | None:
-        """Code and message of the reason why the next instance dies while it is pending; None when it lives."""
+        """Returns code and message of the reason for which the next instance dies while pending; None if it lives."""
         for key in {(instance_type, ""), (instance_type, market)} & self._death.keys():
             if not self._survivors[key]:
                 return self._death[key], _DEATHS[self._death[key]]
@@ -115,7 +114,7 @@ def apply() -> None:
 def granted(
     group: Any, instance_type: str, places: Counter[tuple[str, str | None]], market: str
 ) -> Counter[tuple[str, str | None]]:
-    """What of a launch there is capacity for; the rest becomes failed activities of the group."""
+    """Returns the part of a launch that has capacity; the rest becomes failed activities of the group."""
     capacity: Counter[tuple[str, str | None]] = Counter()
     for (zone, subnet), count in places.items():
         capacity[zone, subnet] = scarcity.grant(instance_type, count, market)
@@ -138,7 +137,7 @@ def _of(group: Any) -> list[Activity]:
 
 
 def _describe(self: Any) -> ActionResult:
-    """Newest first, in pages, as on AWS."""
+    """Lists activities, newest first, in pages, as AWS does."""
     groups = self.autoscaling_backend.autoscaling_groups
     name = self._get_param("AutoScalingGroupName")
     if name and name not in groups:

@@ -1,7 +1,7 @@
-"""Instances have an address that answers.
+"""Gives instances a reachable address.
 
-moto gives an instance an address of its subnet, at which nothing listens. Here the private address is the one its
-process has been given in 127.0.0.0/8, so what DescribeInstances says can be connected to, as on AWS.
+moto assigns an address of the subnet, at which nothing listens. Here the private address is that of the instance's
+process in 127.0.0.0/8. So addresses from DescribeInstances can be connected to, as on AWS.
 """
 
 from __future__ import annotations

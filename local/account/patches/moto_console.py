@@ -1,4 +1,4 @@
-"""GetConsoleOutput answers what the instance's process has printed; moto has a sample text."""
+"""Makes GetConsoleOutput return the output of the instance's process; moto returns a sample text."""
 
 from __future__ import annotations
 

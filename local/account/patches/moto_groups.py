@@ -1,7 +1,7 @@
-"""Groups are created once, deleted in the background, and not deleted with instances unless that is forced.
+"""Rejects a second group with the same name, and deletes groups in the background and with instances only by force.
 
-moto makes a second group of the same name in place of the first, deletes with and without ForceDelete, has the group
-gone within the call, and fails with 500 when it is asked to suspend the processes of a group there is not.
+moto replaces the first group by the second, ignores ForceDelete, and removes the group within the call. It fails with
+500 when it must suspend processes of a group that does not exist.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ _DELETING = "Delete in progress"
 
 
 def apply(delays: Delays, terminating: set[str]) -> None:
-    """`delays`: how long a group with instances is being deleted. `terminating`: ids of instances that are shown as
-    being let go."""
+    """Applies the patch.
+
+    Args:
+        delays: for deletions of groups with instances.
+        terminating: ids of instances in the state Terminating.
+    """
     FakeAutoScalingGroup.status = None
 
     @wrap(AutoScalingBackend, "create_auto_scaling_group")

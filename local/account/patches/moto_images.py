@@ -1,6 +1,6 @@
-"""Amazon Linux 2023 for both architectures, and the public parameters that name the images.
+"""Adds Amazon Linux 2023 for both architectures, and the public parameters that name the images.
 
-MiniStack has one of the parameters, and its image is not in moto.
+MiniStack has one of the parameters, but its image is not in moto.
 """
 
 from __future__ import annotations

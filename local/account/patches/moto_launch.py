@@ -1,8 +1,8 @@
-"""What a launch template says is what is launched: volumes, network interfaces, tags, profile, metadata, shutdown.
+"""Launches everything that a launch template defines: volumes, interfaces, tags, profile, metadata, shutdown.
 
 moto takes image, type, user data and some security groups from a template. It ignores the network interfaces, the
-instance profile, the metadata options, the shutdown behaviour and the volumes' tags, and gives every instance a second
-root volume.
+instance profile, the metadata options, the shutdown behaviour and the tags of volumes. It also gives every instance a
+second root volume.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def apply() -> None:
         if profile := profile_of(template):
             kwargs["iam_instance_profile"] = {"Arn": profile["Arn"], "Id": profile["InstanceProfileId"]}
         mappings = kwargs.pop("block_device_mappings", None) or template.get("BlockDeviceMappings") or []
-        reservation = original(self, *args, block_device_mappings=[], **kwargs)  # none: they are made below
+        reservation = original(self, *args, block_device_mappings=[], **kwargs)  # none: created below
         tags = convert_tag_spec(template.get("TagSpecifications", []))
         for instance in reservation.instances:
             for mapping in _with_root(mappings, instance.root_device_name):
@@ -54,7 +54,7 @@ def _with_root(mappings: list[dict[str, Any]], root: str) -> list[dict[str, Any]
 def _attach(backend: Any, instance: Any, mapping: dict[str, Any], tags: dict[str, str]) -> None:
     ebs = mapping.get("Ebs")
     if ebs is None:
-        return  # an instance store
+        return  # an instance store volume
     volume = backend.create_volume(
         size=int(ebs.get("VolumeSize") or 8),
         zone_name=instance.placement.zone,

@@ -1,7 +1,7 @@
-"""A launched instance is Pending until its process serves, and Terminating while the group lets it go.
+"""Shows a launched instance as Pending until its process serves, and as Terminating during its removal.
 
-moto shows every instance InService from the moment it exists, so a measured recovery would always be zero. Only what
-Describe calls show is changed: moto's own arithmetic counts InService instances and would launch too many otherwise.
+moto shows every instance as InService from the start, so a measured recovery would always be zero. The patch changes
+only Describe calls: moto's own arithmetic counts InService instances, and would otherwise launch too many.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ._wrap import wrap
 
 
 class Shown:
-    """An instance of a group as Describe calls show it; all else is moto's."""
+    """An instance of a group in responses of Describe calls; everything else is moto's."""
 
     def __init__(self, state: Any, lifecycle_state: str, health_status: str = "Healthy") -> None:
         self._state = state

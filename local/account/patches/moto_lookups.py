@@ -1,8 +1,8 @@
-"""What is known by its id is found by its id, so that accounts of tens of thousands of instances can be emulated.
+"""Finds resources by their id, so that accounts with tens of thousands of instances can be emulated.
 
-moto goes through all instances, copying their reservations, whenever it attaches a volume, through all volumes for each
-instance it launches, and through the tags of all resources for each instance that it filters by a tag. The answers are
-the same here; what they cost no longer grows with the square of the account.
+moto searches all instances and copies their reservations for each volume that it attaches. It searches all volumes for
+each launched instance, and the tags of all resources for each instance that a tag filter concerns. The responses here
+are the same, but their cost no longer grows with the square of the account.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def apply() -> None:
 
 
 def _instance(self: Any, instance_id: str) -> Any:
-    for reservation in reversed(self.reservations.values()):  # moto asks most for what it has just launched
+    for reservation in reversed(self.reservations.values()):  # newest first, as moto mostly searches those
         for instance in reservation.instances:
             if instance.id == instance_id:
                 return instance

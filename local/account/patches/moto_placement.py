@@ -1,7 +1,7 @@
-"""A group spreads its instances over its subnets, and launches the version of the template it names.
+"""Spreads the instances of a group over its subnets, with the version of the template that the group names.
 
-moto puts all instances into the first subnet, takes the template's default version for part of what it launches, and
-cannot launch user data of a later version. AWS launches into the zone that has the fewest of the group's instances.
+moto launches all instances in the first subnet, uses the template's default version for some properties, and cannot
+use user data of a later version. AWS launches in the zone with the fewest instances of the group.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
 
 
 def _die(group: Any, instance: Any, code: str, words: str) -> None:
-    """The instance goes before it runs, and the group's activity says of what, and is cancelled."""
+    """Terminates an instance before it runs, and cancels the group's activity with the reason."""
     group.autoscaling_backend.ec2_backend.terminate_instances([instance.id])
     instance.state_reason = StateReason(f"{code}: {words}", code)
     message = (
@@ -74,13 +74,13 @@ def _die(group: Any, instance: Any, code: str, words: str) -> None:
 
 
 def _instance_type(group: Any) -> str:
-    """Of a group with overrides the first one: moto's capacity arithmetic assumes it for all instances."""
+    """Returns the first override of a group: moto's capacity arithmetic assumes it for all instances."""
     overrides = overrides_of(group)
     return str(overrides[0].get("InstanceType") or group.instance_type) if overrides else str(group.instance_type)
 
 
 def overrides_of(group: Any) -> list[dict[str, Any]]:
-    """The overrides of a group's mixed instances policy, if it has any."""
+    """Returns the overrides of a group's mixed instances policy, if any."""
     template = (group.mixed_instances_policy or {}).get("LaunchTemplate", {})
     return list(template.get("Overrides") or [])
 
@@ -92,7 +92,7 @@ def _template(group: Any) -> dict[str, str] | None:
 
 
 def _places(group: Any, count: int) -> Counter[tuple[str, str | None]]:
-    """(zone, subnet) -> how many to launch there: always into the zone, then the subnet, with the fewest so far."""
+    """Returns the number of launches by (zone, subnet): each goes to the zone, then the subnet, with the fewest."""
     if group.vpc_zone_identifier:
         ids = [part.strip() for part in group.vpc_zone_identifier.split(",")]
         subnets = group.autoscaling_backend.ec2_backend.describe_subnets(subnet_ids=ids)

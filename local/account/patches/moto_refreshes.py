@@ -1,7 +1,7 @@
-"""Instance refreshes can be described, started and cancelled.
+"""Describes, starts and cancels instance refreshes.
 
-moto does not know them. A started refresh replaces nothing: it stays InProgress until it is cancelled, which is what a
-guard against groups under refresh has to see.
+moto does not support them. A started refresh replaces nothing: it stays InProgress until it is cancelled, which is
+enough for a guard against groups under refresh.
 """
 
 from __future__ import annotations

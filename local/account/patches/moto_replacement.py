@@ -1,10 +1,10 @@
-"""Groups notice a terminated instance after a while, then replace it, and register the replacement as a target.
+"""Makes groups notice a terminated instance after a delay, replace it, and register the replacement as a target.
 
-moto replaces an instance within the call that terminates it, never adds the replacement to the group's target groups,
-ignores suspended processes, and answers 500 when asked to terminate an instance no group knows. On AWS the instance
-stays in the group's listing until a health check (EC2's TerminateInstances) or the orderly way out
-(TerminateInstanceInAutoScalingGroup, shown as Terminating) is done with it; while ReplaceUnhealthy is suspended it
-stays there, InService and Unhealthy.
+moto replaces an instance within the call that terminates it, and never adds the replacement to the group's target
+groups. It ignores suspended processes, and answers 500 if no group has the instance. On AWS, the group lists the
+instance until a health check removes it (EC2's TerminateInstances), or until its termination ends
+(TerminateInstanceInAutoScalingGroup, shown as Terminating). While ReplaceUnhealthy is suspended, it stays listed as
+InService and Unhealthy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .moto_activities import record
 
 
 class Replacements:
-    """Carries out what a group does some time after one of its instances has gone."""
+    """Delayed reactions of groups to lost instances."""
 
     def __init__(self, delays: Delays, lock: threading.RLock) -> None:
         self.terminating: set[str] = set()
@@ -71,7 +71,7 @@ class Replacements:
 
 
 def refill(group: Any) -> None:
-    """Launches what the group lacks, unless its Launch process is suspended."""
+    """Launches missing instances of a group, unless its Launch process is suspended."""
     if "Launch" not in group._suspended_processes:
         group.set_desired_capacity(group.desired_capacity)
 

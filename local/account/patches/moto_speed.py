@@ -1,9 +1,9 @@
-"""moto answers the same for less.
+"""Makes moto faster without changing its responses.
 
-What it works out anew for every field of every answer (under which names an object may have a field, which functions
-a class has) is worked out once; of an update expression each node is looked at by those who want its kind, and what
-holds for the whole is checked at its root, not at every node; a transaction copies each of its tables once; keys that
-sign nothing are not made anew. Tests of handlers use it as well as the local account: most of their time is moto's.
+Computed once instead of for every field of every response: the names that a field can have, and the functions of a
+class. Visitors of an update expression visit only nodes of their kind, and checks of the whole run only at its root. A
+transaction copies each of its tables once. Keys that sign nothing are not created. Tests of handlers use this patch
+too, because they spend most of their time in moto.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPa
 from ._wrap import wrap
 
 
-@cache  # twice would be slower
+@cache  # applying it twice would be slower
 def apply() -> None:
     _methods_of_a_class()
     _names_of_a_field()
@@ -48,7 +48,7 @@ def _methods_of_a_class() -> None:
 
 
 def _names_of_a_field() -> None:
-    """They depend on the field's shape and the object's class alone."""
+    """Caches names, which depend only on the field's shape and the object's class."""
     known: dict[Any, tuple[str, ...]] = {}
     picked = ResponseSerializer.get_value
 
@@ -108,7 +108,7 @@ def _nodes_of_an_expression() -> None:
 
 
 def _rules_of_a_whole_expression() -> None:
-    """A node has no more clauses and paths than the root above it."""
+    """Checks clauses and paths only at the root, which has all of them."""
 
     def at_the_root(validator: type, name: str) -> None:
         @wrap(validator, name)
@@ -120,7 +120,7 @@ def _rules_of_a_whole_expression() -> None:
 
 
 def _tables_of_a_transaction() -> None:
-    """moto copies a table, to put it back if the transaction fails, for each item of it."""
+    """Copies each table of a transaction once for a rollback; moto copies it for each item."""
     copies = threading.local()
 
     def copied(thing: Any) -> Any:
@@ -143,7 +143,7 @@ def _tables_of_a_transaction() -> None:
 
 
 def _keys_that_sign_nothing() -> None:
-    """A symmetric key has no private one; moto makes one all the same, which takes longer than a whole test."""
+    """Shares one private key among symmetric keys, which do not use it; its creation takes longer than a test."""
     make = moto.kms.models.generate_private_key
     one = cache(make)
 
@@ -154,13 +154,13 @@ def _keys_that_sign_nothing() -> None:
 
 
 def _addresses_of_what_is_called_most() -> None:
-    """moto tries the addresses of all services in turn, hundreds, until one is that of a call."""
+    """Sorts the most used services first: for each call, moto tries the addresses of hundreds of services in turn."""
     most = ("dynamodb", "ec2", "autoscaling")
     backend_index.backend_url_patterns.sort(key=lambda known: known[0] not in most)
 
 
 def _addresses_of_a_service() -> None:
-    """moto makes them anew for each call; those of S3 by loading a module again."""
+    """Caches the addresses of a service, which moto creates for each call; for S3, it even loads a module again."""
     known: dict[type, dict[str, Any]] = {}
     make = BaseBackend.urls.fget
 
@@ -174,6 +174,6 @@ def _addresses_of_a_service() -> None:
 
 
 def _names_of_the_caller() -> None:
-    """botocore spells what it is and runs on for each call, character by character, and twice."""
+    """Caches parts of the user agent, which botocore builds twice for each call, character by character."""
     plain = botocore.useragent.sanitize_user_agent_string_component
     botocore.useragent.sanitize_user_agent_string_component = lru_cache(maxsize=1024)(plain)

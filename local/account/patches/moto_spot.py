@@ -1,6 +1,6 @@
-"""A group whose mixed instances policy says so launches spot instances, and keeps that policy when its size is changed.
+"""Launches Spot instances if a group's mixed instances policy says so, and keeps the policy when the size changes.
 
-moto launches all instances on demand, whatever the policy says, and forgets the policy when a group is updated.
+moto launches all instances on demand, whatever the policy, and drops the policy when a group is updated.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from moto.ec2.models.instances import Instance, StateReason
 from ._wrap import wrap
 
 TAKEN_BACK = "Server.SpotInstanceTermination"
-"""What EC2 gives as the reason of an instance that spot has interrupted."""
+"""EC2's state reason of an interrupted Spot instance."""
 
 
 def is_spot(group: Any) -> bool:
-    """Whether all that a group launches is spot; shares of both are not emulated."""
+    """Returns whether a group launches Spot instances only; mixed shares are not emulated."""
     distribution = (group.mixed_instances_policy or {}).get("InstancesDistribution") or {}
     return (
         int(distribution.get("OnDemandBaseCapacity") or 0) == 0
@@ -27,7 +27,7 @@ def is_spot(group: Any) -> bool:
 
 
 def apply(taken_back: set[str]) -> None:
-    """`taken_back`: ids of the instances that spot has interrupted."""
+    """Applies the patch. `taken_back`: ids of interrupted Spot instances."""
 
     @wrap(FakeAutoScalingGroup, "update")
     def update(original: Callable[..., None], self: Any, *args: Any, **kwargs: Any) -> None:
@@ -45,7 +45,7 @@ def apply(taken_back: set[str]) -> None:
 
 
 def _without_template_name(policy: dict[str, Any]) -> dict[str, Any]:
-    """moto adds the template's name to its id, and refuses both together."""
+    """Removes the template's name, which moto adds to its id: moto rejects both together."""
     template = policy["LaunchTemplate"]
     named = {k: v for k, v in template["LaunchTemplateSpecification"].items() if k != "LaunchTemplateName"}
     return {**policy, "LaunchTemplate": {**template, "LaunchTemplateSpecification": named}}

@@ -1,4 +1,4 @@
-"""What spot costs: moto has one price for everything, of 2006, under a description that nobody asks for."""
+"""Returns plausible Spot prices: moto has a single price from 2006, with a description that nobody queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINUX = "Linux/UNIX"
 
 def apply() -> None:
     def history(self: Any) -> ActionResult:
-        """The price that holds, of each type in each zone that offers it."""
+        """Returns the current price of each type in each zone that offers it."""
         types, products = self._get_param("InstanceTypes", []), self._get_param("ProductDescriptions", [])
         offered = self.ec2_backend.describe_spot_price_history(types, self._filters_from_querystring())
         prices = [

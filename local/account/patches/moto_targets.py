@@ -1,6 +1,6 @@
-"""A target is `initial` until its instance serves.
+"""Shows a target as `initial` until its instance serves.
 
-moto calls every registered target healthy at once, so a recovery would never be seen to wait for target health.
+moto shows every registered target as healthy at once, so no recovery would wait for target health.
 """
 
 from __future__ import annotations

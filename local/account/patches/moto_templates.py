@@ -1,6 +1,7 @@
-"""A launch template that is not there is told apart by how it was named; it is listed with its tags of today.
+"""Returns the correct errors for missing launch templates, and lists templates with their current tags.
 
-moto mixes the errors up, shows the tags that a template had at first, and no more than 15 templates.
+The error depends on whether a template was named by id or by name. moto confuses these errors, shows the original tags
+of a template, and lists at most 15 templates.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from moto.ec2.responses.launch_templates import LaunchTemplates
 from ._wrap import wrap
 
 MOST = 200
-"""On a page of EC2's."""
+"""The maximum on a page of EC2."""
 
 
 def apply() -> None:

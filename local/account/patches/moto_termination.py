@@ -1,6 +1,6 @@
-"""A terminated instance is shutting down for a while, and until then holds its volumes, interfaces, security groups.
+"""Keeps a terminated instance in shutting-down for a while, with its volumes, interfaces and security groups.
 
-moto has it terminated within the call, and lets a security group go that is in use.
+moto terminates it within the call, and deletes a security group that is in use.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ..delays import Delays
 from ._wrap import wrap
 
 USER_SHUTDOWN = "Client.UserInitiatedShutdown"
-"""What EC2 gives as the reason of an instance that a caller has terminated."""
+"""EC2's state reason of an instance that a caller has terminated."""
 
 
 def apply(delays: Delays) -> None:
-    """`delays`: how long instances are shutting down."""
+    """Applies the patch. `delays`: for the shutdown of instances."""
 
     @wrap(Instance, "terminate")
     def terminate(original: Callable[..., Any], self: Any) -> Any:
         previous = copy.copy(self._state)
         if previous.name not in ("shutting-down", "terminated"):
             self._state = InstanceState("shutting-down", 32)
-            # From the start, as with EC2; whoever knows a better one sets it once this returns.
+            # Set at once, as in EC2; callers can replace it afterwards.
             self.state_reason = StateReason(f"{USER_SHUTDOWN}: User initiated shutdown", USER_SHUTDOWN)
 
             def finish() -> None:

@@ -1,6 +1,6 @@
-"""Instances of a group with weighted overrides say what they weigh.
+"""Shows the weights of instances in groups with weighted overrides.
 
-moto computes with the first override's weight but never shows it, so capacity in the group's own units cannot be told.
+moto computes with the weight of the first override but never shows it, so the capacity in the group's units is unknown.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Only one access key is root's, and its signature is verified.
+"""Allows a single access key for root, and verifies its signature.
 
-MiniStack takes `test`, an empty key, an account id and the key of its environment for root's, and verifies none of
-their signatures. Here no key is root's by its name: root's is on record as an issued key is, with its secret. Without
-any key a caller of an API was root to MiniStack's evaluator, too, and refused only later.
+MiniStack accepts `test`, an empty key, an account id and the key of its environment for root, and verifies none of
+their signatures. Here, root's key is stored like an issued key, with its secret. In MiniStack's evaluator, also a
+caller of an API without any key was root, and was refused only later.
 """
 
 from __future__ import annotations

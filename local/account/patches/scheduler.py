@@ -1,9 +1,9 @@
-"""EventBridge Scheduler starts its targets at the minute, in the schedule's time zone, as the schedule's role.
+"""Runs EventBridge Scheduler: starts targets at the minute, in the schedule's time zone, with the schedule's role.
 
-MiniStack evaluates cron expressions in UTC, begins a rate only after its first interval, looks every ten seconds,
-leaves `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>` as they are, asks no role and knows no
-dead-letter queue. Not mended: retries (a target that refuses goes to the dead-letter queue at once) and flexible time
-windows (a schedule that has one is refused).
+MiniStack evaluates cron expressions in UTC, starts a rate only after its first interval, and checks every ten seconds.
+It does not replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`, checks no role, and has no
+dead-letter queue. Not emulated: retries (a target that refuses goes to the dead-letter queue at once) and flexible time
+windows (such a schedule is rejected).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def apply() -> None:
 
 
 def _refusal(body: dict[str, Any]) -> Any:
-    """An error response for what cannot be scheduled, None if it can."""
+    """Returns an error response if a schedule is not supported, else None."""
     zone = body.get("ScheduleExpressionTimezone") or "UTC"
     try:
         ZoneInfo(zone)
@@ -96,7 +96,7 @@ def _over(schedule: dict[str, Any], now: dt.datetime) -> bool:
 
 
 def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime) -> list[dt.datetime]:
-    """The moments in (since, until] at which the schedule is due. A rate is due when it is made, and from then on."""
+    """Returns the moments in (since, until] at which a schedule is due. A rate is first due at its creation."""
     expression = schedule["ScheduleExpression"]
     zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
     if expression.startswith("at("):
@@ -118,7 +118,7 @@ def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime
 
 
 def _matches(fields: Any, minute: dt.datetime, zone: ZoneInfo) -> bool:
-    """Whether the zone's clock shows a time of the cron expression; the repeated hour of autumn counts once."""
+    """Returns whether the local time matches the cron expression; the repeated hour in autumn counts once."""
     local = minute.astimezone(zone)
     if local.fold:
         return False
@@ -156,7 +156,7 @@ def _fire(schedule: dict[str, Any], moment: dt.datetime, account: str, region: s
 
 
 def _denied(target: dict[str, Any], account: str, region: str) -> str:
-    """Why the schedule's role may not invoke the target; empty if it may."""
+    """Returns why the schedule's role may not invoke the target; empty if it may."""
     service = target["Arn"].split(":")[2]
     action = _TARGET_ACTIONS.get(service)
     if action is None:

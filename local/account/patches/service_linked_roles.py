@@ -1,7 +1,7 @@
-"""Service-linked roles have AWS's names, and IAM knows them by path and service.
+"""Gives service-linked roles the names of AWS, and makes IAM know them by path and service.
 
-MiniStack makes up other names ("AWSServiceRoleForAutoscaling"), leaves a role's path out of the resource that it holds
-against policies, and does not know the condition key ``iam:AWSServiceName``.
+MiniStack invents other names ("AWSServiceRoleForAutoscaling"), omits a role's path in the resource that it compares
+with policies, and does not support the condition key ``iam:AWSServiceName``.
 """
 
 from __future__ import annotations

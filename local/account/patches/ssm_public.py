@@ -1,4 +1,4 @@
-"""AWS's public parameters belong to no account, and so does their ARN; MiniStack asks roles for the account's own."""
+"""Uses ARNs without an account for AWS's public parameters; MiniStack checks the account's ARN."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Map states read their limits from paths, and what the local account cannot do is refused.
+"""Reads the limits of Map states from paths, and rejects what the local account does not support.
 
-MiniStack ignores MaxConcurrencyPath and the paths of the tolerated failures (so everything runs at once), and silently
-leaves out ItemBatcher and ResultWriter.
+MiniStack ignores MaxConcurrencyPath and the paths of the tolerated failures, so everything runs at once. It also
+ignores ItemBatcher and ResultWriter silently.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Executions started with startExecution.sync are standard ones: they publish status events and end with their parent.
+"""Runs executions of startExecution.sync as standard ones, with status events, which end with their parent.
 
-MiniStack treats them like synchronous express workflows: no events, and stopping the parent leaves them running.
+MiniStack treats them like synchronous express workflows: no events, and they continue after a stop of the parent.
 """
 
 from __future__ import annotations

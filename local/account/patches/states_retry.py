@@ -1,6 +1,6 @@
-"""Retriers wait as they say: no longer than MaxDelaySeconds, and with JitterStrategy FULL for a random part of it.
+"""Applies MaxDelaySeconds and JitterStrategy FULL (a random part of the interval) to retriers.
 
-MiniStack knows only IntervalSeconds and BackoffRate. Not mended: it never waits longer than 60 seconds.
+MiniStack supports only IntervalSeconds and BackoffRate. Not emulated: it never waits longer than 60 seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def apply() -> None:
         retrier, index = original(retriers, error, counts)
         if retrier is None:
             return retrier, index
-        # The caller multiplies the interval by the rate to the power of the retries so far.
+        # The caller multiplies the interval by the rate to the power of the number of retries.
         delay = retrier.get("IntervalSeconds", 1) * retrier.get("BackoffRate", 2.0) ** counts.get(index, 0)
         delay = min(delay, retrier.get("MaxDelaySeconds", delay))
         if retrier.get("JitterStrategy") == "FULL":

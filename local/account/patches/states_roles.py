@@ -1,7 +1,7 @@
-"""Before each task the state machine's role is asked; MiniStack lets state machines do everything.
+"""Checks the role of a state machine before each task; MiniStack allows state machines everything.
 
-Also checked: StartExecution on the machine itself for a Distributed Map, and reading its items from S3. Calls to EC2,
-Auto Scaling and load balancing are refused: MiniStack would serve them, but the account's instances live elsewhere.
+It also checks StartExecution on the machine itself for a Distributed Map, and reading its items from S3. Calls to EC2,
+Auto Scaling and load balancing are refused: MiniStack would serve them, but the account's instances are in moto.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""StartExecution with the name and input of an execution that is still running answers that execution.
+"""Makes StartExecution return a running execution with the same name and input.
 
-MiniStack answers ExecutionAlreadyExists, so a client's retry would fail where on AWS it succeeds.
+MiniStack answers ExecutionAlreadyExists, so a client's retry would fail where it succeeds on AWS.
 """
 
 from __future__ import annotations

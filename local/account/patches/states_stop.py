@@ -1,7 +1,7 @@
-"""StopExecution ends what the execution is doing: branches, items, waits. And stopped it stays.
+"""Makes StopExecution end branches, items and waits of the execution, which stays stopped.
 
-MiniStack marks the execution ABORTED but lets branches and child workflows run on, and a task that fails afterwards
-turns ABORTED into FAILED. Not mended: the children of an aborted Map Run are listed as FAILED instead of ABORTED.
+MiniStack marks the execution ABORTED, but its branches and child workflows continue, and a task that fails later turns
+ABORTED into FAILED. Not emulated: children of an aborted Map Run are listed as FAILED instead of ABORTED.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A state machine's TimeoutSeconds ends its executions as TIMED_OUT; MiniStack ignores it."""
+"""Ends executions as TIMED_OUT after a state machine's TimeoutSeconds; MiniStack ignores it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _timer(execution: dict[str, Any] | None) -> threading.Timer | None:
     limit = json.loads(machine["definition"]).get("TimeoutSeconds") if machine else None
     if not limit:
         return None
-    # The timer's thread has to see the same account and region as the execution's.
+    # The thread of the timer needs the account and region of the execution.
     timer = threading.Timer(
         float(limit), contextvars.copy_context().run, (end, execution, "TIMED_OUT", "ExecutionTimedOut")
     )

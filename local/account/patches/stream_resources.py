@@ -1,4 +1,4 @@
-"""Reading a table's stream is a permission on that stream; MiniStack asks roles for all streams there are."""
+"""Requires a permission on the specific stream of a table; MiniStack requires one on all streams."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def apply() -> None:
 
 
 def _stream(body: bytes) -> str | None:
-    """The ARN that a request names, or that the iterator in it is of."""
+    """Returns the ARN of the stream in a request, or of its iterator."""
     try:
         request = json.loads(body)
         token = request.get("ShardIterator")

@@ -164,5 +164,5 @@ def test_a_try_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_without_the_cli_nothing_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(Exception, match="the AWS CLI cannot be run"):
+    with pytest.raises(Exception, match="cannot run the AWS CLI"):
         Store("results", "us-west-2", lambda _: pytest.fail("waited")).get("a", tmp_path / "a")

@@ -105,4 +105,4 @@ def test_of_very_many_files_the_first_are_kept(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(collect, "MOST_FILES", 2)
     problems: list[str] = []
     operations = operations_in(left(tmp_path, *[named("get", 1, 0)] * 3), problems)
-    assert (operations["get"].times.count, problems) == (2, ["the script left 3 files of operations: 2 are read"])
+    assert (operations["get"].times.count, problems) == (2, ["the script left 3 operations files; only 2 are read"])

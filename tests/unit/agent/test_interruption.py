@@ -82,7 +82,7 @@ def test_one_that_has_not_registered_is_no_failure(account: FakeAccount, node: N
 
 def test_a_recommendation_alone_is_only_told(node: Node) -> None:
     begin(node, **{"events/recommendations/rebalance": json.dumps(REBALANCE)})
-    eventually(lambda: "EC2 expects an interruption" in node.console())
+    eventually(lambda: "EC2 recommended a rebalance" in node.console())
     node.barrier("measure")
     summary = summaries.parse(node.summary("measure"))
     assert (summary.outcome, summary.interruption) == ("ok", None)

@@ -49,7 +49,7 @@ def test_a_summary_that_would_be_too_large_says_so_at_once(
     assert (summary.outcome, summary.operations) == ("failed", {})
     assert "record fewer operations" in str(summary.reason)
     output = capsys.readouterr()
-    assert "get01: its counts by second are left out" in output.out + output.err
+    assert "get01: counts by second are left out" in output.out + output.err
 
 
 def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
@@ -65,4 +65,4 @@ def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
     monkeypatch.setattr(phases, "Command", Hangs)
     summary = done(place)
     assert summary.outcome == "timed-out"
-    assert summary.reason == "run.sh took longer than 300 s and was ended; it last printed: going on"
+    assert summary.reason == "run.sh took longer than 300 s and was stopped; its last output: going on"

@@ -131,11 +131,11 @@ def test_objects_that_are_large_enough_are_chosen(
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"max_bytes": 10**6}, "nothing to read: no object in data has max_bytes = 1000000 bytes"),
+        ({"max_bytes": 10**6}, "nothing to read: no object in data has at least max_bytes = 1000000 bytes"),
         ({"prefix": "none/"}, "nothing to read"),
-        ({"min_bytes": 2000}, "min_bytes is 2000 and max_bytes 1000"),
+        ({"min_bytes": 2000}, "min_bytes is 2000 and max_bytes is 1000"),
         ({"min_bytes": 0}, "min_bytes is 0"),
-        ({"keys": ["missing"]}, "aws s3api head-object ended with 1"),
+        ({"keys": ["missing"]}, "aws s3api head-object failed with exit code 1"),
     ],
 )
 def test_what_cannot_be_read_ends_the_preparation(scripts: Scripts, parameters: dict[str, Any], message: str) -> None:
@@ -206,7 +206,7 @@ def test_too_few_open_files_are_no_fault_of_s3(scripts: Scripts) -> None:
     done = scripts.run("read.py", files=24, seconds=200, threads=threads)  # it ends at the first shortage
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        f"Too many open files: each of the {threads} threads needs one, and a process may have 24 here: take fewer "
+        f"Too many open files: each of the {threads} threads needs one, but the limit per process is 24: use fewer "
         "threads, or more nodes"
     )
     assert "connection" not in scripts.read().errors

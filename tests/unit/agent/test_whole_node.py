@@ -161,7 +161,7 @@ def test_a_node_of_a_standing_fleet_sets_itself_up_by_itself_and_stays(node: Nod
     left = int((node.home / "shared" / "pid").read_text())
     try:
         assert alive(left)
-        eventually(lambda: "here to stay" in node.console())
+        eventually(lambda: "waiting until the fleet ends" in node.console())
         node.terminate()  # it has stayed until then
         assert node.over() == 1
         assert "error" not in node.registration(), "it was ready, and is gone"
@@ -174,7 +174,7 @@ def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:
     node.benchmark(setup, files={"setup.sh": "#!/bin/sh\necho no bucket\nexit 3\n"}, standing=True)
     node.boot()
     registered = node.registration()
-    assert registered["error"] == "setup.sh ended with exit code 3; it last printed: no bucket"
+    assert registered["error"] == "setup.sh ended with exit code 3; its last output: no bucket"
     assert summaries.parse(node.summary("setup")).outcome == "failed"
     assert node.over() == 1
 
@@ -196,11 +196,11 @@ for name, document in {"operations": {}, "separate-1": {}, "separate-2": good}.i
 @pytest.mark.parametrize(
     ("script", "barrier", "outcome", "reason"),
     [
-        ("raise SystemExit('no bucket')", {}, "failed", "run.py ended with exit code 1; it last printed: no bucket"),
-        ("import os; os.kill(os.getpid(), 9)", {}, "failed", "run.py was ended by signal 9"),
-        (HANGS, {"timeout_seconds": 0.7}, "timed-out", "run.py took longer than 0.7 s and was ended"),
+        ("raise SystemExit('no bucket')", {}, "failed", "run.py ended with exit code 1; its last output: no bucket"),
+        ("import os; os.kill(os.getpid(), 9)", {}, "failed", "run.py was killed by signal 9"),
+        (HANGS, {"timeout_seconds": 0.7}, "timed-out", "run.py took longer than 0.7 s and was stopped"),
         (LOSES, {}, "lost", "the server has died"),
-        ("", {"script": "missing.sh"}, "failed", "missing.sh cannot be run: "),
+        ("", {"script": "missing.sh"}, "failed", "cannot run missing.sh: "),
         ("", {"start_at": 1.0}, "failed", "s after the common start"),
     ],
     ids=["fails", "crashes", "hangs", "loses", "missing", "late"],
@@ -230,7 +230,7 @@ def test_what_a_script_has_left_and_cannot_be_read_is_told_by_file(node: Node) -
     summary = summaries.parse(node.summary("prepare"))
     assert summary.outcome == "failed"
     for name in ("operations.json", "separate-1.json"):
-        assert f"{name} of the script's results cannot be read: must have format" in str(summary.reason)
+        assert f"{name} of the script's results cannot be read: the format must be" in str(summary.reason)
     assert [(row.tool, row.operation, row.count) for row in summary.separate] == [("wrk", "get", 7)]
 
 
@@ -265,7 +265,7 @@ def test_what_a_node_lacks_before_it_registers_is_its_registration(node: Node) -
     node.boot()
     registered = node.registration()
     assert (registered["format"], registered["id"], registered["role"]) == ("troop.node/1", ID, ROLE)
-    assert "artifact data.bin is not what was staged" in registered["error"]
+    assert "artifact data.bin differs from the staged file" in registered["error"]
     assert node.over() == 1
 
 

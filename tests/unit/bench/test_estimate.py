@@ -163,11 +163,13 @@ def test_what_has_no_price_is_named_and_stops_the_run() -> None:
     figures = of(benchmark)
     assert figures.unknown_types == ("c5.large, spot", "x9.huge, on-demand")
     (problem,) = estimates.problems(figures, Money())
-    assert "of c5.large, spot; x9.huge, on-demand cannot be had" in str(problem)
+    assert "of c5.large, spot; x9.huge, on-demand are unknown" in str(problem)
     assert "prices: {c5.large: 0.1}" in str(problem)
     assert "accept_unknown_prices: true" in str(problem)
     assert not list(estimates.problems(figures, Money(accept_unknown_prices=True)))
-    assert "for want of a price: drivers, c5.large, spot, servers, x9.huge" in estimates.warnings(figures)[0]
+    assert (
+        "leave out what has no known price: drivers, c5.large, spot, servers, x9.huge" in estimates.warnings(figures)[0]
+    )
 
 
 def test_spot_needs_the_price_on_demand_too() -> None:
@@ -186,7 +188,7 @@ def test_what_is_refused_for_its_budget_is_told_what_would_be_enough() -> None:
 def test_storage_without_a_price_is_told_and_stops_nothing() -> None:
     figures = of(an_hour(SERVERS), replace(PRICES, volumes={}))
     assert not list(estimates.problems(figures, Money()))
-    assert estimates.warnings(figures) == ["not in these figures, for want of a price: servers, storage gp3"]
+    assert estimates.warnings(figures) == ["these figures leave out what has no known price: servers, storage gp3"]
 
 
 def test_prices_by_hand_count_more_than_those_of_aws() -> None:

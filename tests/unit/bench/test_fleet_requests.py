@@ -56,7 +56,7 @@ def test_fleets_take_the_first_zones_that_have_their_type(zones: int, offered: s
 
 @pytest.mark.parametrize(("zones", "offered"), [(1, set()), (1, {"zd"}), (4, {"za", "zb", "zc", "zd"})])
 def test_too_few_zones_are_told(zones: int, offered: set[str]) -> None:
-    with pytest.raises(LaunchImpossibleError, match="take fewer zones or another instance type"):
+    with pytest.raises(LaunchImpossibleError, match="use fewer zones or another instance type"):
         choose_subnets(replace(DRIVERS, zones=zones), SUBNETS, offered)
 
 

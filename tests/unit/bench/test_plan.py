@@ -29,7 +29,7 @@ def test_it_comes_back_as_it_was_stored() -> None:
 
 @pytest.mark.parametrize("document", [{}, {"format": "troop.plan/2"}, {"format": "troop.plan/1", "parallel": 1}])
 def test_what_is_no_plan_is_refused(document: dict[str, object]) -> None:
-    with pytest.raises(DefinitionError, match="run it again"):
+    with pytest.raises(DefinitionError, match="run the benchmark again"):
         from_plan_document(document)
 
 

@@ -72,7 +72,7 @@ def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
     run = of(3, 2, cells=3, parallel=2)
     assert quotas.warnings(run, VCPUS, {STANDARD: 20.0}) == []  # type: ignore[arg-type]
     (warning,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
-    assert warning.startswith("2 cells side by side can need 20 vCPUs of on-demand Standard")
+    assert warning.startswith("2 parallel cells can need 20 vCPUs of on-demand Standard")
 
 
 @pytest.mark.parametrize(
@@ -92,5 +92,5 @@ def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_deman
         assert warnings == []
     else:
         (one,) = warnings
-        assert one.startswith(f"what spot does not give is launched on demand, and a cell can need {needs} vCPUs of")
+        assert one.startswith(f"if spot lacks capacity, a cell can need {needs} vCPUs of")
         assert STANDARD in one

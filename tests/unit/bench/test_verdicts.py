@@ -76,7 +76,7 @@ def test_one_bad_outcome_is_enough(outcome: str) -> None:
     verdict = of_phase(MEASURE, ROSTER, ALL, DRIVER_IDS, outcomes, 10)
     status = CellStatus.INVALID if outcome == "lost" else CellStatus.FAILED
     assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1",))
-    assert verdict.reason == f"read.py went wrong on 1 node in the phase measure: i-d1 {outcome}: why"
+    assert verdict.reason == f"read.py failed on 1 node in the phase measure: i-d1 {outcome}: why"
 
 
 def test_who_was_lost_while_measuring_makes_the_cell_invalid_whatever_else_failed_of_it() -> None:

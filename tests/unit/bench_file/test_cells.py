@@ -123,34 +123,34 @@ def test_a_cell_is_what_its_changes_make_of_the_file(document: dict[str, Any]) -
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"scale": {"N3": {}}}, "scale.N3", "is no name that can be used"),
+    ({"scale": {"N3": {}}}, "scale.N3", "is not a valid name"),
     ({"scale": {"n3": 3}}, "scale.n3", "is 3: must be a mapping"),
     ({"scale": {"n3": {"fleets.servers.count": 0}}}, "scale.n3.fleets.servers.count", "is 0: must be a whole number"),
     ({"scale": {"n3": {"fleets.clients.count": 1}}}, "scale.n3.fleets.clients.count", "there is no 'clients'"),
-    ({"scale": {"n1": {"fleets.servers.count": 1}}}, "scale.n1", "makes, with n1, a file in which fleets.servers"),
-    ({"scale": {"n3": {}, "n4": {}}}, "scale.n4", "makes two cells that are the same, n3 and n4: must be such"),
+    ({"scale": {"n1": {"fleets.servers.count": 1}}}, "scale.n1", "with n1 makes a file in which fleets.servers"),
+    ({"scale": {"n3": {}, "n4": {}}}, "scale.n4", "makes two identical cells, n3 and n4: must be changed so"),
     ({"matrix": []}, "matrix", "is []: must be a mapping"),
-    ({"matrix": {"parameters.threads": 4}}, "matrix.parameters.threads", "is 4: must be a list of 1 to 200 values"),
-    ({"matrix": {"parameters.threads": []}}, "matrix.parameters.threads", "is []: must be a list of 1 to 200 values"),
+    ({"matrix": {"parameters.threads": 4}}, "matrix.parameters.threads", "is 4: must be a list of 1 to 200 different"),
+    ({"matrix": {"parameters.threads": []}}, "matrix.parameters.threads", "is []: must be a list of 1 to 200"),
     ({"matrix": {"parameters.threads": [1, 2, 1]}}, "matrix.parameters.threads", "is [1, 2, 1]: must be a list of"),
-    ({"matrix": {"parameters.threads": [1, 1.0]}}, "matrix.parameters.threads", "each given once"),
-    ({"matrix": {"parameters.sizes": [[1], [1]]}}, "matrix.parameters.sizes", "each given once"),
+    ({"matrix": {"parameters.threads": [1, 1.0]}}, "matrix.parameters.threads", "1 to 200 different values"),
+    ({"matrix": {"parameters.sizes": [[1], [1]]}}, "matrix.parameters.sizes", "1 to 200 different values"),
     ({"matrix": {"parameters.bucket": ["x" * 199]}}, "matrix.parameters.bucket", "of at most 200 characters"),
     ({"matrix": {"parameters.threads": [None]}}, "matrix.parameters.threads", "text, a number, true or false"),
     ({"matrix": {"fleets.drivers": [{}]}}, "matrix.fleets.drivers", "text, a number, true or false"),
     ({"matrix": {"fleets.drivers": ["x"]}}, "matrix.fleets.drivers", "is 'x': must be a mapping"),
     ({"matrix": {"parameters.treads": [1]}}, "matrix.parameters.treads", "there is no 'treads'"),
-    ({"matrix": {"phases.measure.measured": ["1m", 0]}}, "matrix", "with phases.measure.measured=0, a file in which"),
+    ({"matrix": {"phases.measure.measured": ["1m", 0]}}, "matrix", "with phases.measure.measured=0 makes a file in"),
     (
         {"matrix": {"parameters.threads": [1, 2], "fleets.drivers.count": [2, 0]}},
         "matrix.fleets.drivers.count",
         "is 0: must be a whole number",
     ),
-    ({"matrix": {"phases.measure.measured": ["60s", "1m"]}}, "matrix", "makes two cells that are the same"),
+    ({"matrix": {"phases.measure.measured": ["60s", "1m"]}}, "matrix", "makes two identical cells"),
     (
         {"scale": {"n3": {"parameters.threads": 3}}, "matrix": {"parameters.threads": [1]}},
         "scale.n3.parameters.threads",
-        "is in the matrix, too: must be in one of them",
+        "is also in the matrix: must be in only one of them",
     ),
     *(
         ({"matrix": {key: [1]}}, f"matrix.{key}", "cannot be changed")
@@ -163,16 +163,20 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"matrix": {"parameters.threads": list(range(1, 21)), "parameters.bucket": list("abcdefghijk")}},
         "matrix",
-        "220 in all: must be such that there are at most 200",
+        "220 in all: must be smaller: a run has at most 200 cells",
     ),
-    ({"parameters__bucket": "x" * 4096, "parameters__sizes": ["x" * 4096] * 9, "repetitions": 200}, "the file", "less"),
+    (
+        {"parameters__bucket": "x" * 4096, "parameters__sizes": ["x" * 4096] * 9, "repetitions": 200},
+        "the file",
+        "for 200 cells together: must be at most 4,194,304 bytes",
+    ),
     (
         {"repetitions": 5, "parallel": 2, "expires_after": "110m"},
         "expires_after",
         "is 110m: must be at least 111m: 5 cells, 2 at a time, the longest of which may take 37m",
     ),
     ({"repetitions": 3, "expires_after": "110m"}, "expires_after", "3 cells, one after the other, the longest of"),
-    ({"phases__0__timeout": "24h"}, "phases", "may take 1467m: must be 24h at most"),
+    ({"phases__0__timeout": "24h"}, "phases", "may take 1467m: must be at most 24h"),
 ]  # fmt: skip
 
 
@@ -245,8 +249,8 @@ def test_a_file_without_a_matrix_can_be_given_one() -> None:
 @pytest.mark.parametrize(
     ("document", "how", "message"),
     [
-        ({}, {"changes": {"parameters.threads": 1}}, "set.parameters.threads changes nothing: the matrix has it: must"),
-        ({}, {"changes": {"fleets.servers.count": 4}}, "changes nothing: all scale steps have it: must be given as"),
+        ({}, {"changes": {"parameters.threads": 1}}, "set.parameters.threads has no effect: the matrix sets it: must"),
+        ({}, {"changes": {"fleets.servers.count": 4}}, "has no effect: all scale steps set it: must be set as"),
         ({}, {"changes": {"parallel": 0}}, "set.parallel is 0: must be a whole number from 1 to 50"),
         ({}, {"changes": {"expires_after": "2h"}}, "set.expires_after is 2h: must be at least 148m: 4 cells"),
         ({}, {"changes": {"matrix": {"parameters.threads": []}}}, "set.matrix parameters.threads is []: must be a"),

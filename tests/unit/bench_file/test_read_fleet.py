@@ -52,5 +52,5 @@ def test_it_has_no_backup_on_demand(purchase: str, changes: dict[str, Any] | Non
         read_fleet(file, changes=changes)
     (problem,) = refused.value.problems
     assert problem.where.endswith("fleets.workers.spot_timeout")
-    assert str(problem).endswith("is 1m: must be left out: a standing fleet has no backup on demand, it waits for spot")
+    assert str(problem).endswith("is 1m: must be left out: a standing fleet waits for spot and has no backup on demand")
     assert SCHEMA.is_valid(file) is (changes is not None)

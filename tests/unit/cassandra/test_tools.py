@@ -46,7 +46,7 @@ def test_others_are_told_what_root_would_do(monkeypatch: pytest.MonkeyPatch, com
 def test_what_could_not_be_got_is_named(monkeypatch: pytest.MonkeyPatch, commands: list[list[str]]) -> None:
     monkeypatch.setattr(shutil, "which", lambda command: f"/usr/bin/{command}")
     monkeypatch.setattr(tools, "has_java", lambda: True)
-    with pytest.raises(tools.NoToolError, match=r"still no latte, cassandra.tar$"):
+    with pytest.raises(tools.NoToolError, match=r"still missing: latte, cassandra.tar$"):
         tools.prepare(lambda _: None)
     assert [command[1] for command in commands] == ["update", "install", "cargo", commands[-1][1]]
     assert commands[-1][1].endswith("cassandra-write/fetch.py")

@@ -39,10 +39,10 @@ def nested() -> str:
 
 
 MESSAGES = {
-    aliases(): "aliases stand for more than 100,000 keys, values and characters",
-    merges(): "aliases stand for more than 100,000 keys, values and characters",
-    long_texts(): "aliases stand for more than 100,000 keys, values and characters",
-    circle(): "the alias *a stands for what it is part of",
+    aliases(): "aliases expand to more than 100,000 keys, values and characters",
+    merges(): "aliases expand to more than 100,000 keys, values and characters",
+    long_texts(): "aliases expand to more than 100,000 keys, values and characters",
+    circle(): "the alias *a refers to a value that contains it",
     nested(): "is nested deeper than 64 levels",
 }
 """What is said of each."""

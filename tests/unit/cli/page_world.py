@@ -1,4 +1,4 @@
-"""The page's server before an API in memory, as tests in a browser use it."""
+"""Runs the page's server with an API in memory, for tests in a browser."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CALENDARS = {
 
 
 def run(**more: Any) -> dict[str, Any]:
-    """A run as GET /benchmarks tells it."""
+    """Returns a run as in the response of GET /benchmarks."""
     return {
         "run": RUN,
         "name": "cassandra-write",
@@ -97,14 +97,14 @@ def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dic
 
 
 def report_answer(etag: str, moment: str = "2026-11-21T15:21:40.000Z") -> Answer:
-    """What GET /benchmarks/{run}/report leads to."""
+    """Returns a response of GET /benchmarks/{run}/report."""
     document = {"run": RUN, "format": "html", "created_at": moment, "etag": etag, "size": 4_096}
     return Answer(302, document, headers={"Location": "https://bucket.example/r"})
 
 
 @dataclass
 class World(FakeApi):
-    """Benchmarks, too. ``runs`` by id, as GET /benchmarks/{run} tells them; ``fleets`` as GET /fleets does."""
+    """An API that also has benchmarks. ``runs`` by id, as in GET /benchmarks/{run}; ``fleets`` as in GET /fleets."""
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     fleets: list[dict[str, Any]] = field(default_factory=list)
@@ -156,7 +156,7 @@ def _deployed(names: tuple[str, ...]) -> tuple[TriedSettings, Account]:
 
 
 class Ahead:
-    """Looks ahead from a fixed moment, with groups of a file."""
+    """A forecast from a fixed moment, with groups of a file."""
 
     def __init__(self, world: FakeApi, *names: str) -> None:
         self.settings, self.account = _deployed(names)
@@ -173,7 +173,7 @@ class Ahead:
 
 @contextmanager
 def serving(server: PageServer) -> Iterator[PageServer]:
-    """A server, while it serves."""
+    """Runs a server inside the block."""
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -103,7 +103,7 @@ def test_what_is_there_is_neither_fetched_nor_read(bucket: Bucket, tmp_path: Pat
     bucket.staged.add(SHA256)
     messages: list[str] = []
     staging(bucket, tmp_path, messages).stage(artifact("https://nowhere.invalid/data"))
-    assert messages == ["d: staged already"]
+    assert messages == ["d: already staged"]
     assert bucket.puts == []
 
 
@@ -141,7 +141,7 @@ def test_a_source_in_a_bucket(bucket: Bucket, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("source", ["./missing", "/missing", "WEB/missing"])
 def test_a_source_that_is_not_there(bucket: Bucket, tmp_path: Path, source: str) -> None:
-    with pytest.raises(CliError, match="the artifact d cannot be had from") as refused:
+    with pytest.raises(CliError, match="the artifact d cannot be read from") as refused:
         staging(bucket, tmp_path).stage(artifact(source.replace("WEB", bucket.url)))
     assert refused.value.code is Exit.FAILED
 

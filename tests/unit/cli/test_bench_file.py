@@ -20,7 +20,7 @@ from tests.unit.cli.conftest import FakeApi, Run
 def test_a_file_in_order(run: Run, file: Path) -> None:
     result = run("bench", "validate", str(file))
     assert result.exit_code == 0, result.output
-    assert "reads: 2 nodes, 1 phase, over within 20m 00s" in result.stdout
+    assert "reads: 2 nodes, 1 phase, ends at most 20m 00s after launch" in result.stdout
     smoke = run("bench", "validate", str(file.parent), "--size", "smoke", "--set", "parameters.threads=8", "--json")
     stored = json.loads(smoke.stdout)["benchmark"]
     assert (stored["size"], stored["fleets"]["drivers"]["count"], stored["parameters"]) == ("smoke", 1, {"threads": 8})
@@ -41,8 +41,13 @@ def test_what_this_checkouts_settings_would_refuse_is_told_without_aws(run: Run,
 WRONG = [
     ("count: 2", "count: 0", 5, "fleets.drivers.count is 0: must be a whole number from 1 to 10000"),
     ("count: 2", "cuont: 2", 5, "fleets.drivers.cuont is not known: must be spelled count"),
-    ("    count: 2\n", "", 4, "fleets.drivers.count is missing: must be given (How many nodes"),
-    ("script: read.py", "script: reed.py", 10, "phases.0.script is 'reed.py': must be a file beside the benchmark's"),
+    ("    count: 2\n", "", 4, "fleets.drivers.count is missing: must be set (Number of nodes"),
+    (
+        "script: read.py",
+        "script: reed.py",
+        10,
+        "phases.0.script is 'reed.py': must be a file in the benchmark's folder",
+    ),
     ("roles: [drivers]", "roles: [clients]", 9, "phases.0.roles.0 is 'clients': must be one of drivers"),
     ("timeout: 10m", "timeout: 5m", 12, "phases.0.timeout is 5m: must be longer than 5m"),
     ("timeout: 10m", "timeout: 15:00", 12, "phases.0.timeout is '15:00': must be a duration from 1s to 24h"),
@@ -133,8 +138,8 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
         (["--size", "huge"], "--size is 'huge': must be one of smoke"),
         (["--set", "parameters.treads=3"], "--set parameters.treads leads nowhere"),
         (["--set", "fleets.drivers.count=none"], "--set fleets.drivers.count is 'none': must be a whole number"),
-        (["--set", "fleets.drivers.count"], "is no assignment: write --set KEY=VALUE"),
-        (["--set", "a=1", "--set", "a=2"], "a is given twice"),
+        (["--set", "fleets.drivers.count"], "is not an assignment: write --set KEY=VALUE"),
+        (["--set", "a=1", "--set", "a=2"], "a is set twice"),
     ],
 )
 def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], message: str) -> None:
@@ -160,8 +165,8 @@ def test_the_catalogue_is_listed_as_it_can_be_typed(
 @pytest.mark.parametrize(
     ("command", "name", "message"),
     [
-        ("bench", "fleet.yaml", "is a standing fleet: `troop fleet --help`"),
-        ("fleet", "benchmark.yaml", "is a benchmark: `troop bench --help`"),
+        ("bench", "fleet.yaml", "is a standing fleet: use `troop fleet` instead, see `troop fleet --help`"),
+        ("fleet", "benchmark.yaml", "is a benchmark: use `troop bench` instead, see `troop bench --help`"),
     ],
 )
 def test_a_file_of_the_other_kind(run: Run, tmp_path: Path, command: str, name: str, message: str) -> None:
@@ -175,7 +180,7 @@ def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
     content = hashlib.sha256(b"tool").hexdigest()
     file.write_text(TEXT + f"artifacts: [{{name: tool, source: build/tool, sha256: {content}}}]\n")
     result = run("bench", "validate", str(file))
-    assert (result.exit_code, "in order, but not what it needs" in result.stdout) == (0, True)
+    assert (result.exit_code, "valid, but artifacts are missing or differ" in result.stdout) == (0, True)
     assert f"the artifact tool: {file.parent}/build/tool cannot be read (No such file" in result.stderr
     (file.parent / "build").mkdir()
     (file.parent / "build" / "tool").write_bytes(b"another")
@@ -183,7 +188,7 @@ def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
     assert f"not {content}" in warning
     (file.parent / "build" / "tool").write_bytes(b"tool")
     result = run("bench", "validate", str(file))
-    assert (result.stderr, "in order; " in result.stdout) == ("", True)
+    assert (result.stderr, "valid; " in result.stdout) == ("", True)
 
 
 def test_artifacts_of_this_machine_are_staged_first(run: Run, api: FakeApi, file: Path) -> None:
@@ -192,7 +197,7 @@ def test_artifacts_of_this_machine_are_staged_first(run: Run, api: FakeApi, file
     file.write_text(TEXT + f"artifacts: [{far}, {near}]\n")
     api.refusals["POST", "benchmarks/artifacts"] = [Answer(200, {"staged": False, "upload_url": None, "headers": {}})]
     result = run("bench", "run", str(file))
-    assert (result.exit_code, "the artifact near cannot be had from build/tool" in result.stderr) == (1, True)
+    assert (result.exit_code, "the artifact near cannot be read from build/tool" in result.stderr) == (1, True)
     assert "fetching" not in result.stdout
 
 

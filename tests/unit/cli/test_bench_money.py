@@ -63,8 +63,8 @@ def test_an_estimate_says_what_speaks_against_the_run(run: Run, api: FakeApi, fi
     api.estimate |= {"problems": [BUDGET], "warnings": ["no price of io2"], "budget": 0.1, "unknown": ["x"]}
     result = run("bench", "estimate", str(file))
     assert result.exit_code == Exit.REFUSED
-    assert "and what has no price, of a budget of $0.10" in result.stdout.replace("\n", " ")
-    assert "it would be refused: budget is 0.1: must be at least $0.12" in result.stderr
+    assert "plus items without a price, of a budget of $0.10" in result.stdout.replace("\n", " ")
+    assert "this would be refused: budget is 0.1: must be at least $0.12" in result.stderr
     assert "no price of io2" in result.stderr
 
 
@@ -91,7 +91,7 @@ def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
     api.refusals[ONE] = [Answer(200, ended)]
     result = run("bench", command, ID)
     assert result.exit_code == 0, result.output
-    assert "it has cost $0.03, and what has no price: drivers, storage gp3" in result.stdout.replace("\n", " ")
+    assert "cost: $0.03, plus items without a price: drivers, storage gp3" in result.stdout.replace("\n", " ")
     rows = result.stdout.splitlines()
     assert any("drivers, c7g.large, spot" in row and "$0.03" in row for row in rows)
     assert any("c001-2" in row and "$7.00" in row for row in rows)
@@ -101,14 +101,14 @@ def test_what_a_run_that_goes_on_has_cost_so_far(run: Run, api: FakeApi) -> None
     api.refusals[ONE] = [Answer(200, {**run_document("launch", cost=None), "cost_so_far": COST})]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output
-    assert "so far it has cost $0.03, and what has no price: drivers, storage gp3" in result.stdout.replace("\n", " ")
+    assert "cost so far: $0.03, plus items without a price: drivers, storage gp3" in result.stdout.replace("\n", " ")
 
 
 def test_what_a_run_has_cost_by_its_files_own_prices(run: Run, api: FakeApi) -> None:
     ended = run_document("launch", "over", **ENDED, cost=COST, cost_of_file={**COST, "amount": 0.0, "unknown": []})
     api.refusals[ONE] = [Answer(200, ended)]
     result = run("bench", "status", ID)
-    assert "storage gp3; by the file's own prices $0.00" in result.stdout.replace("\n", " ")
+    assert "storage gp3; with the file's own prices: $0.00" in result.stdout.replace("\n", " ")
 
 
 def test_of_a_run_that_goes_on_no_cost_is_told(run: Run, api: FakeApi) -> None:

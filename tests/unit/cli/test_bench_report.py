@@ -187,7 +187,7 @@ def test_the_old_one_is_not_taken_for_one_that_is_made_again(run: Run, api: Fake
     api.refusals["GET", WHERE] = [report_answer("1")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "requested_at": "2026-11-20T15:10:05.001Z"})]
     result = run("bench", "report", ID, "--again")
-    assert (result.exit_code, "not made anew yet" in result.stderr) == (Exit.FAILED, True)
+    assert (result.exit_code, "does not exist yet" in result.stderr) == (Exit.FAILED, True)
     assert store == []
 
 
@@ -255,7 +255,7 @@ def test_it_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_half_of_it_is_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     opened(monkeypatch, Answered(PAGE, len(PAGE) + 1))
-    with pytest.raises(CliError, match="cut off"):
+    with pytest.raises(CliError, match="incomplete"):
         report_source.download(ADDRESS)
 
 
@@ -266,7 +266,7 @@ def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
     opened(monkeypatch, redirect)
     plain: list[Any] = []
     monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", lambda _, request: plain.append(request))
-    with pytest.raises(CliError, match="not fetched over TLS"):
+    with pytest.raises(CliError, match="without TLS: nothing was fetched"):
         report_source.download(ADDRESS)
     assert plain == []
 
@@ -274,7 +274,7 @@ def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["http://results.example/report", "file:///etc/passwd"])
 def test_nothing_is_fetched_but_over_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     requests = opened(monkeypatch, Answered(PAGE))
-    with pytest.raises(CliError, match="not fetched over TLS"):
+    with pytest.raises(CliError, match="without TLS: nothing was fetched"):
         report_source.download(address)
     assert requests == []
 
@@ -306,13 +306,13 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[]", "is no report: its format must be troop.report/1"),
-        ('{"format": "troop.record/1"}', "is no report"),
-        ("{", "is no JSON document"),
+        ("[]", "is not a report: its format must be troop.report/1"),
+        ('{"format": "troop.record/1"}', "is not a report"),
+        ("{", "is not JSON"),
         (json.dumps(DOCUMENT | {"format": "troop.report/2"}), "cannot read: update Troop"),
         (json.dumps(DOCUMENT | {"run": {"run": ID}}), "is damaged at run.name"),
-        *((json.dumps(DOCUMENT)[:-1] + f', "hourly": {n}}}', "no JSON document") for n in ("Infinity", "NaN", "1e999")),
-        (json.dumps(DOCUMENT)[:-1] + ', "hourly": ' + "9" * 5000 + "}", "no JSON document"),
+        *((json.dumps(DOCUMENT)[:-1] + f', "hourly": {n}}}', "is not JSON") for n in ("Infinity", "NaN", "1e999")),
+        (json.dumps(DOCUMENT)[:-1] + ', "hourly": ' + "9" * 5000 + "}", "is not JSON"),
     ],
 )
 def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, message: str) -> None:
@@ -322,7 +322,7 @@ def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, messag
 
 
 def test_what_is_not_there_is_told(run: Run, ctx: Any) -> None:
-    with pytest.raises(CliError, match="is no run's id"):
+    with pytest.raises(CliError, match="is not a run's id"):
         report_source.load(ctx, "nothing")
     result = run("bench", "report", "nothing")
     assert (result.exit_code, "there is no such folder" in result.stderr) == (Exit.USAGE, True)
@@ -365,7 +365,7 @@ def test_what_it_cannot_be_made_of_is_told(run: Run, monkeypatch: pytest.MonkeyP
 def test_text_that_cannot_be_written_is_no_crash(run: Run, here: Path, body: bytes, words: tuple[str, ...]) -> None:
     (here / "definition.json").write_bytes(body)
     result = run("bench", "report", str(here), *words)
-    assert (result.exit_code, "definition.json is no JSON" in result.stderr) == (Exit.FAILED, True)
+    assert (result.exit_code, "definition.json is not valid JSON" in result.stderr) == (Exit.FAILED, True)
 
 
 def test_a_folder_has_the_names_that_the_bucket_has(here: Path) -> None:

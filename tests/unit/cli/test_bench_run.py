@@ -44,7 +44,7 @@ def test_from_the_file_to_the_table_of_results(run: Run, api: FakeApi, file: Pat
     for shown in ("120,000", "400.0", "timeout 3, http-503 2", "2.20", "12.3 ms", "11 ms", "102 ms", "1,234 ms"):
         assert shown in row
     assert f"{ID} SUCCEEDED (nothing is left of 1 resources)" in result.stdout
-    assert f"its report: troop bench report {ID}" in lines
+    assert f"get its report with: troop bench report {ID}" in lines
 
 
 def test_a_terminal_sees_all_steps_those_to_come_too(
@@ -75,7 +75,7 @@ def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) 
 
 def test_what_is_not_known_to_be_gone_is_said(run: Run, api: FakeApi, file: Path) -> None:
     going(api, run_document("launch", gone=False, **ENDED))
-    assert "1 of 1 resources are not known to be gone" in run("bench", "run", str(file)).stdout
+    assert "1 of 1 resources may still exist" in run("bench", "run", str(file)).stdout
 
 
 def test_without_waiting_it_ends_with_the_start(run: Run, api: FakeApi, file: Path) -> None:
@@ -108,21 +108,21 @@ def test_with_a_key_what_cannot_be_estimated_may_be_on_record(run: Run, api: Fak
     assert START not in [call[:2] for call in api.calls]
     result = run("bench", "run", str(file), "--no-wait", "--key", "k1")
     assert result.exit_code == 0, result.output
-    assert "what it would cost is not known: " in result.stderr
-    assert "on record already: " in result.stdout
+    assert "no cost estimate: " in result.stderr
+    assert "already started: " in result.stdout
 
 
 def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi, file: Path) -> None:
     problem = {
         "where": "body.definition.fleets.drivers.instance_type",
-        "problem": "is 'c7g.large': must be an instance type that this region has",
-        "allowed": "an instance type that this region has",
+        "problem": "is 'c7g.large': must be an instance type that this region offers",
+        "allowed": "an instance type that this region offers",
         "loc": ["fleets", "drivers", "instance_type"],
     }
     api.refusals[START] = [Answer(400, {"statusCode": 400, "message": "m", "problems": [problem]})]
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.REFUSED
-    message = f"{file}:6: fleets.drivers.instance_type is 'c7g.large': must be an instance type that this region has"
+    message = f"{file}:6: fleets.drivers.instance_type is 'c7g.large': must be an instance type that this region offers"
     assert message in result.stderr
 
 
@@ -179,4 +179,4 @@ def test_looks_that_fail_for_good_end_with_how_to_go_on(
     api.refusals[ONE] = [Answer(500, None)]
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.API_FAILED
-    assert f"the run goes on: troop bench status {ID}" in result.stderr
+    assert f"the run continues: troop bench status {ID}" in result.stderr

@@ -43,7 +43,7 @@ def test_stop_says_what_becomes_of_it(run: Run, api: FakeApi) -> None:
     assert result.exit_code == 0, result.output
     assert f"troop bench status {ID} --follow" in result.stdout.replace("\n", " ")
     api.refusals["DELETE", f"benchmarks/{ID}"] = [Answer(200, run_out(**ENDED))]
-    assert "has ended already: SUCCEEDED" in run("bench", "stop", ID).stdout
+    assert "has already ended: SUCCEEDED" in run("bench", "stop", ID).stdout
 
 
 def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
@@ -52,7 +52,7 @@ def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..
     assert ok("bench", "results", ID)["cells"][0]["results"] == [ROW]
     api.refusals[ONE] = [Answer(200, run_document("launch", **ENDED))]
     result = run("bench", "results", ID)
-    assert (result.exit_code, "it has no results" in result.stderr) == (Exit.FAILED, True)
+    assert (result.exit_code, "no results" in result.stderr) == (Exit.FAILED, True)
 
 
 SCRIPT = "measure failed on i-1: its script ended with 3\nlast lines of i-1:\nreading\nTraceback: no such key"
@@ -65,7 +65,7 @@ def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: Fak
     first, _, output = SCRIPT.partition("\n")
     result = run("bench", "results", ID)
     sentence = f"{ID} FAILED: {first} (nothing is left of 1 resources)\n{output}\n"
-    assert result.stderr == f"troop: it has no results: {sentence}"
+    assert result.stderr == f"troop: no results: {sentence}"
     assert sentence in run("bench", "status", ID).stdout
     api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out(**failed)], "cursor": None})]
     listed = run("bench", "list").stdout
@@ -74,7 +74,7 @@ def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: Fak
 
 
 MISSING = {
-    kind: Answer(404, {"statusCode": 404, "message": f"there is no {noun} 'x': GET /{kind} lists the ids there are"})
+    kind: Answer(404, {"statusCode": 404, "message": f"there is no {noun} 'x': GET /{kind} lists the {noun}s"})
     for kind, noun in (("benchmarks", "run"), ("fleets", "fleet"))
 }
 
@@ -98,13 +98,13 @@ def test_an_id_that_there_is_not(run: Run, api: FakeApi, words: str, kind: str, 
     result = run(*words.split(), "x")
     command = f"troop {words.split()[0]}"
     assert result.exit_code == Exit.NO_SUCH_UNIT
-    assert result.stderr == f"troop: there is no {noun} 'x': `{command} list` tells them\n"
+    assert result.stderr == f"troop: there is no {noun} 'x': `{command} list` lists them\n"
 
-    other, name = ("fleets", "a standing fleet") if kind == "benchmarks" else ("benchmarks", "a benchmark's run")
+    other, name = ("fleets", "a standing fleet") if kind == "benchmarks" else ("benchmarks", "a benchmark run")
     api.refusals["GET", f"{other}/x"] = [Answer(200, {})]
     result = run(*words.split(), "x")
     there = "fleet" if kind == "benchmarks" else "bench"
-    assert (result.exit_code, f"x is {name}, and no {noun}: `troop {there} status x`" in result.stderr) == (7, True)
+    assert (result.exit_code, f"x is {name}, not a {noun}: use `troop {there} status x`" in result.stderr) == (7, True)
 
 
 def test_other_peoples_words_do_not_steer_the_terminal(run: Run, api: FakeApi) -> None:

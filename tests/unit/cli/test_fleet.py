@@ -98,7 +98,7 @@ def test_up_says_how_many_are_there_until_all_are_ready(run: Run, api: FakeApi, 
         "workers: 1 of 2 in service, 0 ready",
         "workers: 2 of 2 in service, 1 ready",
         "workers: 2 of 2 in service, 2 ready",
-        f"{ID} stands; to remove it: troop fleet down {ID}",
+        f"{ID} is ready; to remove it: troop fleet down {ID}",
     ]
     body = {
         "definition": yaml.safe_load(TEXT),
@@ -119,8 +119,8 @@ def test_with_a_key_what_cannot_be_estimated_may_be_on_record(
     assert (result.exit_code != 0, ("POST", "fleets") in [call[:2] for call in api.calls]) == (True, False)
     result = run("fleet", "up", str(file), "--no-wait", "--key", "k1")
     assert result.exit_code == 0, result.output
-    assert "what it would cost is not known: " in result.stderr
-    assert f"on record already: {ID}" in result.stdout
+    assert "no cost estimate: " in result.stderr
+    assert f"already started: {ID}" in result.stdout
 
 
 def test_scale_waits_until_there_are_so_many(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
@@ -155,7 +155,7 @@ def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeAp
     going(api, fleet_document(2, 2, 0, 1, problems=(problem,)), fleet_document(2, 2, 1, 1, problems=(problem,)))
     result = run("fleet", "up", str(file))
     assert result.exit_code == Exit.FAILED
-    assert f"i-0: {problem}; the fleet stands; troop fleet status {ID}" in result.stderr
+    assert f"i-0: {problem}; the fleet stays; troop fleet status {ID}" in result.stderr
     assert len([call for call in api.calls if call[:2] == ("GET", ONE)]) == 2
 
 
@@ -177,7 +177,7 @@ def test_what_would_be_refused_again_is_not_waited_for(run: Run, api: FakeApi, f
         result = run("fleet", *command)
         assert result.exit_code == Exit.FAILED, result.output
         assert f"workers: 1 of 2 in service, 1 ready; could not be launched: workers: {words}" in result.stderr
-        assert f"the fleet stands, and costs: troop fleet status {ID}, troop fleet down {ID}" in result.stderr
+        assert f"the fleet stays, and costs money: troop fleet status {ID}, troop fleet down {ID}" in result.stderr
         assert len([call for call in api.calls if call[:2] == ("GET", ONE)]) == 2
         api.calls.clear()
 
@@ -216,7 +216,7 @@ def test_nodes_that_never_register_are_waited_for_as_long_as_the_file_allows(
         passed[0] = 0.0
         result = run("fleet", *command)
         assert result.exit_code == Exit.FAILED
-        assert f"not all are ready within {seconds} s; the fleet stands, and costs" in result.stderr
+        assert f"not all nodes are ready after {seconds} s; the fleet stays, and costs money" in result.stderr
         assert seconds <= passed[0] < seconds + 500
 
 
@@ -231,17 +231,17 @@ def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: 
         fleet_document(2, 2, 2, estimate=MONEY, scaled_at="2026-11-20T16:00:00.000Z"),
     )
     assert f"{line}\n" in run("fleet", "status", ID).stdout
-    assert f"{line}, with the nodes it began with\n" in run("fleet", "status", ID).stdout
+    assert f"{line}, with its initial nodes\n" in run("fleet", "status", ID).stdout
     cost = {"amount": 0.5, "currency": "USD", "items": [], "unknown": ["gp4"]}
     api.refusals["DELETE", ONE] = [Answer(202, out(2, 2, 2, closed_at=ENDED["closed_at"]))]
     going(api, fleet_document(2, **ENDED, cost=cost, estimate=MONEY))
-    sentence = f"{ID} STOPPED: enough (nothing is left of it; it has cost $0.50, and what has no price: gp4)"
+    sentence = f"{ID} STOPPED: enough (nothing is left of it; it cost $0.50, plus items without a price: gp4)"
     for command in ("down", "status"):
         assert run("fleet", command, ID).stdout.splitlines()[-1] == sentence
     going(api, {**fleet_document(2, 2, 2, estimate=MONEY), "cost_so_far": cost})
-    assert "so far it has cost $0.50, and what has no price: gp4\n" in run("fleet", "status", ID).stdout
+    assert "cost so far: $0.50, plus items without a price: gp4\n" in run("fleet", "status", ID).stdout
     going(api, fleet_document(2, 2, 2, estimate={**MONEY, "expected": 0.0}))
-    assert "nothing of it has a price" in run("fleet", "status", ID).stdout
+    assert "none of its resources has a known price" in run("fleet", "status", ID).stdout
 
 
 def test_a_fleet_that_ends_meanwhile_is_a_failure(run: Run, api: FakeApi, file: Path) -> None:
@@ -298,15 +298,13 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
     assert ok("fleet", "estimate", str(file)) == api.estimate
     api.estimate |= {"problems": [BUDGET]}
     result = run("fleet", "estimate", str(file))
-    assert (result.exit_code, "it would be refused: budget is 0.1" in result.stderr) == (Exit.REFUSED, True)
+    assert (result.exit_code, "this would be refused: budget is 0.1" in result.stderr) == (Exit.REFUSED, True)
     assert {path for _, path, _ in api.calls} == {"fleets/estimate"}
 
 
 def test_a_file_is_checked_without_asking_anybody(run: Run, ok: Callable[..., Any], api: FakeApi, file: Path) -> None:
     output = run("fleet", "validate", str(file.parent)).stdout
-    assert (
-        f"{file}: in order; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in output
-    )
+    assert f"{file}: valid; workers: 2 workers (c7g.large), ready within 25m 00s; it expires after 8h 00m 00s" in output
     assert (
         ok("fleet", "validate", str(file), "--set", "fleets.workers.count=5")["fleet"]["fleets"]["workers"]["count"]
         == 5
@@ -345,7 +343,7 @@ def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, mo
     assert run("fleet", "up", str(file)).exit_code == 0
     api.refusals["GET", ONE] = [Answer(500, None)]
     result = run("fleet", "up", str(file))
-    assert (result.exit_code, f"the fleet goes on: troop fleet status {ID}" in result.stderr) == (12, True)
+    assert (result.exit_code, f"the fleet continues: troop fleet status {ID}" in result.stderr) == (12, True)
 
 
 def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
@@ -355,7 +353,7 @@ def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
         assert words in shown
     assert ok("fleet", "status", ID)["nodes"][0]["id"] == "i-0"
     going(api, {**fleet_document(2, 1, 0, 1, problems=("no bucket",)), "nodes_left_out": 1200})
-    assert "and 1,200 nodes more" in run("fleet", "status", ID).stdout
+    assert "and 1,200 more nodes" in run("fleet", "status", ID).stdout
     api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [out(2, 2, 1), out(**ENDED)], "cursor": None})]
     listed = run("fleet", "list").stdout
     assert "workers 1/2" in listed

@@ -98,7 +98,7 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     result = troop("--region", "eu-central-1")
     assert result.exit_code == Exit.NO_CREDENTIALS
-    assert "there are no AWS credentials: set AWS_PROFILE" in result.stderr
+    assert "no AWS credentials: set AWS_PROFILE" in result.stderr
     assert result.stderr.count("\n") == 1
 
 
@@ -111,7 +111,8 @@ def test_no_such_profile() -> None:
 
 @pytest.mark.usefixtures("cloud")
 @pytest.mark.parametrize(
-    ("words", "message"), [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is no AWS region")]
+    ("words", "message"),
+    [((), "no AWS region is set"), (("--region", "frankfurt"), "'frankfurt' is not an AWS region")],
 )
 def test_no_region(words: tuple[str, ...], message: str) -> None:
     result = troop(*words)
@@ -122,7 +123,7 @@ def test_no_region(words: tuple[str, ...], message: str) -> None:
 def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -> None:
     """AWS opens regions between two versions of the SDK."""
     result = troop("--region", "eu-central-9")
-    assert "does not know the region eu-central-9; the nearest that it knows is eu-central-" in result.stderr
+    assert "does not know the region eu-central-9; did you mean eu-central-" in result.stderr
     assert result.exit_code == Exit.NO_DEPLOYMENT
     assert "there is no deployment Troop in region eu-central-9" in result.stderr
 
@@ -133,7 +134,7 @@ def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -
         (refused("ExpiredToken", "The security token included in the request is expired"), 4, "have expired"),
         (UnauthorizedSSOTokenError(), 4, "have expired"),
         (CredentialRetrievalError(provider="p", error_msg="token expired"), 4, "have expired"),
-        (refused("InvalidClientTokenId"), 3, "does not accept the credentials"),
+        (refused("InvalidClientTokenId"), 3, "rejects the credentials"),
         (CredentialRetrievalError(provider="p", error_msg="no such file"), 3, "no such file"),
         (refused("AccessDenied", "User ada is not authorized"), 8, "must allow cloudformation:DescribeStacks"),
         (EndpointConnectionError(endpoint_url="https://x"), 9, "AWS cannot be reached"),
@@ -154,7 +155,7 @@ def test_no_deployment_of_that_name(cloud: Cloud) -> None:
     assert result.exit_code == Exit.NO_DEPLOYMENT
     assert "there is no deployment Troop in region eu-central-1 of account 111122223333" in result.stderr
     cloud.add("eu-central-1", "Troop-Staging")
-    assert "there is Troop-Staging: name it with --deployment" in troop("--region", "eu-central-1").stderr
+    assert "choose an existing one with --deployment: Troop-Staging" in troop("--region", "eu-central-1").stderr
 
 
 def test_it_is_in_another_region(cloud: Cloud) -> None:
@@ -199,11 +200,15 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
 @pytest.mark.parametrize(
     ("answer", "code", "message"),
     [
-        (Answer(403, {"Message": "User: x is not authorized to perform: execute-api:Invoke"}), 8, "/GET/health, and"),
+        (Answer(403, {"Message": "User: x is not authorized to perform: execute-api:Invoke"}), 8, "/GET/health and"),
         (Answer(403, {"message": "Forbidden"}, "AccessDeniedException"), 8, f"execute-api:Invoke on {ARN}/GET/health"),
         (Answer(403, {"message": "The security token included in the request is expired"}), 4, "have expired"),
         (Answer(403, {"message": "x"}, "ExpiredTokenException"), 4, "have expired"),
-        (Answer(403, {"message": "The security token included in the request is invalid."}), 3, "does not accept"),
+        (
+            Answer(403, {"message": "The security token included in the request is invalid."}),
+            3,
+            "rejects the credentials",
+        ),
         (
             Answer(403, {"message": "Signature expired: 1 is before 2"}, "InvalidSignatureException"),
             8,
@@ -211,9 +216,9 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
         ),
         (Answer(403, {"message": "Missing Authentication Token"}), 10, "older than this command"),
         (Answer(404, {"message": "there is no such thing"}), 10, "there is no such thing"),
-        (Answer(429, {"message": "Too Many Requests"}), 12, "asked too often"),
+        (Answer(429, {"message": "Too Many Requests"}), 12, "too many requests"),
         (Answer(500, {"statusCode": 500, "message": "look for request 1"}), 12, "with 500: look for request 1"),
-        (Answer(500, {"message": "Internal server error"}), 12, "Lambda throttles it or cannot start it"),
+        (Answer(500, {"message": "Internal server error"}), 12, "Lambda may be throttling it"),
         (Answer(503, {"message": "Lambda did not start"}), 12, "docs/runbook.md#halt-without-the-api"),
         (Answer(200, None), 12, "with 200"),
         (Answer(502, None), 12, "with 502"),

@@ -59,7 +59,7 @@ def test_without_any_scatter_there_is_no_doubt() -> None:
 
 def test_nothing_at_all_is_less_than_anything() -> None:
     assert noise.ratio([10, 11], [0, 12], 0.95) == noise.Ratio(0.0)
-    with pytest.raises(ValueError, match="no ratio to 0"):
+    with pytest.raises(ValueError, match="a ratio to a rate of 0"):
         noise.ratio([0, 11], [1, 2], 0.95)
 
 

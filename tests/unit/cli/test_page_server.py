@@ -146,9 +146,9 @@ DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:
         (Answer(403, {"message": EXPIRED}), "credentials have expired"),
         (
             Answer(403, {"Message": DENIED}),
-            "you may not do that: your policies must allow execute-api:Invoke on arn:aws",
+            "permission denied: your policies must allow execute-api:Invoke on arn:aws",
         ),
-        (Answer(500, {"message": "Internal server error"}), "Lambda throttles it or cannot start it"),
+        (Answer(500, {"message": "Internal server error"}), "Lambda may be throttling it"),
         (Answer(400, {"statusCode": 400, "message": "limit is 0"}), "limit is 0"),
     ],
 )
@@ -203,7 +203,7 @@ def test_what_the_command_may_not_read_is_told(page: Page, monkeypatch: pytest.M
 
 def test_where_a_report_is(page: Page) -> None:
     assert page.ask(target=f"/ui/report/{RUN}").body == {"url": "https://bucket.example/r"}
-    assert page.ask(target=f"/ui/report/{RUN}/made").body == {"created_at": "2026-11-21T15:21:40.000Z", "etag": "1"}
+    assert page.ask(target=f"/ui/report/{RUN}/metadata").body == {"created_at": "2026-11-21T15:21:40.000Z", "etag": "1"}
     page.world.report = Answer(404, {"statusCode": 404, "message": "there is no report yet"})
     assert page.ask(target=f"/ui/report/{RUN}").body["message"] == "there is no report yet"
     page.world.report = Answer(403, {"message": "Missing Authentication Token"}, "MissingAuthenticationTokenException")
@@ -221,7 +221,7 @@ def test_a_report_that_a_browser_could_not_get_is_served_here_and_kept_from_the_
     assert page.ask(target=url, token=None, Host="evil.example").status == 403
     assert page.ask(target=url[:-1], token=None).status == 404
     for _ in range(8):
-        page.ask(target=f"/ui/report/{RUN}/made")
+        page.ask(target=f"/ui/report/{RUN}/metadata")
     assert page.ask(target=url, token=None).status == 200
     for _ in range(8):
         page.ask(target=f"/ui/report/{RUN}")

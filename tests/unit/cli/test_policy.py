@@ -84,7 +84,7 @@ def test_opting_out_leaves_nothing_of_an_earlier_one(run: Run, api: FakeApi) -> 
     result = run("opt-out", "web")
     assert result.exit_code == 0, result.output
     assert api.changes() == [("groups/web", {"opt_out": True, "until": None, "reason": None})]
-    assert "left alone" in result.stdout
+    assert "skipped" in result.stdout
 
 
 def test_opting_out_with_all_there_is_to_say(run: Run, api: FakeApi) -> None:
@@ -101,16 +101,16 @@ def test_what_is_protected_is_not_said_to_take_part(run: Run, api: FakeApi) -> N
     api.add("tiny", protected="troop:protected")
     assert re.search(r"tiny-v1 +no \(protected\)", run("groups").stdout)
     shown = run("group", "tiny").stdout
-    assert "protected by the tag troop:protected" in shown
+    assert "Protected by the tag troop:protected" in shown
     assert re.search(r"takes_part +no +tag troop:protected", shown)
     for words in (["set", "tiny", "probability=0.5"], ["opt-in", "tiny"]):
-        assert run(*words).stdout.startswith("tiny is left alone (tag troop:protected)"), words
+        assert run(*words).stdout.startswith("tiny is skipped (tag troop:protected)"), words
 
 
 def test_what_is_malformed_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
     api.add("ledger", groups=2, problem="ledger-v1: tag troop:probability is 'often'")
     header, one, two, *_ = map(str.rstrip, run("groups").stdout.splitlines())
-    assert header.endswith("why left alone")
+    assert header.endswith("why skipped")
     assert re.match(r"ledger +ledger-v1 +no \(malformed\) .*'often'", one)
     assert re.match(r"ledger +ledger-v2 +no \(malformed\) ", two)
     assert re.search(r"takes_part +no +malformed", run("group", "ledger").stdout)
@@ -119,7 +119,7 @@ def test_what_is_malformed_is_not_said_to_take_part(run: Run, api: FakeApi) -> N
 def test_opting_in_what_is_malformed_says_that_it_mends_nothing(run: Run, api: FakeApi) -> None:
     api.add("ledger", problem="ledger-v1: tag troop:probability is 'often'")
     result = run("opt-in", "ledger")
-    assert "opting in mends no malformed value" in result.stderr
+    assert "opted in; but its policy is malformed" in result.stderr
 
 
 def test_the_version_is_told(run: Run) -> None:
@@ -172,7 +172,7 @@ def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) 
 
 def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> None:
     api.add("web")
-    warning = "There is no alarm nosuch: until there is, web is left alone."
+    warning = "The alarm nosuch does not exist: until it does, web is skipped."
     assert warning in run("set", "web", "stop_alarms=nosuch, web-5xx").stderr
     assert warning in run("group", "web").stdout
 
@@ -184,10 +184,10 @@ def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> Non
         (("probabilty=",), "spelled probability"),
         (("probability=2",), "a number from 0 to 1"),
         (("until=tomorrow",), "a date as YYYY-MM-DD"),
-        (("opt_out=true", "until=2020-01-01"), "until is 2020-01-01, which is over"),
-        (("until=2020-01-01",), "until is 2020-01-01, which is over"),
+        (("opt_out=true", "until=2020-01-01"), "until is 2020-01-01, a day in the past"),
+        (("until=2020-01-01",), "until is 2020-01-01, a day in the past"),
         (("method",), "KEY=VALUE"),
-        (("owner=a", "owner=b"), "given twice"),
+        (("owner=a", "owner=b"), "owner occurs twice"),
     ],
 )
 def test_what_no_policy_has_is_refused_before_anything_is_sent(
@@ -209,7 +209,7 @@ def test_an_opt_out_that_is_over_is_none(run: Run, api: FakeApi) -> None:
     api.add("web", opt_out=True)
     result = run("opt-out", "web", "--until", "2020-12-04")
     assert (result.exit_code, api.calls) == (Exit.USAGE, [])
-    assert "--until is 2020-12-04, which is over" in result.stderr
+    assert "--until is 2020-12-04, a day in the past" in result.stderr
 
 
 def test_what_the_api_refuses_and_who_came_first(run: Run, api: FakeApi) -> None:

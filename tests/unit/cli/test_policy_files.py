@@ -20,19 +20,19 @@ from tests.unit.cli.conftest import FakeApi, Run
 from troop.chaos.units import is_unit
 
 WRONG = [
-    ("units: {web: {probabilty: 1}}", "web: probabilty is no key of a policy: must be spelled probability"),
+    ("units: {web: {probabilty: 1}}", "web: probabilty is not a key of a policy: must be spelled probability"),
     ("units: {web: {probability: 3}}", "web: probability is '3': must be a number from 0 to 1"),
     ("units: {web: {owner: }}", "leave the key out"),
     ("units: {web: true}", "web: must be a mapping"),
-    ("units: {true: {opt_out: true}}", "True is no name of a unit: put it into quotes"),
-    ("units: {web: {owner: a}, web: {owner: b}}", "'web' is given twice"),
-    ("units: {web: {owner: a, owner: b}}", "'owner' is given twice"),
+    ("units: {true: {opt_out: true}}", "True is not the name of a unit: put it into quotes"),
+    ("units: {web: {owner: a}, web: {owner: b}}", "'web' occurs twice"),
+    ("units: {web: {owner: a, owner: b}}", "'owner' occurs twice"),
     ("web: {opt_out: true}", "one key, units"),
     ("- web", "one key, units"),
     ("units: [web]", "one key, units"),
-    ("units: {", "no YAML"),
-    ("units: !!python/object/apply:os.system [true]", "no YAML"),
-    pytest.param("[" * 100_000, "no YAML", id="brackets without end"),
+    ("units: {", "not YAML"),
+    ("units: !!python/object/apply:os.system [true]", "not YAML"),
+    pytest.param("[" * 100_000, "not YAML", id="brackets without end"),
 ]
 
 
@@ -119,7 +119,7 @@ def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
     api.add("web", optout=True, probability="often")
     exported = run("policy", "export")
     assert yaml.safe_load(exported.stdout)["units"] == {"web": {"probability": "often", "optout": True}}
-    for words in ("web is left alone", "probability is 'often'", "optout is no key of a policy"):
+    for words in ("web is skipped", "probability is 'often'", "optout is not a key of a policy"):
         assert words in exported.stderr
     result = run("policy", "import", file(exported.stdout), "--yes")
     assert (result.exit_code, api.changes()) == (Exit.USAGE, [])
@@ -133,12 +133,12 @@ def test_an_opt_out_of_the_file_that_is_over_is_said_and_left_out(
     ended = "{opt_out: true, until: 2020-01-01, owner: us}"
     result = run("policy", "import", file(f"units: {{web: {ended}, old: {ended}}}"), "--yes")
     assert result.exit_code == 0
-    assert "web: its opt-out is over since 2020-01-01, and is left out" in result.stderr
+    assert "web: its opt-out ended on 2020-01-01 and is omitted" in result.stderr
     assert "old:" not in result.stderr  # it is stored so
     assert [body for _, body in api.changes()] == [{"owner": "us", "version": 0}, {"owner": "us", "version": 2}]
 
 
-REFUSED = "body.until: is 'it', must be later: an opt-out that is over would leave nobody alone"
+REFUSED = "body.until: is 'it', must be later: an opt-out that has ended protects nothing"
 
 
 def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
@@ -153,7 +153,7 @@ def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
     ended = f"{{opt_out: true, until: {today}, owner: us}}"
     result = run("policy", "import", file(f"units: {{web: {ended}, 'on': {ended}}}"), "--yes", "--json")
     assert result.exit_code == 0, result.output
-    assert f"web: its opt-out is over since {today}, and is left out" in result.stderr
+    assert f"web: its opt-out ended on {today} and is omitted" in result.stderr
     assert [body for _, body in api.changes()] == [
         {"opt_out": True, "until": today, "owner": "us", "version": 0},
         {"owner": "us", "version": 0},
@@ -185,7 +185,7 @@ def test_what_no_unit_can_be_called_is_left_out_and_said(run: Run, file: Callabl
     api.add("web", owner="us")
     exported = run("policy", "export")
     assert yaml.safe_load(exported.stdout)["units"] == {"web": {"owner": "us"}}
-    assert "no unit can have that name: ' '" in exported.stderr
+    assert "omitted, because it cannot be the name of a unit: ' '" in exported.stderr
     assert run("policy", "import", file(exported.stdout)).exit_code == 0
 
 

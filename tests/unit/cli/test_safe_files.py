@@ -94,7 +94,7 @@ def test_a_benchmark_that_is_a_link_out_of_its_folder_is_refused(run: Run, file:
     (tmp_path / "cloned" / "benchmark.yaml").symlink_to(file)
     result = run("bench", "validate", str(tmp_path / "cloned"))
     assert result.exit_code == Exit.USAGE
-    assert "leads out of the folder" in result.stderr
+    assert "is a link to outside the folder" in result.stderr
 
 
 def test_links_within_the_folder_are_copied_as_what_they_lead_to(file: Path) -> None:
@@ -157,7 +157,7 @@ def test_an_artifact_is_a_regular_file(run: Run, file: Path, source: str) -> Non
     source = "a/pipe" if source == "pipe" else source
     file.write_text(TEXT + f"artifacts: [{{name: tool, source: {source}, sha256: {'0f' * 32}}}]\n")
     result = run("bench", "validate", str(file))
-    assert "cannot be read (it is no regular file)" in result.stderr.replace("\n", " "), result.output
+    assert "cannot be read (it is not a regular file)" in result.stderr.replace("\n", " "), result.output
 
 
 def test_a_kept_folder_reads_regular_files_of_its_own(tmp_path: Path, secret: Path) -> None:

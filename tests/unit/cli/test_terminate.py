@@ -127,7 +127,7 @@ def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
     api.refusals[REQUEST] = [Answer(404, {"statusCode": 404, "message": "there is no Auto Scaling group named 'shop'"})]
     result = run("terminate", "shop", "--yes")
     assert result.exit_code == Exit.NO_SUCH_UNIT
-    assert "named 'shop'; shop is a unit: name one of its groups, shop-v1, shop-v2\n" in result.stderr
+    assert "named 'shop'; shop is a unit: use one of its groups, shop-v1, shop-v2\n" in result.stderr
 
 
 def test_every_refusal_says_what_to_do() -> None:
@@ -143,7 +143,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, 
     assert result.exit_code == 0, result.output
     keys = {body["idempotency_key"] for method, _, body in api.calls if method == "POST"}
     assert len(keys) == 1
-    assert "already on record" in result.stdout
+    assert "already requested" in result.stdout
 
 
 @pytest.mark.parametrize("words", ["terminate web --yes", "bench run nowhere.yaml", "fleet up nowhere.yaml"])

@@ -96,7 +96,7 @@ def test_without_a_place_for_the_file_no_browser_is_opened_and_the_link_printed(
     ui._show(server, Doorway())
     output = capsys.readouterr()
     assert server.address in output.out
-    assert "no browser is opened" in output.err
+    assert "cannot open a browser" in output.err
     assert opened.empty()
 
 
@@ -108,6 +108,6 @@ def test_what_aws_on_this_machine_has_is_fetched(monkeypatch: pytest.MonkeyPatch
         with pytest.raises(CliError, match="401"):
             ui.fetched(f"{server.address}/groups")
         address = server.address
-    with pytest.raises(CliError, match="the report cannot be had") as caught:
+    with pytest.raises(CliError, match="cannot download the report") as caught:
         ui.fetched(f"{address}/icon.svg")
     assert caught.value.code is Exit.UNREACHABLE

@@ -90,7 +90,7 @@ def test_a_salt_gives_its_own_days_and_the_fixed_one_says_that_it_is_fixed(run: 
         return float(run.json("plan", "--day", FRIDAY, *words)["units"][0]["rolled"])
 
     assert rolled() == rolled() != rolled("--salt", "a") == rolled("--salt", "a")
-    assert "whose salt gives others" in run("plan").stderr
+    assert "a deployment's salt gives other days" in run("plan").stderr
     assert "--salt is ''" in run("plan", "--salt", "").stderr
     assert "must be text in UTF-8" in run("simulate", "--salt", "\udcff").stderr
 

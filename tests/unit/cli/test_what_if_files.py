@@ -106,18 +106,18 @@ def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path
         ("- {name: web, desired: 1, policy: often}", "policy is 'often': must be a mapping of text to values"),
         (
             "- {name: web, desired: 1}\n- {name: web, desired: 2}",
-            "entry 2 (web): name is 'web': must be one that no other",
+            "entry 2 (web): name is 'web': must be unique in the file",
         ),
         (
             "- {name: a, desired: 1, instances: [{id: i-1}]}\n- {name: b, desired: 1, instances: [{id: i-1}]}",
-            "entry 2 (b): instances[0]: id is 'i-1': must be one that no other instance has",
+            "entry 2 (b): instances[0]: id is 'i-1': must be unique in the file",
         ),
-        ("- {name: web, name: db, desired: 1}", "/groups.yaml is no YAML: 'name' is given twice"),
-        ('[{"name": "web", "name": "db"}]', "/groups.yaml is no YAML: 'name' is given twice"),
-        ("- {name: web", "/groups.yaml is no YAML"),
+        ("- {name: web, name: db, desired: 1}", "/groups.yaml is not YAML: 'name' occurs twice"),
+        ('[{"name": "web", "name": "db"}]', "/groups.yaml is not YAML: 'name' occurs twice"),
+        ("- {name: web", "/groups.yaml is not YAML"),
         (
             r'[{"name": "\ud83d", "desired": 2}]',
-            r"/groups.yaml: '\ud83d' has half of a surrogate pair, which is no character",
+            r"/groups.yaml: '\ud83d' has half of a surrogate pair, which is not a character",
         ),
         (r'- {name: a, desired: 2, tags: {"\udc00": x}}', r"'\udc00' has half of a surrogate pair"),
         (
@@ -205,8 +205,8 @@ calendars:
         ("tick_minutes: 7", "troop:tick_minutes is 7: must be one of 1, 5, 10, 15"),
         ("calendars: {default: {time_zone: Moon}}", "troop:calendars.default.time_zone is 'Moon': must be an IANA"),
         ("[1]", "/settings: must be a cdk.json, or a mapping of its keys to values"),
-        ("{troop:probability: 1, probability: 0}", "probability is given twice, with troop: and without"),
-        ("5: 1", "5 is no key of the settings"),
+        ("{troop:probability: 1, probability: 0}", "probability occurs twice, with troop: and without"),
+        ("5: 1", "5 is not a key of the settings"),
     ],
 )
 def test_a_setting_that_is_none(tmp_path: Path, text: str, message: str) -> None:

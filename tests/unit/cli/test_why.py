@@ -72,8 +72,8 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [DUE],
         [],
-        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 09:45 PST, and no termination is on record: its "
-        "workflow failed, or something spoke against it at the last look.",
+        "web: i-0abc was selected for termination on Thursday 2026-11-26 at 09:45 PST, but no termination is on "
+        "record: its workflow failed, or the last check prevented it.",
     ),
     (
         [DUE],
@@ -112,18 +112,19 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [DUE],
         [hit("CLAIMED")],
-        "web: i-0abc is about to be terminated, as was put on record on Thursday 2026-11-26 at 10:37 PST.",
+        "web: i-0abc is about to be terminated (claimed on Thursday 2026-11-26 at 10:37 PST).",
     ),
     (
         [DUE],
         [hit("GONE_ELSEWHERE")],
-        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 10:37 PST, and somebody else did that first.",
+        "web: i-0abc was selected for termination on Thursday 2026-11-26 at 10:37 PST, but something else terminated "
+        "it first.",
     ),
     (
         [DUE],
         [hit("ABANDONED", detail="not carried out by 10:47")],
-        "web: i-0abc was to be terminated on Thursday 2026-11-26 at 10:37 PST, and that was given up: not carried out "
-        "by 10:47.",
+        "web: i-0abc was selected for termination on Thursday 2026-11-26 at 10:37 PST, but the claim was abandoned: "
+        "not carried out by 10:47.",
     ),
     (  # ticks go on after the window has closed; why the day went by is what was said within it
         [decision(27, "outside-window", "15:45 is outside 09:00 to 15:00"), decision(3, "not-rolled", "0.7 >= 0.2")],
@@ -133,7 +134,7 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [decision(3, "leashed", "due, but the deployment is leashed")],
         [hit("LEASHED")],
-        "web: i-0abc would have been terminated on Thursday 2026-11-26 at 10:37 PST, were the deployment not leashed.",
+        "web: i-0abc would have been terminated on Thursday 2026-11-26 at 10:37 PST, but the deployment was leashed.",
     ),
     (  # what happened weighs more than what would have, and the latest more than the first
         [DUE],
@@ -149,7 +150,7 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [DUE],
         [hit("ABANDONED"), hit("CLAIMED", instance_id="i-2"), hit("LEASHED")],
-        "web: i-2 is about to be terminated, as was put on record on Thursday 2026-11-26 at 10:37 PST.",
+        "web: i-2 is about to be terminated (claimed on Thursday 2026-11-26 at 10:37 PST).",
     ),
     (
         [DUE],
@@ -170,8 +171,8 @@ SENTENCES: list[tuple[list[dict[str, Any]], list[dict[str, Any]], str]] = [
     (
         [],
         [],
-        "No tick decided about web on Thursday 2026-11-26: its calendar has none that day, none came, or what was "
-        "decided is no longer kept (troop:decision_retention_days); `troop doctor` says whether ticks come.",
+        "No tick decided about web on Thursday 2026-11-26: none was planned, none ran, or its decisions have expired "
+        "(troop:decision_retention_days). `troop doctor` checks whether ticks run.",
     ),
 ]
 
@@ -199,7 +200,7 @@ def test_only_what_can_still_be_claimed_is_about_to_begin() -> None:
 
 
 def test_a_day_to_come_and_no_day_at_all() -> None:
-    assert answer("web", date(2026, 12, 24), [], [], LATER) == "web: Thursday 2026-12-24 is yet to come."
+    assert answer("web", date(2026, 12, 24), [], [], LATER) == "web: Thursday 2026-12-24 is in the future."
     assert answer("web", None, [], [], LATER).startswith("No decision about web is on record: ")
 
 
@@ -233,7 +234,7 @@ def test_the_last_day_of_a_unit(run: Run) -> None:
     result = run("why", "web")
     assert result.exit_code == 0
     assert result.stdout == "web was not terminated on Thursday 2026-11-26: holiday: Thanksgiving Day.\n"
-    assert "no tick has decided about web today" in result.stderr
+    assert "no decision about web yet today" in result.stderr
 
 
 @pytest.mark.usefixtures("thanksgiving")

@@ -146,14 +146,14 @@ CASES: list[Case] = [
     Case(
         unrecovered,
         "unrecovered",
-        "did not recover from its termination of 2026-11-02: put it back when it is well",
+        "did not recover from its termination of 2026-11-02: return it to chaos when it is healthy",
         {"state": UnitState(unrecovered="2026-11-02#web")},
         {"state": UnitState(last_day=date(2026, 11, 2))},
     ),
     Case(
         operated,
         "operated",
-        "web is operated by eks.amazonaws.com, which alone may change it",
+        "web is operated by eks.amazonaws.com: only this service may change it",
         members(operator="eks.amazonaws.com"),
         members(operator=""),
     ),
@@ -209,14 +209,14 @@ CASES: list[Case] = [
     Case(
         unhealthy,
         "unhealthy",
-        "web has a capacity of 2 in service and healthy in all it gets traffic from, desired 3",
+        "web has a capacity of 2 in service and healthy in all its traffic sources, desired 3",
         behind_two(new=(0, 1, 2), old=(1, 2)),
         behind_two(new=(0, 1, 2), old=(0, 1, 2)),
     ),
     Case(
         unhealthy,
         "unhealthy",
-        "web has 1 healthy instance in service and healthy in all it gets traffic from, fewer than min_healthy 2",
+        "web has 1 healthy instance in service and healthy in all its traffic sources, fewer than min_healthy 2",
         behind_two(new=(0, 1), old=(1, 2), desired=1),
         behind_two(new=(0, 1), old=(0, 1, 2), desired=2),
     ),
@@ -292,7 +292,7 @@ CASES: list[Case] = [
     Case(
         already_today,
         "already-today",
-        "had its claim of 2026-11-20, which was given up: chaos was leashed first",
+        "had its claim of 2026-11-20, which was abandoned: chaos was leashed first",
         {"state": UnitState(last_day=date(2026, 11, 19), abandoned=Abandoned(FRIDAY, "x", "chaos was leashed first"))},
         {"state": UnitState(abandoned=Abandoned(date(2026, 11, 19), "x", "chaos was leashed first"))},
     ),

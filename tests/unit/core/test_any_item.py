@@ -62,7 +62,7 @@ def test_any_tag(tags: dict[str, str]) -> None:
         ("probability", "1e-200", "0, or a number of at least 1e-100"),
         ("probability", b"1", "a number from 0 to 1"),
         ("opt_out", b"true", "true or false"),
-        ("stop_alarms", "web-5xx-00; " * 30, "names parted by commas, of at most 255 characters each"),
+        ("stop_alarms", "web-5xx-00; " * 30, "names separated by commas, of at most 255 characters each"),
     ],
 )
 def test_what_could_not_be_kept_or_asked_about_is_malformed(key: str, value: Any, allowed: str) -> None:

@@ -70,7 +70,7 @@ _DOCUMENT = {
     ],
 )
 def test_another_document_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(DefinitionError, match="run it again") as refused:
+    with pytest.raises(DefinitionError, match="run the benchmark again") as refused:
         from_document({**_DOCUMENT, **change})
     assert message in str(refused.value)
 

@@ -77,8 +77,8 @@ def test_a_fresh_deployment_is_well_before_its_first_tick() -> None:
             "2 of 3 schedules are enabled; disabled: Troop-default",
         ),
         ((TICKING, replace(WATCHDOG, enabled=False), SWEEP), 2, "disabled: Troop-watchdog"),
-        ((TICKING, WATCHDOG), 2, "1 not there"),
-        ((), 0, "0 of 3 schedules are enabled; 3 not there"),
+        ((TICKING, WATCHDOG), 2, "1 missing"),
+        ((), 0, "0 of 3 schedules are enabled; 3 missing"),
     ],
 )
 def test_every_schedule_is_there_and_enabled(schedules: tuple[Schedule, ...], value: int, words: str) -> None:
@@ -308,7 +308,7 @@ def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_ove
     older = TableBeside("Troop-9", "State", LONG_AGO, 0, "stack")
     finding = check("earlier-tables", beside=(failed, *tables, older))
     assert (finding.status, finding.value, finding.threshold) == (Grade.WARN, 4, 0)
-    assert "tables of an earlier deployment of this name exist beside these: Troop-8 (State, made 20" in finding.detail
+    assert "does not use the tables of an earlier one of this name: Troop-8 (State, made 20" in finding.detail
     assert "make deploy ADOPT=Troop-0,Troop-1." in finding.todo
     assert check("earlier-tables", beside=()).status is Grade.OK
 
@@ -317,7 +317,7 @@ def test_nobody_is_told_to_take_over_a_table_that_only_carries_the_tags() -> Non
     planted = TableBeside("Troop-x", "State", NOW, 1)
     finding = check("earlier-tables", beside=(planted,))
     assert "ADOPT" not in finding.todo
-    assert finding.todo.startswith("CloudFormation did not make Troop-x for a stack of this name")
+    assert finding.todo.startswith("Do not adopt Troop-x: CloudFormation did not create it for a stack of this name")
 
 
 @pytest.mark.parametrize(

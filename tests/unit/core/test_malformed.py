@@ -19,7 +19,7 @@ MALFORMED = {
     "until": ("24.12.2026", "a date as YYYY-MM-DD"),
     "reason": (" ", "text of 1 to 256 characters"),
     "owner": ("x" * 257, "text of 1 to 256 characters"),
-    "stop_alarms": ("a,,b", "names parted by commas, none of them empty"),
+    "stop_alarms": ("a,,b", "names separated by commas, none of them empty"),
     "calendar": ("", "text of 1 to 256 characters"),
     "method": ("explode", "one of crash, drain"),
 }
@@ -75,7 +75,7 @@ def test_a_blank_unit_tag_is_malformed() -> None:
 def test_a_unit_tag_with_blanks_around_it_is_malformed(tag: str) -> None:
     """Auto Scaling finds tags only as they are: whoever asks for the unit's groups would not get this one."""
     assert of(group(tags={"troop:unit": tag})).problems == (
-        f"web: tag troop:unit is {tag!r}: must be without blanks around it",
+        f"web: tag troop:unit is {tag!r}: must be without surrounding blanks",
     )
 
 

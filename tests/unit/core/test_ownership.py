@@ -52,10 +52,10 @@ KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
     [
         *((one, NOTHING_ON_RECORD, "") for one in RUNS_OWN),
         *((one, None, "run is not on record") for one in RUNS_OWN),
-        *((replace(one, run="x"), ON_RECORD, "names no run") for one in RUNS_OWN),
-        *((replace(one, run=f"{RUN}-"), ON_RECORD, "names no run") for one in RUNS_OWN),
-        *((replace(one, cell=""), ON_RECORD, "names no cell") for one in RUNS_OWN),
-        *((replace(one, cell="c001/../x"), ON_RECORD, "names no cell") for one in RUNS_OWN),
+        *((replace(one, run="x"), ON_RECORD, "does not name a run") for one in RUNS_OWN),
+        *((replace(one, run=f"{RUN}-"), ON_RECORD, "does not name a run") for one in RUNS_OWN),
+        *((replace(one, cell=""), ON_RECORD, "does not name a cell") for one in RUNS_OWN),
+        *((replace(one, cell="c001/../x"), ON_RECORD, "does not name a cell") for one in RUNS_OWN),
         # names
         *((replace(one, name="payments"), ON_RECORD, "its name") for one in (SECURITY, TEMPLATE, GROUP)),
         *((replace(one, cell="c002"), ON_RECORD, "its name") for one in (SECURITY, TEMPLATE, GROUP)),

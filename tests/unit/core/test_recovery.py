@@ -130,7 +130,7 @@ def test_whole(what: str, seen: Group, changes: dict[str, Any], is_whole: bool) 
 def test_the_detail_says_how_much_is_missing() -> None:
     assert assessment(DEGRADED, seconds(5)).detail == "capacity 2 of 3 in service"
     with_victim = serving(VICTIM, instance(1), instance(2))
-    assert assessment(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, the victim among it"
+    assert assessment(with_victim, seconds(5)).detail == "capacity 3 of 3 in service, including the victim"
 
 
 ALL = frozenset(instance(n).instance_id for n in range(1, 4))

@@ -118,7 +118,7 @@ def test_names_come_as_text_list_or_set(value: Any, expected: tuple[str, ...]) -
     [None, 5, "", "a,,b", ["a", ""], ["a", 5], {Decimal(1), Decimal(2)}, {Binary(b"a"), Binary(b"b")}, {"a": 1}],
 )
 def test_what_is_no_list_of_names_is_refused(value: Any) -> None:
-    with pytest.raises(BadValue, match="names parted by commas"):
+    with pytest.raises(BadValue, match="names separated by commas"):
         values.names(value)
 
 

@@ -22,7 +22,7 @@ class TestAtOnce:
         assert patch("/groups/web", {"owner": "shop", "version": first["version"]})["version"] == 2
         status, body = ask("PATCH", "/groups/web", {"owner": "them", "version": 1})
         assert status == 409
-        assert body["message"] == "version is 1, that of unit 'web' is 2: get it, and decide again what to change"
+        assert body["message"] == "version is 1, but unit 'web' has 2: get it, and decide again what to change"
         assert plain(stored(account))["owner"] == "shop"
 
     def test_a_version_that_changes_in_between(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ class TestAtOnce:
         other = before("TransactWriteItems", lambda: _aside(account, "min_healthy", 5))
         with calls(monkeypatch, other):
             status, body = ask("PATCH", "/groups/web", {"owner": "them", "version": 1})
-        assert (status, "that of unit 'web' is 2" in body["message"]) == (409, True)
+        assert (status, "but unit 'web' has 2" in body["message"]) == (409, True)
 
     @pytest.mark.parametrize("first", [{}, {"owner": "us"}])
     def test_two_at_once_lose_nothing(

@@ -209,14 +209,14 @@ def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> Non
     [
         ({"day": "20261120"}, "must be a date as YYYY-MM-DD"),
         ({"day": "1795219200"}, "must be a date as YYYY-MM-DD"),
-        ({}, "give unit, day, or both"),
+        ({}, "unit or day is required"),
         ({"limit": 0, "unit": "web"}, "limit"),
         ({"limit": 101, "unit": "web"}, "limit"),
         ({"unit": ""}, "unit"),
         ({"unit": "u" * 257}, "unit"),
         ({"day": "yesterday"}, "day"),
         ({"day": "2026-02-30"}, "day"),
-        ({"unit": "web", "cursor": "x"}, "cursor is not one that this API gave"),
+        ({"unit": "web", "cursor": "x"}, "cursor does not come from this API"),
     ],
 )
 def test_what_is_refused(account: Account, query: dict[str, Any], message: str) -> None:

@@ -220,8 +220,8 @@ def test_cursors_are_opaque_and_bound_to_their_listing(account: Account) -> None
         ({"unit": ""}, ["unit", "at least 1 character"]),
         ({"unit": "x" * 256}, ["unit", "at most 255 characters"]),
         ({"since": "2026-11-21T00:00:00Z", "until": "2026-11-20T00:00:00Z"}, ["until is before since", "swap"]),
-        ({"cursor": "no"}, ["cursor is not one that this API gave", "start again without it"]),
-        ({"cursor": "ä"}, ["cursor is not one that this API gave"]),
+        ({"cursor": "no"}, ["cursor does not come from this API", "start again without it"]),
+        ({"cursor": "ä"}, ["cursor does not come from this API"]),
         ({"cursor": "x" * 1025}, ["cursor", "at most 1024 characters"]),
     ],
 )
@@ -257,7 +257,7 @@ def test_one_event_by_the_id_the_listing_gives(account: Account, unit: str) -> N
 def test_no_such_event_is_a_404_that_says_where_to_look(account: Account, segment: str) -> None:
     status, body = _get(f"/events/{segment}")
     assert status == 404
-    assert body["message"].endswith("GET /events lists the ids there are")
+    assert body["message"].endswith("GET /events lists the events")
 
 
 @pytest.mark.parametrize("path", ["/other", "/events/a/b", "/groups/\x9b", '/events/"', "/"])

@@ -239,7 +239,7 @@ class TestUnit:
     def test_nothing_known_is_a_404_that_says_where_to_look(self, account: Account) -> None:
         status, body = ask("GET", "/groups/nobody")
         assert status == 404
-        assert body["message"] == "nothing is known of unit 'nobody': GET /groups lists groups and their units"
+        assert body["message"] == "unit 'nobody' is unknown: GET /groups lists groups and their units"
 
     @pytest.mark.parametrize("segment", ["web%2Fapi", "~2f", "~FF", "~20", "~00", "~0A", "~EF~BF~BF", "x" * 257])
     @pytest.mark.parametrize("method", ["GET", "PATCH"])

@@ -39,7 +39,7 @@ def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
     assert bench.gather() == "failed"
     cell = bench.cell()
     assert cell.status is CellStatus.FAILED
-    assert f"{silent} never did" in (cell.reason or "")
+    assert f"{silent} never registered" in (cell.reason or "")
     assert "300 s" in (cell.reason or "")
     bench.step("fail", error="", cause="")
     keys = [key for key in bench.objects() if "/output/" in key]
@@ -95,7 +95,7 @@ def test_a_quota_ends_the_cell_at_once_with_what_aws_says(bench: Bench, monkeypa
     bench.launched()
     with calls(monkeypatch, _short_of_one(VCPU)):
         assert bench.gather() == "failed"
-    assert "of 3 nodes in the fleet drivers, 2 could be launched" in (bench.cell().reason or "")
+    assert "of 3 nodes in the fleet drivers, only 2 could be launched" in (bench.cell().reason or "")
     assert "current vCPU limit" in (bench.cell().reason or "")
 
 
@@ -122,4 +122,4 @@ def test_a_group_that_somebody_deletes_ends_the_cell(bench: Bench) -> None:
     assert bench.gather() == "waiting"
     bench.account.clock.forward(seconds=30)
     assert bench.gather() == "failed"
-    assert bench.cell().reason == "somebody has deleted the Auto Scaling group of the fleet drivers"
+    assert bench.cell().reason == "the Auto Scaling group of the fleet drivers was deleted"

@@ -25,7 +25,7 @@ def test_a_script_that_fails_ends_the_cell_at_once_with_its_last_lines(bench: Be
     cell = bench.cell()
     assert cell.status is CellStatus.FAILED
     reason = cell.reason or ""
-    assert f"read.py went wrong on 1 node in the phase measure: {first} failed: read.py ended with 7" in reason
+    assert f"read.py failed on 1 node in the phase measure: {first} failed: read.py ended with 7" in reason
     assert reason.endswith("line 998\nline 999")
     assert "line 5\n" not in reason
 
@@ -147,7 +147,7 @@ def test_a_group_deleted_while_measuring_makes_the_cell_invalid(bench: Bench) ->
     [
         (b"{", "must be an object with format"),
         (b'{"format": "troop.summary/9"}', "must be an object with format"),
-        (b" " * (17 << 20), "it has 17.0 MiB, and 16.0 MiB are read"),
+        (b" " * (17 << 20), "it has 17.0 MiB; the limit is 16.0 MiB"),
     ],
     ids=["cut", "another", "large"],
 )

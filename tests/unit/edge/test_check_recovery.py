@@ -183,7 +183,7 @@ def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int)
     entered = account.clock()
     account.clock.forward(hours=hours)
     before = account.event(WEB)
-    with pytest.raises(ClockError, match=r"the workflow says 2026-11-20T22:46:00\.000Z"):
+    with pytest.raises(ClockError, match=r"the workflow's clock shows 2026-11-20T22:46:00\.000Z"):
         chaos.recovery_check().check(WEB, entered)
     assert account.event(WEB) == before
 

@@ -75,7 +75,7 @@ def test_a_scheduled_claim_has_used_up_its_day(account: Account, monkeypatch: py
     assert account.decide()["count"] == 0
     decision = account.decisions()["web"]
     assert decision["reason"] == "already-today"
-    assert decision["detail"] == "had its claim of 2026-11-20, which was given up: chaos was leashed first"
+    assert decision["detail"] == "had its claim of 2026-11-20, which was abandoned: chaos was leashed first"
     unit = get("/groups/web")
     assert (unit["last_day"], unit["next_possible"]) == (None, "2026-11-23T17:00:00.000Z")
     account.switch(leashed=True)
@@ -108,7 +108,7 @@ def test_a_request_after_which_aws_may_have_been_asked_uses_up_the_day(
     assert account.event(EVENT).status is Status.ABANDONED
     account.clock.moment = account.clock.moment.replace(hour=22)
     assert account.decide()["count"] == 0
-    assert "which was given up: the deadline passed and the instance lives, though AWS was asked" in str(
+    assert "which was abandoned: the deadline passed and the instance lives, though AWS was asked" in str(
         account.decisions()["web"]["detail"]
     )
     assert get("/groups/web")["last_day"] is None

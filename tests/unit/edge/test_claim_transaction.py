@@ -144,9 +144,9 @@ def test_what_has_changed_since_the_decision_refuses(
         (_leash, "switched", "chaos was halted or leashed while it was claimed"),
         (_opt_out, "policy-changed", "its policy was changed while it was claimed"),
         (lambda a: a.policy("web", probability=1), "policy-changed", "its policy was changed while it was claimed"),
-        (_used_up, "day-cap", "others were faster: max_per_day 20"),
-        (_full, "in-flight", "others were faster: max_in_flight 5, or its instance is claimed for another unit"),
-        (_unrecovered, "unit-changed", "it was claimed, given up or taken out of chaos meanwhile"),
+        (_used_up, "day-cap", "other claims were faster: max_per_day 20"),
+        (_full, "in-flight", "other claims were faster: max_in_flight 5, or its instance is claimed for another unit"),
+        (_unrecovered, "unit-changed", "it was claimed, abandoned or removed from chaos in the meantime"),
     ],
 )
 def test_what_changes_between_the_last_look_and_the_claim_refuses_too(

@@ -140,7 +140,7 @@ def test_a_unit_is_decided_by_its_own_calendar_only(account: Account) -> None:
 
 
 def test_an_unknown_calendar_fails_with_what_there_is(account: Account) -> None:
-    with pytest.raises(UnknownCalendarError, match=r"there is no calendar 'x': known are default, night"):
+    with pytest.raises(UnknownCalendarError, match=r"there is no calendar 'x': must be one of default, night"):
         account.decide("x")
 
 

@@ -265,7 +265,7 @@ def test_nobody_is_told(deployed: Deployed) -> None:
     deployed.subscribers(0)
     body = get_health()
     assert body["status"] == "warn"
-    assert failing(body) == {"subscribers": "nobody is told when somebody has to act"}
+    assert failing(body) == {"subscribers": "act-now alarms have no subscriber"}
 
 
 def test_an_account_that_runs_few_functions_at_a_time(deployed: Deployed) -> None:
@@ -299,7 +299,7 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypa
     body = get_health()
     assert body["status"] == "warn"
     (detail,) = failing(body).values()
-    assert "exist beside these: Troop-DataState-OLD (State, made " in detail
+    assert "an earlier one of this name: Troop-DataState-OLD (State, made " in detail
     assert "Staging" not in detail
     assert "GONE" not in detail
     assert "OWN" not in detail
@@ -319,7 +319,7 @@ def test_only_a_table_that_cloudformation_made_is_to_be_taken_over(
         client("dynamodb").tag_resource(ResourceArn=arn, Tags=[tag])
     (check,) = [c for c in get_health()["checks"] if c["name"] == "earlier-tables"]
     assert ("ADOPT=Troop-DataState-OLD" in check["todo"]) is named
-    assert ("CloudFormation did not make Troop-DataState-OLD" in check["todo"]) is not named
+    assert ("Do not adopt Troop-DataState-OLD: CloudFormation did not create it" in check["todo"]) is not named
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

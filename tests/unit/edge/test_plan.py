@@ -131,7 +131,7 @@ def test_when_the_days_ticks_are_over_nothing_is_due(run: Plan, account: Account
 def test_a_past_day_is_no_plan(run: Plan) -> None:
     result = run("--day", "2026-11-18")
     assert result.exit_code == Exit.USAGE
-    assert "must not be past; `troop events` tells" in result.stderr
+    assert "must not be in the past; `troop events` shows" in result.stderr
 
 
 def test_another_salt_and_other_settings_may_be_tried(run: Plan, account: Account, tmp_path: Any) -> None:
@@ -146,7 +146,7 @@ def test_a_stack_of_an_earlier_version(run: Plan, template: dict[str, Any]) -> N
     del template["Metadata"]
     result = run()
     assert result.exit_code == Exit.FAILED
-    assert "the stack Troop does not tell its settings: deploy it again with this version" in result.stderr
+    assert "the stack Troop lacks its settings: deploy it again with this version" in result.stderr
 
 
 def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_a_repair_that_fails_does_not_blind_the_watchdog(
     with calls(monkeypatch, refuse):
         assert watchdog.handler({}, CONTEXT)["failing"] == []
     assert any("FailingChecks" in values for _, values in written(capsys))
-    assert "dead letters could not be looked at" in [line["message"] for line in log()]
+    assert "dead letters could not be read" in [line["message"] for line in log()]
 
 
 def test_what_is_dropped_is_in_the_log_before_it_is_gone(
@@ -204,7 +204,7 @@ def test_no_letter_is_begun_for_which_there_is_no_time(account: Account, listene
         account.clock.moment += MOST_TIME * 0.6 * (called == "Publish")
 
     listeners.fail = dawdle
-    assert redrive() == {"letters": 2, "kept": ["no time was left for this and those after it"]}
+    assert redrive() == {"letters": 2, "kept": ["no time left for this letter and those after it"]}
     assert waiting(untold) == 1
 
 

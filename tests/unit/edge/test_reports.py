@@ -125,7 +125,7 @@ def test_nor_of_one_of_which_nothing_is_kept_and_that_is_no_failure(bench: Bench
     assert make(bench) == {"run": bench.run, "made": False}
     assert written(bench) == {}, "nothing comes back of a run that has expired"
     (line,) = [line for line in log() if line["message"] == "no report"]
-    assert "nothing is kept any more" in line["why"]
+    assert "have expired, so it can have no report" in line["why"]
 
 
 def test_nor_of_one_whose_definition_cannot_be_read(bench: Bench) -> None:

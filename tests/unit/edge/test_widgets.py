@@ -74,10 +74,8 @@ def test_events(terminated: Account) -> None:
     assert instance in text
     assert "75 s so far" in text
     assert "unleashed: terminates instances" in text
-    assert "There is no such event." in shown("events", unit="checkout")
-    assert "There is no such event." in shown(
-        "events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}}
-    )
+    assert "No such events." in shown("events", unit="checkout")
+    assert "No such events." in shown("events", form=True, widgetContext={"forms": {"all": {"unit": "payments"}}})
 
 
 def test_events_page_by_page(account: Account) -> None:
@@ -106,7 +104,7 @@ def test_decisions_of_the_calendars_today_by_reason(terminated: Account, monkeyp
     assert "month-end" not in only
     monkeypatch.setattr(flow, "PAGE", 1)
     monkeypatch.setattr(flow, "PAGES", 2)
-    assert "of the newest 2 of the day" in shown("decisions")
+    assert "among the newest 2 of the day" in shown("decisions")
 
 
 def test_a_day_begins_and_ends_with_its_calendar(terminated: Account) -> None:
@@ -116,7 +114,7 @@ def test_a_day_begins_and_ends_with_its_calendar(terminated: Account) -> None:
     assert "2026-11-21 night (Europe/Vienna) · 2026-11-20 default (America/Los_Angeles)" in text
     assert "terminate 1" in text
     terminated.clock.forward(hours=9)
-    assert "Nothing has been decided yet today" in shown("decisions")
+    assert "No decision yet today" in shown("decisions")
     assert "terminate 1" in shown("decisions", day="2026-11-20")
 
 
@@ -151,7 +149,7 @@ def test_one_unit_also_by_the_name_of_its_group(terminated: Account) -> None:
         text = shown("units", unit=name)
         assert "troop --region eu-central-1 opt-out --until 2026-11-27 --reason why web" in text
         assert "Last events" in text
-    assert "Nothing is known of this unit" in shown("units", unit="nobody")
+    assert "This unit is unknown" in shown("units", unit="nobody")
 
 
 def test_looking_for_what_is_left_out_ends(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +158,7 @@ def test_looking_for_what_is_left_out_ends(account: Account, monkeypatch: pytest
     monkeypatch.setattr(flow, "GROUPS", 1)
     monkeypatch.setattr(flow, "CALLS", 2)
     page = markup("units", show="left-out")
-    assert "None of the 2 groups looked at is left out." in read(page)
+    assert "None of the 2 groups read so far is excluded." in read(page)
     assert '"show": "left-out"' in clicks(page, "Next page")
 
 
@@ -175,13 +173,13 @@ def test_runs_nodes_alive_and_cost(bench: Bench) -> None:
     ended = shown("runs")
     assert "FAILED lost a node" in ended
     assert f"troop --region eu-central-1 bench report {bench.run}" in ended
-    assert "There is no standing fleet yet." in shown("runs", kind="fleets")
+    assert "No standing fleets yet." in shown("runs", kind="fleets")
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
 def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     with calls(monkeypatch) as requests:
-        assert "runs no benchmarks" in shown("runs")
+        assert "does not run benchmarks" in shown("runs")
     assert requests == []
 
 
@@ -207,7 +205,7 @@ def test_what_aws_refuses_is_a_sentence_and_a_line_in_the_log(
     with calls(monkeypatch, refuse):
         text = shown("events")
     assert text == (
-        "This cannot be shown, for AWS answered Query with AccessDeniedException: refresh the widget, or look for "
+        "This cannot be shown because AWS answered Query with AccessDeniedException: refresh the widget, or look for "
         "request request-7 in the function's log."
     )
     assert [line["level"] for line in log() if line["message"] == "the widget failed"] == ["ERROR"]
@@ -218,7 +216,7 @@ def test_a_defect_is_no_stack_trace(account: Account, monkeypatch: pytest.Monkey
         raise KeyError("<b>")
 
     monkeypatch.setattr(dashboards, "widgets", broken)
-    assert shown("events").startswith("This cannot be shown, for something went wrong")
+    assert shown("events").startswith("This cannot be shown because of an unexpected error")
 
 
 @pytest.mark.parametrize(
@@ -230,7 +228,7 @@ def test_a_defect_is_no_stack_trace(account: Account, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_place_that_is_not_there_any_more(bench: Bench, parameters: dict[str, Any]) -> None:
-    assert shown(**parameters) == "This page of the listing is not there any more: refresh the widget."
+    assert shown(**parameters) == "This page of the listing no longer exists: refresh the widget."
 
 
 def test_a_wrong_parameter_is_told(account: Account) -> None:

@@ -85,7 +85,7 @@ def test_a_refusal_names_the_action_and_what_it_is_for(operation: str, capsys: p
     assert console.run(fail) == Exit.FORBIDDEN
     output = capsys.readouterr().err
     right: Any = RIGHTS[operation]
-    assert any(f"must allow {action}, and" in output for action in right.actions)
+    assert any(f"must allow {action} and" in output for action in right.actions)
     assert f"It is needed {right.why}. " in output
 
 

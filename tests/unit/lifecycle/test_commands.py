@@ -25,7 +25,9 @@ def test_it_says_where_it_goes_and_asks(run: Run, world: World, capsys: Printed)
     assert world.done[1][-2:] == ("--require-approval", "broadening")
 
 
-@pytest.mark.parametrize(("typed", "message"), [("n\n", "nothing was done"), ("", "nothing"), (None, "add YES=1")])
+@pytest.mark.parametrize(
+    ("typed", "message"), [("n\n", "nothing was changed"), ("", "nothing"), (None, "rerun with YES=1")]
+)
 def test_without_a_yes_nothing_is_deployed(run: Run, world: World, typed: str | None, message: str) -> None:
     world.bootstrapped = None
     world.retained = [old("t")]
@@ -57,7 +59,7 @@ def test_a_stage_is_a_deployment_of_its_own(run: Run, world: World, capsys: Prin
     ("options", "message"),
     [
         ({"stage": "prd"}, "troop:stage is 'prd': must be spelled prod"),
-        ({"stage": "prod", "name": "Troop"}, "the stage's deployment is Troop-prod: leave STAGE out to deploy Troop"),
+        ({"stage": "prod", "name": "Troop"}, "the stage's deployment is Troop-prod: omit STAGE to deploy Troop"),
     ],
 )
 def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, options: dict[str, str], message: str) -> None:
@@ -78,7 +80,7 @@ def test_bootstrapping_is_told_before_it_is_done(run: Run, world: World, capsys:
 @pytest.mark.parametrize("version", ["5", "none"])
 def test_a_bootstrap_that_is_too_old_is_refused_before_anything_is_done(run: Run, world: World, version: str) -> None:
     world.bootstrapped, world.retained = version, [old("t")]
-    with pytest.raises(CliError, match=f"has version {version}, Troop requires 6: .* aws://111122223333/eu-west-1"):
+    with pytest.raises(CliError, match=f"has version {version}, but Troop requires 6. .* aws://111122223333/eu-west-1"):
         run(yes=True)
     assert [arguments[0] for arguments in world.done] == ["synth"]
 
@@ -136,13 +138,13 @@ def test_functions_get_what_the_machine_that_runs_them_can_import(
 
 @pytest.mark.parametrize(
     ("endpoint", "bundle", "where"),
-    [("http://127.0.0.1:4566", "lambda", "AWS on this machine"), ("", "machine", "AWS itself")],
+    [("http://127.0.0.1:4566", "lambda", "local AWS"), ("", "machine", "AWS")],
 )
 def test_layers_for_another_kind_of_machine_are_refused(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch, endpoint: str, bundle: str, where: str
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    with pytest.raises(CliError, match=f"functions of {where} cannot import") as refused:
+    with pytest.raises(CliError, match=f"functions in {where} cannot import") as refused:
         run(f"troop:bundle={bundle}", yes=True)
     assert refused.value.code == Exit.USAGE
     assert world.done == []
@@ -182,7 +184,7 @@ def test_removing_takes_the_name(
             destroy._confirm("Troop", confirmation)
         assert refused.value.code == Exit.NOT_CONFIRMED
         nobody = typed is None and confirmation is None
-        assert ("add CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
+        assert ("rerun with CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
 
 
 def test_what_no_deployment_can_be_called_is_not_looked_for() -> None:

@@ -17,7 +17,7 @@ def test_zones_are_named_once_and_for_all(run: Run, world: World, capsys: Printe
     world.zones.reverse()
     run(typed="y\n")
     output = capsys.readouterr().out
-    assert output.index("a subnet in each of eu-west-1a, eu-west-1b, eu-west-1c") < output.index("[y/N]")
+    assert output.index("a subnet in each of these zones: eu-west-1a, eu-west-1b, eu-west-1c") < output.index("[y/N]")
     assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b,eu-west-1c"]
 
 
@@ -47,13 +47,17 @@ def test_fewer_zones_than_wanted_are_taken_and_told(run: Run, world: World, caps
     run(typed="y\n")
     output = capsys.readouterr().out
     assert (
-        output.index("troop:zones is 3, and eu-west-1 has 2") < output.index("-c troop:zones=2") < output.index("[y/N]")
+        output.index("troop:zones is 3, but eu-west-1 has only 2")
+        < output.index("-c troop:zones=2")
+        < output.index("[y/N]")
     )
     assert zones_of(world) == ["troop:zones=eu-west-1a,eu-west-1b"]
 
 
 def test_a_zone_the_region_does_not_have_is_refused(run: Run, world: World) -> None:
-    with pytest.raises(CliError, match="eu-west-1z is not: it has eu-west-1a, eu-west-1b, eu-west-1c") as refused:
+    with pytest.raises(
+        CliError, match=r"eu-west-1z is not a zone .* Choose from eu-west-1a, eu-west-1b, eu-west-1c"
+    ) as refused:
         run("troop:zones=eu-west-1a,eu-west-1z", yes=True)
     assert refused.value.code == Exit.USAGE
     assert world.done == []
@@ -95,7 +99,7 @@ def test_too_few_functions_at_a_time_are_warned_of_with_the_command_that_raises_
 def test_a_quota_that_nobody_tells_ends_nothing(run: Run, world: World, operation: str, capsys: Printed) -> None:
     world.refuses = {operation: "AccessDeniedException"}
     run(yes=True)
-    assert f"could not be found out (An error occurred (AccessDeniedException) when calling the {operation}" in (
+    assert f"in this region (An error occurred (AccessDeniedException) when calling the {operation}" in (
         capsys.readouterr().out
     )
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]

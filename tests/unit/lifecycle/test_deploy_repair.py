@@ -20,11 +20,11 @@ def test_drift_is_put_back_only_if_it_is_asked_for(run: Run, world: World, capsy
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
     run(yes=True)
     assert OPTION not in world.done[-1]
-    assert "changed by hand" not in capsys.readouterr().out
+    assert "changed manually" not in capsys.readouterr().out
     run(typed="y\n", repair=True)
     assert (world.done[-1][0], world.done[-1].count(OPTION)) == ("deploy", 1)
     output = capsys.readouterr().out
-    assert output.index("changed by hand") < output.index("[y/N]"), "before anybody says yes to it"
+    assert output.index("changed manually") < output.index("[y/N]"), "before anybody says yes to it"
 
 
 @pytest.mark.parametrize("status", [None, "REVIEW_IN_PROGRESS"])
@@ -38,7 +38,7 @@ def test_what_is_not_there_is_not_repaired(run: Run, world: World, status: str |
 def test_aws_on_this_machine_knows_no_drift(run: Run, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-    with pytest.raises(CliError, match="cannot tell what was changed by hand") as refused:
+    with pytest.raises(CliError, match="cannot detect manual changes") as refused:
         run("troop:bundle=machine", yes=True, repair=True)
     assert (refused.value.code, world.done) == (Exit.USAGE, [])
 

@@ -17,7 +17,7 @@ def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Pr
     run("troop:leashed=false", yes=True)
     output = capsys.readouterr().out
     assert "It starts" not in output
-    assert "brought up to date" in output
+    assert "this updates it" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
 
 
@@ -25,12 +25,12 @@ def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Pr
 def test_what_a_broken_take_over_has_left_hides_no_table(run: Run, world: World, status: str, capsys: Printed) -> None:
     """Nobody may start with empty tables, without his opt-outs, for want of a second try."""
     world.status, world.retained = status, [old("Troop-State-1")]
-    with pytest.raises(CliError, match="nothing was done"):
+    with pytest.raises(CliError, match="nothing was changed"):
         run(typed="n\n")
     assert [arguments[0] for arguments in world.done] == ["synth"]
     world.done.clear()
     run(typed="y\n")
-    assert "It is new." in capsys.readouterr().out
+    assert "New deployment." in capsys.readouterr().out
     assert world.done[1:3] == [("clear", "arn:1"), ("adopt", "Troop", "Troop-State-1")]
 
 
@@ -50,9 +50,9 @@ def test_a_stack_of_nothing_but_tables_is_no_deployment_yet(
     run(yes=True, unleashed=True)
     output = capsys.readouterr().out
     assert "It starts UNLEASHED (the switch in the retained table)" in output
-    assert "taken these tables over, and they are kept:\n  State: Troop-State-1\n" in output
+    assert "took over these tables. They are kept:\n  State: Troop-State-1\n" in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
-    with pytest.raises(CliError, match=r"would delete them.*make destroy, which leaves them"):
+    with pytest.raises(CliError, match=r"would delete them.*make destroy, which keeps them"):
         run("troop:retain_data=false", yes=True)
 
 
@@ -80,9 +80,9 @@ def test_what_a_deployment_leaves_behind_is_said_beforehand(
     run("troop:benchmarks=false", typed="y\n")
     output, _ = capsys.readouterr().out.split("[y/N]")
     if is_retained:
-        assert "cannot be shown:\n  table Troop-Runs-1\n  bucket troop-results-1\n" in output
+        assert "Troop cannot show them:\n  table Troop-Runs-1\n  bucket troop-results-1\n" in output
     else:
-        assert "go with what is in them: Troop-Runs-1, troop-results-1\n" in output
+        assert "deleted with their contents: Troop-Runs-1, troop-results-1\n" in output
     assert "Troop-State-1" not in output
 
 
@@ -92,9 +92,9 @@ def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: Worl
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events"), old("Troop-State-0")]
     run(yes=True)
     output = capsys.readouterr().out
-    assert "  Events: Troop-Events-1, made 2026-11-20 10:00\n" in output
+    assert "  Events: Troop-Events-1, created 2026-11-20 10:00\n" in output
     assert "Troop-State" not in output
-    assert "The salt is a new one" not in output
+    assert "The salt is new" not in output
     assert world.done[1:] == [("adopt into", "Troop", "Troop-Events-1"), world.done[-1]]
     assert world.done[-1][0] == "deploy"
     world.done.clear()
@@ -137,8 +137,8 @@ def test_a_table_that_no_stack_of_this_name_has_made_is_taken_over_only_by_its_n
 @pytest.mark.parametrize(
     ("adopt", "message"),
     [
-        ("oldest", r"ADOPT is oldest: must be newest, none, or names .* there is Troop-State-1, Troop-State-2"),
-        ("Troop-State-1,Troop-State-2", "several tables of State: name one of each"),
+        ("oldest", r"ADOPT is oldest: must be newest, none, or names .* Retained tables: Troop-State-1, Troop-State-2"),
+        ("Troop-State-1,Troop-State-2", "several tables of State: name one for each"),
     ],
 )
 def test_names_that_cannot_be_meant_are_refused(run: Run, world: World, adopt: str, message: str) -> None:
@@ -151,7 +151,7 @@ def test_names_that_cannot_be_meant_are_refused(run: Run, world: World, adopt: s
 def test_a_table_is_not_taken_over_beside_the_deployments_own(run: Run, world: World) -> None:
     world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("Troop-State-0")]
     with pytest.raises(
-        CliError, match=r"tables of its own for State: remove it first, with make destroy, which keeps them"
+        CliError, match=r"already has tables for State: first remove it with make destroy, which keeps them"
     ):
         run(yes=True, adopt="Troop-State-0")
     assert [arguments[0] for arguments in world.done] == ["synth"]
@@ -169,7 +169,7 @@ def test_a_table_that_others_may_write_is_refused_with_the_way_out(run: Run, wor
 
 def test_a_yes_beforehand_is_no_yes_to_an_unleashed_switch_in_a_table(run: Run, world: World, capsys: Printed) -> None:
     world.retained, world.switch = [old("Troop-State-1")], {"leashed": {"BOOL": False}}
-    with pytest.raises(CliError, match="YES=1 does not answer for that: add UNLEASHED=1") as refused:
+    with pytest.raises(CliError, match="YES=1 does not confirm that: add UNLEASHED=1") as refused:
         run(yes=True)
     assert (refused.value.code, [arguments[0] for arguments in world.done]) == (Exit.NOT_CONFIRMED, ["synth"])
     run(yes=True, unleashed=True)

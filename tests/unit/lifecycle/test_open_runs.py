@@ -75,7 +75,7 @@ def test_destroying_asks_it_before_anything_else(
     begin(runs, "20261120-120000-00000001")
     monkeypatch.setattr(aws, "make_session", lambda *_: session)
     monkeypatch.setattr(destroy, "find_stack", lambda *_: STACK)
-    with pytest.raises(CliError, match="are not over yet"):
+    with pytest.raises(CliError, match="are open"):
         destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm="Troop"))
 
 
@@ -95,5 +95,5 @@ def test_deploying_without_benchmarks_asks_it_too(
     monkeypatch.setattr(deploy, "_zones", lambda *_, **__: ())
     context = [f"troop:benchmarks={benchmarks}"]
     options = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True, repair=False)
-    with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are not over yet"):
+    with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are open"):
         deploy.deploy(options)

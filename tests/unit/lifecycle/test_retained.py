@@ -73,7 +73,7 @@ def test_of_several_only_on_request_the_newest() -> None:
     with pytest.raises(CliError) as refused:
         choose(tables, newest=False)
     assert refused.value.code == Exit.USAGE
-    for text in ("Events: new, made 2026-11-02", "Events: old, made 2026-11-01", "ADOPT=newest", "ADOPT=none"):
+    for text in ("Events: new, created 2026-11-02", "Events: old, created 2026-11-01", "ADOPT=newest", "ADOPT=none"):
         assert text in str(refused.value)
     assert choose(tables, newest=True)["Events"].name == "new"
 

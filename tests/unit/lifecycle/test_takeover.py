@@ -112,7 +112,7 @@ def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already
 
 def test_of_a_refused_take_over_nothing_is_left(session: boto3.Session, cloudformation: CloudFormation) -> None:
     cloudformation.refuses = True
-    with pytest.raises(CliError, match="cannot take the tables over: e is not there"):
+    with pytest.raises(CliError, match="cannot take over the tables: e is not there"):
         adopt(session, "Troop", TEMPLATE, table())
     assert cloudformation.deleted == [STACK_ID]
 
@@ -133,7 +133,7 @@ def test_a_stack_with_something_in_it_is_never_deleted(session: boto3.Session, c
     cloudformation.has = {"Events": "IMPORT_ROLLBACK_FAILED", "Changes": "IMPORT_ROLLBACK_COMPLETE"}
     clear_away(session, STACK_ID)
     cloudformation.refuses = True
-    with pytest.raises(CliError, match="cannot take the tables over"):
+    with pytest.raises(CliError, match="cannot take over the tables"):
         adopt(session, "Troop", TEMPLATE, table())
     assert cloudformation.deleted == []
 
@@ -157,7 +157,7 @@ def test_a_stack_that_is_there_is_handed_to_the_cdk_without_streams_and_looked_a
     if taken:
         adopt_into(session, "Troop", tmp_path, json.loads(synthesised), table())
     else:
-        with pytest.raises(CliError, match="e could not be taken over, and nothing else was deployed"):
+        with pytest.raises(CliError, match="e could not be taken over, and nothing was deployed"):
             adopt_into(session, "Troop", tmp_path, json.loads(synthesised), table())
     without = {"Resources": {"Events": {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "e"}}}}
     assert seen == [("import", {"Events": {"TableName": "e"}}, {**without, "Outputs": {}})]
@@ -174,6 +174,6 @@ def test_what_the_cdk_cannot_take_over_is_not_lost_and_the_way_on_is_told(
         raise CliError(Exit.FAILED, "cdk import failed (1)")
 
     monkeypatch.setattr(takeover, "cdk", cdk)
-    with pytest.raises(CliError, match=r"cdk import failed \(1\): .* Nothing is lost: try again"):
+    with pytest.raises(CliError, match=r"cdk import failed \(1\): .* No data is lost: try again"):
         adopt_into(session, "Troop", tmp_path, TEMPLATE, table())
     assert json.loads(file.read_text()) == TEMPLATE

@@ -202,20 +202,20 @@ def test_an_interval_of_the_warm_up_shows_over_time_alone() -> None:
 
 
 DAMAGED = {
-    "1.0,1.0,2.0": "it has 3 columns",
+    "1.0,1.0,2.0": "not 3 columns",
     "a,1.0,2.0,AAAA": "must be numbers",
-    "1.0,nan,2.0,AAAA": "must be numbers",
+    "1.0,nan,2.0,AAAA": "must be finite numbers",
     "1.0,-1,2.0,AAAA": "the length from 0",
     "1.0,1.0,2.0,****": "damaged",
     "1.0,1.0,2.0,AAAA": "damaged",
-    "1.0,1.0,2.0,AAAAAAAAAAA=": "none that is deflated",
-    f"1.0,1.0,2.0,{written({9: 9})[:-8]}": "not whole",
+    "1.0,1.0,2.0,AAAAAAAAAAA=": "not in HdrHistogram's deflated encoding",
+    f"1.0,1.0,2.0,{written({9: 9})[:-8]}": "incomplete",
     f"1.0,1.0,2.0,{written({9: 9}, digits=6)}": "another layout",
     f"1.0,1.0,2.0,{written({9: 9})[:-9]}\N{REPLACEMENT CHARACTER}{written({9: 9})[-8:]}": "damaged",
     f"1.0,1.0,2.0,{written({9: 2**62, 10: 1})}": "more than 2^53 values",
-    f"1e999,1.0,2.0,{written({9: 9})}": "must be numbers",
+    f"1e999,1.0,2.0,{written({9: 9})}": "must be finite numbers",
     f"1.0,1.0,2.0,{written({70 << 10: 1})}": "too large",
-    f"1.0,1.0,2.0,{written({bucket_of(2**63 - 1, 10): 1})}": "are too large: from 2^53 microseconds on",
+    f"1.0,1.0,2.0,{written({bucket_of(2**63 - 1, 10): 1})}": "values from 2^53 microseconds, which is too large",
 }
 
 
@@ -245,7 +245,7 @@ def test_one_damaged_byte_costs_at_most_its_own_line(data: st.DataObject) -> Non
 def test_an_infinite_base_time_is_told() -> None:
     head, problems = f"#[BaseTime: {'9' * 400} (seconds since epoch)]", list[str]()
     assert list(hdr_log.intervals(log_of(f"1.0,1.0,2.0,{written({9: 9})}", head=head), "a", problems)) == []
-    assert "counted from the log's own, is no number" in problems[0]
+    assert "relative to the log's, is not finite" in problems[0]
 
 
 def test_a_log_that_was_cut_off_says_so() -> None:
@@ -254,7 +254,7 @@ def test_a_log_that_was_cut_off_says_so() -> None:
     intervals = list(hdr_log.intervals(lines, "run.hlog", problems))
     assert len(intervals) == len(read(LOG)) - 1
     assert problems[0].startswith(f"run.hlog:{len(lines)}: ")
-    assert problems[0].endswith("; the log ends in the midst of a line")
+    assert problems[0].endswith("; the last line of the log is incomplete")
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_the_command_asks_for_a_tag_where_there_are_several(phase: Path, capsys:
 
 def test_the_command_tells_of_a_tag_that_is_nowhere(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hdr_log.main([str(LOG), "--tag", "reads", "--operation", "write"]) == 1
-    assert "no interval of it has the tag reads, but of cycles, requests" in capsys.readouterr().err
+    assert "no interval has the tag reads; tags in the log: cycles, requests" in capsys.readouterr().err
 
 
 def test_intervals_without_a_tag_can_be_chosen(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,13 +295,13 @@ def test_intervals_without_a_tag_can_be_chosen(phase: Path, capsys: pytest.Captu
     start = read(LOG)[0].start + 1
     log.write_text(f"Tag=A,{start},1.0,2.0,{written({9: 5})}\n{start},1.0,2.0,{written({9: 7})}\n")
     assert hdr_log.main([str(log), "--operation", "write"]) == 1
-    assert "several tags ('' for none, A): choose one" in capsys.readouterr().err
+    assert "several tags ('' (no tag), A) would count twice: choose one" in capsys.readouterr().err
     assert hdr_log.main([str(log), "--operation", "write", "--tag", ""]) == 0
     (file,) = phase.glob("operations-*.json")
     assert json.loads(file.read_text())["operations"]["write"]["histogram"]["count"] == 7
     log.write_text(f"Tag=A,{start},1.0,2.0,{written({9: 5})}\n")
     assert hdr_log.main([str(log), "--operation", "write", "--tag", ""]) == 1
-    assert "no interval of it is without a tag, but of A" in capsys.readouterr().err
+    assert "no interval has no tag; tags in the log: A" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("byte", [0xE4, 0x80, 0x00, ord("*")])

@@ -158,7 +158,7 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[5, 2]), "pairs"),
         (document(counts={}), "pairs"),
         (document(counts=[], count=0), "must be 0"),
-        (document(sum=0), "sum is 0: must be from 3010 to 3010"),
+        (document(sum=0), "sum is 0: counts, min and max require a sum from 3010 to 3010"),
         (document(sum=10**40), "sum must be a whole number from 0, below"),
         (document(count=10**400, counts=[[5, 10**400 - 1], [2524, 1]]), "count must be a whole number"),
         (document(counts=[[5, 2**63], [2524, 1]], count=2**62), "count from 1 below 2"),

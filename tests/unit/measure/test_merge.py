@@ -133,7 +133,7 @@ def test_times_are_added_step_by_step_and_kept_where_only_some_nodes_know_them()
 
 
 def test_times_in_steps_of_another_length_are_not_merged() -> None:
-    with pytest.raises(SummaryError, match="over_time: steps of 2 seconds among those of 1"):
+    with pytest.raises(SummaryError, match="over_time: cannot add steps of 2 seconds to steps of 1"):
         merged(timed(1, 1), timed(2, 2))
 
 
@@ -278,9 +278,9 @@ def test_of_very_many_such_rows_the_first_are_kept_and_the_others_counted() -> N
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (summary(1, phase="prepare"), "phase prepare among those of measure"),
-        (summary(0, role="servers"), "merged already"),
-        (summary(1, samples=Samples(START, 2, sampled(cpu_user=[1]).series)), "every 2 seconds among"),
+        (summary(1, phase="prepare"), "phase prepare with those of phase measure"),
+        (summary(0, role="servers"), "was merged before"),
+        (summary(1, samples=Samples(START, 2, sampled(cpu_user=[1]).series)), "samples of 2 seconds with those of 1"),
     ],
 )
 def test_what_does_not_belong_together_is_not_merged(other: Summary, message: str) -> None:

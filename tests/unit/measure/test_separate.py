@@ -43,13 +43,13 @@ def test_what_is_not_told_is_not_made_up() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ([], "format troop.separate/1"),
-        (file(format="troop.separate/2"), "format troop.separate/1"),
+        ([], "format must be troop.separate/1"),
+        (file(format="troop.separate/2"), "format must be troop.separate/1"),
         (file(rows={}), "rows must be a list of objects"),
         (file(rows=["get"]), "rows must be a list of objects"),
         (file(rows=[ROW] * (MOST_ROWS + 1)), f"at most {MOST_ROWS} rows"),
-        (file(tool=None), r"rows\[0\]\.tool: 'None' is no name"),
-        (row(operation="a b"), r"rows\[1\]\.operation: 'a b' is no name"),
+        (file(tool=None), r"rows\[0\]\.tool: 'None' must match"),
+        (row(operation="a b"), r"rows\[1\]\.operation: 'a b' must match"),
         (row(count=1.5), r"rows\[1\]\.count must be a whole number"),
         (row(per_second=-1), r"rows\[1\]\.per_second must be a number from 0, or null"),
         (row(mean_ms=True), r"mean_ms must be a number"),
@@ -85,4 +85,4 @@ def test_a_node_has_no_more_rows_than_a_summary_holds(tmp_path: Path) -> None:
         (tmp_path / f"separate-{number}.json").write_text(json.dumps(file(rows=[ROW] * MOST_ROWS)))
     problems: list[str] = []
     assert len(separate_in(tmp_path, problems)) == MOST_ROWS
-    assert problems == [f"the script left {2 * MOST_ROWS} separate rows: {MOST_ROWS} are kept"]
+    assert problems == [f"the script left {2 * MOST_ROWS} separate rows; only {MOST_ROWS} are kept"]

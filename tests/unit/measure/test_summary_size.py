@@ -52,10 +52,10 @@ def test_then_they_lose_what_is_told_by_step() -> None:
     whole = busy(common=9, rare=1)
     least, sentences = fitted(whole, target=0)
     assert [sentence.split(" are ")[0] for sentence in sentences] == [
-        "rare: its counts by second",
-        "common: its counts by second",
-        "rare: its times over time",
-        "common: its times over time",
+        "rare: counts by second",
+        "common: counts by second",
+        "rare: times over time",
+        "common: times over time",
     ]
     assert all(left.times.count and left.errors for left in least.operations.values())
 
@@ -65,11 +65,11 @@ def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
     least, _ = fitted(whole, target=0)
     small, sentences = fitted(whole, target=0, most=size(least) - 1)
     assert (small.outcome, small.reason) == ("failed", sentences[-1])
-    assert "its summary has 0.0 MiB, and 0.0 MiB are read: record fewer operations" in sentences[-1]
+    assert "the summary has 0.0 MiB; the limit is 0.0 MiB: record fewer operations" in sentences[-1]
     assert size(small) < size(least)
     lost, _ = fitted(parse({**whole.document(), "outcome": "lost", "reason": "spot"}), target=0, most=10)
     assert (lost.outcome, lost.operations) == ("lost", {})
-    assert str(lost.reason).startswith("spot; its summary has ")
+    assert str(lost.reason).startswith("spot; the summary has ")
 
 
 def test_what_was_given_is_as_it_was() -> None:

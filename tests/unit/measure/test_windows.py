@@ -147,7 +147,7 @@ def test_adding_leaves_the_other_as_it_was() -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Windows(START, 2), "steps of 2 seconds among those of 1"),
+        (Windows(START, 2), "cannot add steps of 2 seconds to steps of 1"),
         (Windows(0, 1), "check their clocks"),
         (Windows(START + MOST_STEPS, 1), "check their clocks"),
     ],

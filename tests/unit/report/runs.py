@@ -222,7 +222,7 @@ def recorded() -> list[Cell]:
         }
         cell = Cell(RUN, one.cell, CellStatus.SUCCEEDED, "over", phases, variant=one.variant, cost=cost("0.02"))
         if one.cell == FAILED:
-            cell = replace(cell, status=CellStatus.FAILED, reason="read.py went wrong on 1 node\nlast lines of i-1:")
+            cell = replace(cell, status=CellStatus.FAILED, reason="read.py failed on 1 node\nlast lines of i-1:")
         if one.cell == INTERRUPTED:
             cells.append(replace(cell, cell=f"{INTERRUPTED}-2", attempt=2))
             cell = replace(cell, status=CellStatus.INVALID, reason="spot took i-0021cf back during the phase measure")
@@ -241,7 +241,7 @@ def run() -> Run:
         nodes=20,
         status=RunStatus.PARTIAL,
         ended_at=AT + timedelta(hours=1),
-        reason="5 of 6 cells succeeded; c004 FAILED: read.py went wrong on 1 node",
+        reason="5 of 6 cells succeeded; c004 FAILED: read.py failed on 1 node",
         estimate=Expected(Decimal("0.2"), Decimal("1.5"), "USD", Decimal(2)),
         cost=cost("0.14"),
     )

@@ -59,7 +59,7 @@ def test_of_several_attempts_the_last_one_is_the_cell() -> None:
     (before,) = again.earlier
     assert (before.cell, before.status, before.amount) == ("c005", "INVALID", 0.02)
     assert [(one.node, one.action) for one in before.interruptions] == [("i-0021cf", "terminate")]
-    assert "c005 was an earlier attempt, INVALID: spot took i-0021cf back" in findings_of(COMPLETE, "c005-2")
+    assert "The earlier attempt c005 is INVALID: spot took i-0021cf back" in findings_of(COMPLETE, "c005-2")
 
 
 def test_a_cell_has_its_fleets_and_what_they_cost() -> None:
@@ -133,7 +133,7 @@ def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded(
 
 
 def test_what_went_wrong_comes_first() -> None:
-    assert "error: It is FAILED, and counts neither" in findings_of(COMPLETE, "c004")
+    assert "error: It is FAILED and does not count" in findings_of(COMPLETE, "c004")
     assert "last lines of" not in findings_of(COMPLETE, "c004")
     assert "warning: measure, read of drivers: 6 of 35,286 operations" in findings_of(COMPLETE, "c003")
     severities = [one.severity for one in COMPLETE.findings]
@@ -141,9 +141,9 @@ def test_what_went_wrong_comes_first() -> None:
 
 
 def test_growth_that_is_less_than_it_should_be_is_a_finding_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "of perfect growth" not in str(COMPLETE.findings)
+    assert "of ideal growth" not in str(COMPLETE.findings)
     monkeypatch.setattr(trust, "GROWN", 0.99)
-    (finding,) = [one for one in report_of(runs.archive()).findings if "of perfect growth" in one.text]
+    (finding,) = [one for one in report_of(runs.archive()).findings if "of ideal growth" in one.text]
     assert (finding.cell, finding.severity) == (None, "warning")
     assert finding.text.startswith("measure, read of drivers: at 12 servers ")
 
@@ -164,7 +164,7 @@ def test_an_older_run_has_less_and_its_report_says_so() -> None:
         archive = archive.changed(f"{name}/results.json", older)
     report = report_of(archive, "20261120-150000-1f0c9b2e")
     assert (report.run.run, report.run.status, report.money.actual) == (runs.RUN, "PARTIAL", None)
-    assert "There is no record.json" in findings_of(report)
+    assert "record.json is missing" in findings_of(report)
     assert [one.status for one in report.cells] == ["SUCCEEDED"] * 3 + ["UNKNOWN"] + ["SUCCEEDED"] * 2
     again = cell(report, "c005-2")
     assert ([one.cell for one in again.earlier], again.cost, again.hourly) == (["c005"], None, None)
@@ -267,9 +267,9 @@ def test_bytes_that_are_no_results_are_a_finding(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "where", "why"),
     [
-        ("c001/results.json", "c001", "missing, though the cell has SUCCEEDED"),
+        ("c001/results.json", "c001", "missing although the cell SUCCEEDED"),
         ("plan.json", None, ""),
-        ("record.json", None, "There is no record.json"),
+        ("record.json", None, "record.json is missing"),
     ],
 )
 def test_what_is_missing_is_told(name: str, where: str | None, why: str) -> None:
@@ -292,7 +292,7 @@ def test_what_is_damaged_is_told(name: str, body: bytes) -> None:
     ("estimate", "expected", "why"),
     [
         ({}, None, "estimate.json has the format None"),
-        (None, None, "There is no estimate.json"),
+        (None, None, "estimate.json is missing"),
         ({"format": "troop.estimate/1", "expected": 0.5, "most": 2, "budget": None, "currency": "CNY"}, 0.5, ""),
     ],
 )
@@ -306,7 +306,7 @@ def test_without_a_record_the_estimate_tells_what_it_was_to_cost(
     assert why in findings_of(report)
 
 
-@pytest.mark.parametrize(("body", "why"), [(None, "there is no definition.json"), (b"[]", "must be a JSON object")])
+@pytest.mark.parametrize(("body", "why"), [(None, "definition.json is missing"), (b"[]", "must be a JSON object")])
 def test_without_a_definition_there_is_no_report(body: bytes | None, why: str) -> None:
     archive = runs.archive().without("definition.json")
     with pytest.raises(ReportError, match=why):
@@ -318,7 +318,7 @@ def test_what_is_left_of_a_run_is_an_error() -> None:
         record["left"] = [{"cell": "c001", "kind": "volume", "name": "vol-1"}]
 
     report = report_of(runs.archive().changed("record.json", leave))
-    assert "error: Not all that the run has created was seen to be gone" in findings_of(report)
+    assert "error: Resources of the run still existed" in findings_of(report)
     assert "vol-1" in findings_of(report)
 
 
@@ -340,7 +340,7 @@ def test_what_cannot_be_put_together_is_told_by_node() -> None:
 
     report = report_of(runs.archive().changed("c001/results.json", add))
     (separate,) = cell(report, "c001").phases[0].separate
-    assert "measure: 7 more lines of single nodes were not kept" in findings_of(report, "c001")
+    assert "measure: 7 more rows of single nodes are left out" in findings_of(report, "c001")
     assert separate.model_dump(exclude_defaults=True) == json.loads(json.dumps(row))
 
 
@@ -349,7 +349,7 @@ def test_throughput_over_time_that_lacks_operations_is_told() -> None:
         counts = document["phases"][0]["roles"]["drivers"]["operations"]["read"]["per_second"]
         counts["count"] = [1] * len(counts["count"])
 
-    what = "throughput over time of drivers read is told in part"
+    what = "throughput over time of drivers read is incomplete"
     assert what in findings_of(report_of(runs.archive().changed("c001/results.json", lose)), "c001")
 
 
@@ -375,7 +375,7 @@ ODD = {
 )
 def test_what_could_not_be_written_is_damaged(name: str, where: str | None, odd: bytes) -> None:
     report = report_of(runs.archive().put({name: odd}), runs.RUN)
-    assert re.search(f"error: {re.escape(name)} is no JSON", findings_of(report, where))
+    assert re.search(f"error: {re.escape(name)} is not valid JSON", findings_of(report, where))
     assert Report.model_validate_json(report.model_dump_json().encode()).findings == report.findings
     assert report_page(report, "").encode()
 
@@ -389,7 +389,7 @@ def test_a_version_that_could_not_be_written_is_not_told(odd: bytes) -> None:
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 def test_nor_is_there_a_report_of_such_a_definition(odd: bytes) -> None:
-    with pytest.raises(ReportError, match=r"definition\.json is no JSON"):
+    with pytest.raises(ReportError, match=r"definition\.json is not valid JSON"):
         report_of(runs.archive().put({"definition.json": odd}))
 
 
@@ -404,7 +404,7 @@ def test_one_notice_that_cannot_be_read_costs_no_other() -> None:
     bad = {f"c001/interruptions/i-{number}.json": b"{" for number in (2, 3)}
     report = report_of(runs.archive().put({**good, **bad}))
     assert [one.node for one in cell(report, "c001").interruptions] == ["i-1", "i-4"]
-    assert "c001/interruptions/i-2.json is no JSON" in findings_of(report, "c001")
+    assert "c001/interruptions/i-2.json is not valid JSON" in findings_of(report, "c001")
     assert "left out; 1 more cannot be read either" in findings_of(report, "c001")
 
 
@@ -412,4 +412,4 @@ def test_notices_have_a_bound_and_the_rest_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(fleets, "MOST_NOTICES", 3)
     report = report_of(runs.archive().put({f"c001/interruptions/i-{number}.json": b"{}" for number in range(5)}))
     assert len(cell(report, "c001").interruptions) == 3
-    assert "has 5 notices of spot: 2 of them are left out" in findings_of(report, "c001")
+    assert "has 5 spot interruption notices: 2 are left out" in findings_of(report, "c001")

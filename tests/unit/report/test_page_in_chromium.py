@@ -212,14 +212,14 @@ def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> No
     assert len(set(lines(page, "#latency-chart"))) == 7
     section = page.locator("section[aria-labelledby=latency]")
     assert section.locator("input").count() == 200
-    assert "7 of 200 lines are shown" in section.inner_text()
+    assert "7 of 200 lines shown" in section.inner_text()
 
 
 def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:
     page = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900}).new_page()
     page.set_default_timeout(PAGE_PATIENCE_MS)
     page.goto((pages / "study.html").as_uri())
-    assert page.get_by_text("Charts are drawn by JavaScript").is_visible()
+    assert page.get_by_text("The charts need JavaScript").is_visible()
     assert page.locator("table.results").is_visible()
     assert page.locator(".drawing:visible").count() == 0
     page.context.close()
@@ -264,4 +264,4 @@ def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(browser: Brows
 
 def test_of_very_many_rows_those_are_drawn_that_differ_most(opened: Opened) -> None:
     page = opened("compared widely")
-    assert page.get_by_text("The 40 rows that differ most; the table has all 60.").is_visible()
+    assert page.get_by_text("The 40 rows with the largest differences; the table contains all 60.").is_visible()

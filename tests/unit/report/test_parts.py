@@ -164,36 +164,42 @@ def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"status": "FAILED", "reason": "no\nlast lines"}, "error: It is FAILED, and counts neither .*: no."),
-        ({"status": "PENDING"}, "error: It was never begun."),
-        ({"status": "UNKNOWN"}, "error: It has no results, .*: no reason is known."),
+        ({"status": "FAILED", "reason": "no\nlast lines"}, "error: It is FAILED and does not count .*: no."),
+        ({"status": "PENDING"}, "error: It never started."),
+        ({"status": "UNKNOWN"}, "error: It has no results .*: the reason is unknown."),
         ({"earlier": [Attempt(cell="c001", status="INVALID", reason="i-1 was lost")]}, "INVALID: i-1 was lost. c001"),
-        ({"interruptions": [Interruption(node="i-1", action="terminate")]}, "Spot took i-1 back"),
+        ({"interruptions": [Interruption(node="i-1", action="terminate")]}, "Spot took back i-1"),
         (
             {"interruptions": [Interruption(node="i-1", action="rebalance-recommended")]},
-            "warning: EC2 expected to take i-1 back",
+            "warning: EC2 recommended a rebalance for i-1",
         ),
-        ({"cost": Bill(amount=1.0, unknown=["drivers, c7g.large, spot"])}, "no price of drivers, c7g.large, spot"),
+        ({"cost": Bill(amount=1.0, unknown=["drivers, c7g.large, spot"])}, "no price for drivers, c7g.large, spot"),
         ({"cost": Bill(amount=1.0)}, "some nodes or volumes have no price"),
-        ({"members": [node(1, outcome="timed-out"), node(2)]}, "error: measure: it did not go well on i-1"),
-        ({"members": [node(1), node(2), node(3, 790)]}, "i-3 did not do as much as the others: i-3 did 790 operations"),
-        ({"members": [node(1), node(2), node(3, 1210)]}, "i-3 did not do as much"),
+        ({"members": [node(1, outcome="timed-out"), node(2)]}, "error: measure: the phase failed on i-1"),
+        (
+            {"members": [node(1), node(2), node(3, 790)]},
+            r"unequal work on i-3 \(of 3 drivers\): i-3 did 790 operations",
+        ),
+        ({"members": [node(1), node(2), node(3, 1210)]}, r"unequal work on i-3 \(of 3 drivers\)"),
         ({"members": [node(1), node(2, clock_uncertainty_seconds=0.3)]}, "may be wrong by 0.30 s, 0.5% of"),
-        ({"members": [node(1), node(2, clock_uncertainty_seconds=None)]}, "clock of i-2 could not be compared"),
+        ({"members": [node(1), node(2, clock_uncertainty_seconds=None)]}, "clock offset of i-2 is unknown"),
         (
             {"members": [node(1), node(2, clock_uncertainty_seconds=0.06)], "measured_seconds": 5.0},
             "may be wrong by 0.06 s, 1.2% of",
         ),
         (
             {"members": [node(1), node(2, clock_offset_seconds=-5.04), node(3, clock_offset_seconds=0.7)]},
-            r"measure: the clock of i-2, i-3 was wrong, by 5\.0 s at most: .* whole seconds and steps",
+            r"measure: the clock of i-2, i-3 was wrong by up to 5\.0 s\. .* whole seconds and steps",
         ),
         ({"use": [Use(role="drivers", nodes=1, cpu=86.0)]}, "processors of drivers were busy for 86 %"),
-        ({"use": [Use(role="servers", nodes=1, steal=5.4)]}, r"servers waiting for 5 % of the time \(steal\)"),
+        (
+            {"use": [Use(role="servers", nodes=1, steal=5.4)]},
+            r"servers waited for the hypervisor for 5 % of the time \(steal\)",
+        ),
         ({"use": [Use(role="servers", nodes=1, iowait=9.0)]}, r"waited for disks for 9 % of the time \(iowait\)"),
         (
             {"operations": [operation(1000.0, errors={"a": 5, "b": 600, "c": 1, "d": 1})]},
-            r"607 of 60,607 operations \(1.0%\) ended in an error: 600 b, 5 a, 1 c, and 1 more kinds.",
+            r"607 of 60,607 operations \(1.0%\) failed: 600 b, 5 a, 1 c, and 1 more kinds.",
         ),
         (
             {"operations": [operation(1.0, count=0, p50_ms=None, p99_ms=None, errors={"a": 1})]},
@@ -201,7 +207,7 @@ def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
         ),
         (
             {"operations": [operation(20.0, count=999, p99_9_ms=9.0, p90_ms=5.0)]},
-            r"too few operations to rely on p99, p99.9 of drivers read \(999 operations\)",
+            r"too few operations for a reliable p99, p99.9 of drivers read \(999 operations\)",
         ),
     ],
 )
@@ -241,9 +247,9 @@ def test_where_no_role_is_called_so_those_that_count_operations_bring_the_load()
     ("last", "use", "reason"),
     [
         (600.0, {"drivers": 84.0}, None),  # three quarters
-        (304.0, {"drivers": 40.0, "servers": 60.0}, "no processors explain it (servers 60 %, drivers 40 %); look at"),
-        (304.0, {"drivers": 93.0}, "processors were busy, of drivers for 93 % of the time."),
-        (304.0, {}, "how busy nodes were was not measured"),
+        (304.0, {"drivers": 40.0, "servers": 60.0}, "processors were not busy (servers 60 %, drivers 40 %); check"),
+        (304.0, {"drivers": 93.0}, "processors were busy: drivers for 93 % of the time."),
+        (304.0, {}, "the load of nodes was not measured"),
     ],
 )
 def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
@@ -260,5 +266,5 @@ def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
         assert texts == []
     else:
         (text,) = texts
-        assert text.startswith("measure, read of drivers: at 8 drivers 38 % of perfect growth: ")
+        assert text.startswith("measure, read of drivers: at 8 drivers 38 % of ideal growth: ")
         assert reason in text

@@ -106,7 +106,7 @@ def test_the_first_sentence_tells_what_was_run_and_what_it_cost() -> None:
     sentence = f"{overview.headline(report)} {overview.cost(report)}".replace("\N{NO-BREAK SPACE}", " ")
     assert sentence == (
         "18 cells of up to 12 servers (i4i.xlarge) and 4 drivers (c6i.2xlarge), in 3 zones, spot and on-demand. "
-        "It has cost $33.42 (and what has no price); $31.20 were expected, $118.75 at most."
+        "It cost $33.42 (and what has no price); $31.20 were expected, and at most $118.75."
     )
 
 
@@ -118,8 +118,8 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
     cells = [best.model_copy(update={"phases": [phase.model_copy(update={"operations": faster})]}), *report.cells[1:]]
     figures = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
     assert figures["Cells succeeded"].value == "16 of 18"
-    assert figures["Most throughput"].note == "write, n12, threads=200"
-    assert figures["Efficiency at 12 servers"].note == "write, of perfect growth, threads=50"
+    assert figures["Highest throughput"].note == "write, n12, threads=200"
+    assert figures["Efficiency at 12 servers"].note == "write, relative to ideal growth, threads=50"
 
 
 def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
@@ -147,9 +147,9 @@ def test_key_figures_are_of_all_repetitions_and_of_the_operation_that_most_is_do
         _measured(5, "n6", 2, 625.0, p99_ms=6.0, cost_per_million=1.0),
     ]
     figures = {key.label: key for key in overview.keys(samples.bare().model_copy(update={"cells": cells}))}
-    assert (figures["Most throughput"].value, figures["Most throughput"].note) == ("500/s", "read, n6")
-    assert figures["p99 at that"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
-    assert (figures["Cheapest million"].value, figures["Cheapest million"].note) == ("$1.50", "read, n6")
+    assert (figures["Highest throughput"].value, figures["Highest throughput"].note) == ("500/s", "read, n6")
+    assert figures["p99 at highest throughput"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
+    assert (figures["Lowest cost per million"].value, figures["Lowest cost per million"].note) == ("$1.50", "read, n6")
 
 
 def test_charts_come_from_beside_the_code_or_from_the_checkout(tmp_path: Path) -> None:
@@ -174,4 +174,4 @@ def test_efficiency_is_the_mean_of_the_repetitions_with_the_most_nodes() -> None
     few = one.model_copy(update={"points": points[:1]})
     (figure,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
     assert (figure.label, figure.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
-    assert figure.note == "read, of perfect growth, threads=4"
+    assert figure.note == "read, relative to ideal growth, threads=4"

@@ -292,7 +292,7 @@ def test_one_that_cannot_be_looked_at_stops_no_other(world: World, monkeypatch: 
             raise refusal("RequestLimitExceeded", operation)
         return call()
 
-    with calls(monkeypatch, throttled_too), pytest.raises(ReapingIncompleteError, match="what is left: "):
+    with calls(monkeypatch, throttled_too), pytest.raises(ReapingIncompleteError, match="the resources: "):
         world.reap()
     assert f"{RUN}-20361120T1220" in world.teardowns()
 

@@ -156,7 +156,7 @@ def test_the_largest_page_is_still_below_what_lambda_can_answer() -> None:
 def test_what_is_larger_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("troop.widgets.page.LARGEST", 1000)
     assert LARGEST > 1000
-    with pytest.raises(TooLargeError, match="give the widget a smaller limit"):
+    with pytest.raises(TooLargeError, match="set a smaller limit"):
         page(build.events_view(), frame())
 
 
@@ -233,11 +233,11 @@ def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() 
                 "protected tag troop:protected",
             ],
         ),
-        ("unit", ["With probability 0.05 a business day", "Next possible from", "probability: — → 0.05"]),
-        ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "and what has no price", "leads to the console"]),
+        ("unit", ["With probability 0.05 per business day", "Next possible termination:", "probability: — → 0.05"]),
+        ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "plus items without a price", "opens the console"]),
         ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
-        ("runs-off", ["This deployment runs no benchmarks: its setting troop:benchmarks is false."]),
-        ("events-none", ["There is no event yet."]),
+        ("runs-off", ["This deployment does not run benchmarks: its setting troop:benchmarks is false."]),
+        ("events-none", ["No events yet."]),
     ],
 )
 def test_what_is_to_be_read(name: str, says: list[str]) -> None:

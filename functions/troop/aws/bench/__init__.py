@@ -1,1 +1,1 @@
-"""Adapters of benchmarks: runs and their cells, fleets, prices and quotas, results, what is left over."""
+"""Contains the adapters of benchmarks: runs and their cells, fleets, prices and quotas, results, leftovers."""

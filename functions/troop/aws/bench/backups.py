@@ -1,4 +1,4 @@
-"""The calls behind a fallback: keeping a spot group at what it has, and looking at it meanwhile."""
+"""Makes the calls for backup groups: limits a spot group to the nodes it has, and reads its state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ACTIVITIES = 100
-"""Of a page, as many as there can be."""
+"""The largest page."""
 
 HEALTHY = "Healthy"
 
@@ -18,10 +18,10 @@ class GroupNow:
     """An Auto Scaling group.
 
     Attributes:
-        members: ids of its instances, but for those that it is letting go or that are dead.
-        desired: how many it is to have.
+        members: ids of its instances, except those that are terminating or unhealthy.
+        desired: its desired capacity.
         template: id of its launch template.
-        subnets: ids.
+        subnets: their ids.
     """
 
     members: frozenset[str]
@@ -32,12 +32,12 @@ class GroupNow:
 
 @dataclass(frozen=True)
 class BackupGroups:
-    """Of Auto Scaling."""
+    """Auto Scaling groups of spot fleets and their backups."""
 
     autoscaling: Any
 
     def describe(self, name: str) -> GroupNow | None:
-        """A group; None when there is none, or it is being deleted."""
+        """Returns a group; None if there is none, or it is being deleted."""
         answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])
         living = next((group for group in answer["AutoScalingGroups"] if not group.get("Status")), None)
         if living is None:
@@ -52,11 +52,11 @@ class BackupGroups:
         )
 
     def stop_launching(self, name: str) -> None:
-        """From now on it begins no launch."""
+        """Stops a group from starting further launches."""
         self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
 
     def is_launching(self, name: str, members: frozenset[str]) -> bool:
-        """Whether a launch that was begun before may still bring an instance that is none of the members."""
+        """Checks whether an earlier launch may still add an instance that is not among the members."""
         pages = self.autoscaling.get_paginator("describe_scaling_activities").paginate(
             AutoScalingGroupName=name, PaginationConfig={"PageSize": ACTIVITIES}
         )
@@ -67,12 +67,12 @@ class BackupGroups:
         )
 
     def resize(self, name: str, size: int) -> None:
-        """It is to have so many instances, and never more."""
+        """Sets the group's desired and largest size."""
         self.autoscaling.update_auto_scaling_group(
             AutoScalingGroupName=name, MinSize=0, MaxSize=size, DesiredCapacity=size
         )
 
 
 def stays(instance: dict[str, Any]) -> bool:
-    """Whether an instance is one to count on: not on its way out, nor dead, which the group has yet to see to."""
+    """Checks whether an instance can be counted on: it is healthy and not terminating."""
     return instance["HealthStatus"] == HEALTHY and not instance["LifecycleState"].startswith("Terminat")

@@ -1,6 +1,7 @@
-"""A run's documents in the results bucket: what the workflow writes, and what nodes have written.
+"""Reads and writes a run's documents in the results bucket: the workflow's and the nodes'.
 
-Nodes write what they like under their own keys: what is too large, or no JSON, is read as None, and the reader judges.
+Nodes write anything under their own keys. A document that is too large or not JSON is read as None; the caller judges
+it.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from troop.measure.summary import MOST_BYTES
 
 THREADS = 16
 WINDOW, WINDOW_BYTES = THREADS, 16 * 1024 * 1024
-"""Documents that are held in memory at a time, and how many bytes of them, if there is more than one: a summary of many
-operations can have megabytes, and takes ten times as much in memory.
+"""The most documents in memory at a time, and their bytes if there is more than one. A summary of many operations can
+have megabytes, and takes ten times as much memory.
 """
 
 MOST_OUTPUT = 4 * 1024 * 1024
-"""Of a node's output, unpacked: what lies beyond is left unread."""
+"""The most bytes of a node's output that are read, unpacked."""
 
 PUTS = 5
-"""Tries to put an object that somebody else is putting."""
+"""How often a put is tried while another caller puts the same object."""
 
 _THERE, _AT_THE_SAME_TIME = frozenset({"PreconditionFailed", "412"}), frozenset({"ConditionalRequestConflict", "409"})
 
@@ -40,7 +41,7 @@ TAIL_LINES, TAIL_CHARACTERS = 15, 1200
 
 @dataclass(frozen=True)
 class Listed:
-    """An object as the bucket lists it."""
+    """An object in a listing of the bucket."""
 
     key: str
     modified: datetime
@@ -49,7 +50,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class CellStore:
-    """``client``: S3's, with at least :data:`THREADS` connections."""
+    """The documents in the results bucket.
+
+    Attributes:
+        client: S3's, with at least :data:`THREADS` connections.
+    """
 
     client: Any
     bucket: str
@@ -61,7 +66,7 @@ class CellStore:
         self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind)
 
     def put_once(self, key: str, body: bytes, kind: str = "application/octet-stream") -> bytes:
-        """Puts an object unless there is one, as when several cells do it at a time; the content that is there now.
+        """Puts an object unless it exists, also while several cells do so. Returns the stored content.
 
         Raises:
             ClientError: S3 refused.
@@ -79,46 +84,46 @@ class CellStore:
         return self.get(key)
 
     def get(self, key: str) -> bytes:
-        """An object's content.
+        """Returns an object's content.
 
         Raises:
-            ClientError: there is none.
+            ClientError: there is no such object.
         """
         body: bytes = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
         return body
 
     def find(self, key: str) -> bytes | None:
-        """An object's content; None when there is none.
+        """Returns an object's content; None if there is none.
 
-        The bucket is asked for its list: to a reader who may list only a part of it, S3 does not say of a single object
-        that it is missing, but refuses.
+        Lists the bucket, because S3 refuses a missing object, instead of reporting it as missing, to readers who may
+        list only part of a bucket.
         """
         answer = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1)
         return self.get(key) if any(one["Key"] == key for one in answer.get("Contents", [])) else None
 
     def read(self, key: str) -> Any:
-        """A document that the workflow or the API has written.
+        """Returns a document of the workflow or the API.
 
         Raises:
-            ClientError: there is none.
-            ValueError: it is no JSON.
+            ClientError: there is no such object.
+            ValueError: it is not JSON.
         """
         return json.loads(self.get(key))
 
     def find_document(self, key: str) -> Any:
-        """As :meth:`read`; None when there is none."""
+        """Returns a document like :meth:`read`; None if there is none."""
         body = self.find(key)
         return None if body is None else json.loads(body)
 
     def listed(self, prefix: str) -> dict[str, Listed]:
-        """What nodes have written below a prefix, by their ids."""
+        """Lists what nodes have written below a prefix, by their ids."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         objects = (Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", []))
         return {names.node_of(one.key): one for one in objects}
 
     def documents(self, objects: Iterable[Listed]) -> Iterator[tuple[str, Any]]:
-        """Nodes' documents with their ids, several read at once; None for one that cannot be read as JSON, or has more
-        than :data:`~troop.measure.summary.MOST_BYTES`.
+        """Yields nodes' documents with their ids, and reads several at once; None for one that is not JSON, or exceeds
+        :data:`~troop.measure.summary.MOST_BYTES`.
         """
         with ThreadPoolExecutor(THREADS) as pool:
             for some in _windows(objects):
@@ -133,16 +138,16 @@ class CellStore:
             return None
 
     def put_log(self, key: str, text: str) -> None:
-        """Keeps output the way nodes do, packed."""
+        """Stores output compressed, as nodes do."""
         self.put(key, gzip.compress(text.encode(), mtime=0), "application/gzip")
 
     def tail(self, key: str) -> str:
-        """The last lines of a node's output; "" when there is none, or none that can be read."""
+        """Returns the last lines of a node's output; "" if there is none, or it cannot be read."""
         packed = self.find(key)
         if packed is None:
             return ""
         text = b""
-        with suppress(OSError, EOFError, zlib.error):  # of what is cut off, the beginning is enough
+        with suppress(OSError, EOFError, zlib.error):  # of truncated output, the beginning is enough
             text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
         return last_lines(text.decode(errors="replace"))
 
@@ -165,5 +170,5 @@ def last_lines(text: str) -> str:
 
 
 def newest(objects: Iterable[Listed], most: int) -> Sequence[Listed]:
-    """At most so many, those that were written last."""
+    """Returns the ``most`` objects that were written last."""
     return sorted(objects, key=lambda one: (one.modified, one.key))[-most:]

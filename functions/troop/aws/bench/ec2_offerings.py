@@ -1,4 +1,4 @@
-"""What EC2 offers in a region: which instance types there are, and in which zones."""
+"""Reads which instance types EC2 offers in a region, and in which zones."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from troop.bench.admission import InstanceType
 
 AT_ONCE = 100
-"""Names in one call; twice as many is the most that EC2 takes in a filter."""
+"""Names in one call; EC2 accepts at most twice as many in a filter."""
 
 
 def read_offers(client: Any, types: Iterable[str], subnets: Iterable[str]) -> dict[str, InstanceType]:
-    """What there is of some instance types, by name; those that there are not are missing.
+    """Returns the offers for some instance types, by name; types that do not exist are missing.
 
     Args:
         client: EC2's.
         types: their names.
-        subnets: ids; of their zones alone it is told whether they have a type.
+        subnets: ids; only the zones of these subnets are considered.
 
     Raises:
         ClientError: EC2 refused.
@@ -33,7 +33,7 @@ def read_offers(client: Any, types: Iterable[str], subnets: Iterable[str]) -> di
 
 def _read(client: Any, types: list[str], usable: set[str]) -> dict[str, InstanceType]:
     type_filter = [{"Name": "instance-type", "Values": types}]
-    # Named as a filter, a type that does not exist is left out of the answer; named by itself, it would be an error.
+    # A filter ignores a type that does not exist; naming it directly is an error.
     pages = client.get_paginator("describe_instance_types").paginate(Filters=type_filter)
     described = {description["InstanceType"]: description for page in pages for description in page["InstanceTypes"]}
     zones: dict[str, set[str]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""The executions of runs and of teardowns: how they are, starting and stopping them."""
+"""Reads, starts and stops the executions of runs and teardowns."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from troop.bench.record import Run
 
 @dataclass(frozen=True)
 class Executions:
-    """ARNs of the state machines ``benchmark`` and ``fleet``, whose executions have the names of their runs, and
-    ``teardown``.
+    """The executions of a deployment.
+
+    Attributes:
+        benchmark, fleet: ARNs of the state machines whose executions have the names of their runs.
+        teardown: ARN of the state machine of teardowns.
     """
 
     client: Any
@@ -22,19 +25,21 @@ class Executions:
     fleet: str
 
     def status(self, run: Run) -> str | None:
-        """Status of a run's execution, such as RUNNING; None when there is none (any more)."""
+        """Returns the status of a run's execution, such as RUNNING; None if there is none (any more)."""
         return self._machine_of(run).status(run.run)
 
     def stop(self, run: Run, cause: str) -> None:
-        """Stops a run's execution, if there is one. What it has started goes on for a moment: teardown knows that."""
+        """Stops a run's execution, if there is one. What it has started continues for a moment; the teardown allows for
+        that.
+        """
         self._machine_of(run).stop(run.run, cause)
 
     def teardowns(self) -> list[str]:
-        """Names of the teardowns that are under way."""
+        """Returns the names of the running teardowns."""
         return Machine(self.client, self.teardown).running()
 
     def tear_down(self, name: str, work: Mapping[str, Any]) -> bool:
-        """Starts a teardown; False when there is, or was, one of this name.
+        """Starts a teardown; returns False if one of this name runs or has run.
 
         Args:
             name: of the execution.

@@ -1,4 +1,4 @@
-"""Calls the function that keeps standing fleets, without waiting for it."""
+"""Calls the function that maintains standing fleets, without waiting for it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,20 @@ logger = Logger()
 
 @dataclass(frozen=True)
 class FleetCalls:
-    """``client``: Lambda's. ``function``: the function's name or ARN."""
+    """Calls to the function.
+
+    Attributes:
+        client: Lambda's.
+        function: the function's name or ARN.
+    """
 
     client: Any
     function: str
 
     def keep(self, run: str) -> None:
-        """Has a fleet looked at now. If that cannot be asked for, the next look of its workflow is as good."""
+        """Starts a check of a fleet now. If the call fails, the workflow's next check does the same."""
         payload = json.dumps({"step": "keep", "run": run}).encode()
         try:
             self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=payload)
         except (BotoCoreError, ClientError) as error:
-            logger.warning("a fleet waits for its next look", run=run, error=str(error))
+            logger.warning("a fleet waits for its next check", run=run, error=str(error))

@@ -1,4 +1,4 @@
-"""Looks at a cell's fleets: who serves, who runs, why some were not launched, what a node's console said."""
+"""Reads a cell's fleets: nodes in service, running instances, reasons of failed launches, and consoles."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
 """Once all nodes are on the roster, none is added, replaced or moved."""
 
 ACTIVITIES = 50
-"""The newest ones that are looked through for why launches fail."""
+"""The newest activities that are searched for failed launches."""
 
 AT_ONCE = 100
 
 TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
-"""What EC2 gives as the reason why an instance ended."""
+"""EC2's reasons for the end of an instance that spot took back."""
 
 SERVING = "InService"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Ids of instances that are over, or nearly.
+    """Ids of instances that have ended, or are about to.
 
     Attributes:
-        taken: those that spot has taken back.
-        unexplained: those that shut down, and of which EC2 does not say why (yet).
+        taken: instances that spot took back.
+        unexplained: instances that shut down for a reason that EC2 does not state (yet).
     """
 
     taken: frozenset[str]
@@ -44,19 +44,19 @@ class Ended:
 
 @dataclass(frozen=True)
 class FleetReader:
-    """Reads, and the one switch that keeps a fleet as it is."""
+    """Reads a cell's fleets, and freezes them."""
 
     ec2: Any
     autoscaling: Any
 
     def fleets(self, run: str, cell: str, counts: Mapping[str, int]) -> list[FleetSeen]:
-        """The groups as they are, with why launches failed where some are missing.
+        """Reads the groups, and why launches failed where nodes are missing.
 
         Args:
-            counts: how many nodes each role is to have.
+            counts: the number of nodes that each role should have.
 
         Returns:
-            One for each role, in the order of their names; also for one whose group is not there (any more).
+            One fleet for each role, in the order of the names; also for a role without a group.
         """
         own = {names.fleet_name(run, cell, role): role for role in counts}
         backups = {names.backup_name(run, cell, role): role for role in counts}
@@ -67,7 +67,7 @@ class FleetReader:
         ]
 
     def _groups(self, ordered: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Those of some names that there are, but for those that are being deleted."""
+        """Returns the groups that exist, by name, except those that are being deleted."""
         groups = {}
         for i in range(0, len(ordered), AT_ONCE):
             pages = self.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
@@ -102,14 +102,14 @@ class FleetReader:
         return tuple(of_launches(answer["Activities"], rights_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
 
     def freeze(self, groups: Iterable[str]) -> None:
-        """From now on the groups of these names launch, replace and move nothing."""
+        """Stops these groups from launching, replacing and moving instances."""
         for name in groups:
             self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=list(FROZEN))
 
     def running(self, run: str, cell: str) -> dict[str, frozenset[str]]:
-        """Ids of the cell's instances that run, each with the ids of its volumes.
+        """Returns the ids of the cell's running instances, each with the ids of its volumes.
 
-        By tag, not by id: EC2 refuses a call that names a single instance it has forgotten.
+        Filters by tag, because EC2 refuses a call with an id that it no longer knows.
         """
         return {
             i["InstanceId"]: frozenset(d["Ebs"]["VolumeId"] for d in i.get("BlockDeviceMappings", []) if "Ebs" in d)
@@ -117,7 +117,7 @@ class FleetReader:
         }
 
     def ended(self, run: str, cell: str) -> Ended:
-        """The cell's instances that are over, or nearly."""
+        """Returns the cell's instances that have ended, or are about to."""
         instances = list(self._instances(run, cell, ["shutting-down", "terminated", "stopping", "stopped"]))
         why = {i["InstanceId"]: (i.get("StateReason") or {}).get("Code") for i in instances}
         going = {i["InstanceId"] for i in instances if i["State"]["Name"] == "shutting-down"}
@@ -127,11 +127,11 @@ class FleetReader:
         )
 
     def described(self, run: str, cell: str) -> dict[str, dict[str, Any]]:
-        """The cell's instances that run, by id, as EC2 describes them."""
+        """Returns EC2's descriptions of the cell's running instances, by id."""
         return {i["InstanceId"]: i for i in self._instances(run, cell, ["running"])}
 
     def existing(self, run: str, cell: str) -> frozenset[str]:
-        """Ids of the cell's instances that EC2 still knows, those that are over too."""
+        """Returns the ids of the cell's instances that EC2 still knows, including ended ones."""
         states = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"]
         return frozenset(i["InstanceId"] for i in self._instances(run, cell, states))
 
@@ -147,12 +147,12 @@ class FleetReader:
         return (i for page in pages for reservation in page["Reservations"] for i in reservation["Instances"])
 
     def console(self, instance_id: str) -> str:
-        """What an instance has printed on its console; "" when EC2 has nothing (any more)."""
+        """Returns an instance's console output; "" if EC2 has none (any more)."""
         try:
             answer = self.ec2.get_console_output(InstanceId=instance_id, Latest=True)
         except ClientError as error:
             code = error.response["Error"]["Code"]
-            if code == "UnsupportedOperation":  # not of Nitro: what it printed at boot is kept all the same
+            if code == "UnsupportedOperation":  # not a Nitro instance: EC2 still has its output from boot
                 answer = self.ec2.get_console_output(InstanceId=instance_id)
             elif code == "InvalidInstanceID.NotFound":
                 return ""

@@ -1,4 +1,4 @@
-"""What the table ``Runs`` holds of standing fleets alone: how many nodes there are to be, and how many were seen."""
+"""Stores the attributes of standing fleets in the table ``Runs``: the desired nodes, and the nodes last seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ _IS_OPEN = "attribute_exists(desired) AND attribute_not_exists(closed_at)"
 
 @dataclass(frozen=True)
 class FleetRecord:
-    """``table``: Runs."""
+    """The record of standing fleets.
+
+    Attributes:
+        table: Runs.
+    """
 
     client: Any
     table: str
@@ -39,14 +43,14 @@ class FleetRecord:
         now: datetime,
         most_nodes: int,
     ) -> bool:
-        """Changes how many nodes there are to be, of a fleet that is open, and what it holds of the nodes in total.
+        """Changes the desired nodes of an open fleet, and its reservation.
 
         Args:
-            most_nodes: of all open runs together; a fleet that does not grow is not held to it.
+            most_nodes: of all open runs together; it does not limit a fleet that does not grow.
 
         Returns:
-            False, and nothing is changed, when the fleet is not open, when its nodes are not ``before`` any more, or
-            when somebody has changed the reservations meanwhile.
+            False, and nothing is changed, if the fleet is not open, its desired nodes are no longer ``before``, or the
+            reservations have changed meanwhile.
 
         Raises:
             BadBenchmarkError: other runs hold too many nodes.
@@ -73,7 +77,7 @@ class FleetRecord:
         return True
 
     def saw(self, run: str, seen: Mapping[str, Counts], now: datetime) -> None:
-        """Writes down what a look has shown; of a fleet that is closed nothing is changed."""
+        """Records the nodes that a check found; a closed fleet stays as it is."""
         counts = {role: asdict(of_role) for role, of_role in seen.items()}
         with suppress(ConditionFailed):
             self._update(run, "SET seen = :seen, seen_at = :now", _IS_OPEN, {":seen": counts, ":now": moments.iso(now)})

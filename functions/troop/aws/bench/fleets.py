@@ -1,6 +1,7 @@
-"""Makes a cell's fleets on EC2 and Auto Scaling: everything by its name, so that nothing is made twice.
+"""Creates a cell's fleets on EC2 and Auto Scaling. Every resource has a fixed name, so nothing is created twice.
 
-A name that is taken is looked at: what carries our run's tags was made by an earlier try, anything else is a refusal.
+If a name is taken, the resource's tags decide: with the run's tags it comes from an earlier try, without them the
+launch fails.
 """
 
 from __future__ import annotations
@@ -27,42 +28,42 @@ from troop.bench.fleet_requests import (
 )
 
 IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
-"""And the architecture. AWS keeps it in every region of every partition."""
+"""The beginning of the parameter's name; the architecture follows. AWS provides it in every region and partition."""
 
 NOT_YET = frozenset({"InvalidGroup.NotFound", "InvalidGroupId.NotFound", "InvalidLaunchTemplateId.NotFound"})
-"""What a service says of something just made that it does not see yet."""
+"""Error codes of services that do not see a new resource yet."""
 
 NOT_YET_WORDS = ("invalid iaminstanceprofile", "launch template", "security group", "group name not found")
-"""Auto Scaling says only ValidationError, and with it what it has not found."""
+"""Auto Scaling's only code is ValidationError; its message names what it has not found."""
 
 TAKEN = frozenset({"AlreadyExists", "AlreadyExistsFault"})
-"""What Auto Scaling says of a name that is taken, in the two ways in which it is spelled."""
+"""Auto Scaling's two spellings of the error code for a taken name."""
 
 TRIES = 6
 LONGEST_PAUSE = 8.0
 
 AT_ONCE = 100
-"""Ids or names that one call asks for."""
+"""The most ids or names in one call."""
 
 _BY_GROUP = "group-name"
 
 
 @dataclass(frozen=True)
 class Fleets:
-    """What Launch makes."""
+    """Creates what the step Launch needs."""
 
     ec2: Any
     autoscaling: Any
     ssm: Any
     sleep: Callable[[float], None] = time.sleep
 
-    # What there is
+    # Reading
 
     def architectures(self, types: Collection[str]) -> dict[str, frozenset[str]]:
-        """What each instance type supports.
+        """Returns the architectures that each instance type supports.
 
         Raises:
-            ClientError: InvalidInstanceType for one that the region does not have.
+            ClientError: InvalidInstanceType if the region does not offer a type.
         """
         names = sorted(types)
         architectures: dict[str, frozenset[str]] = {}
@@ -73,7 +74,7 @@ class Fleets:
         return architectures
 
     def zones_of(self, types: Collection[str]) -> dict[str, frozenset[str]]:
-        """Names of the availability zones that offer each instance type."""
+        """Returns the names of the availability zones that offer each instance type."""
         pages = self.ec2.get_paginator("describe_instance_type_offerings").paginate(
             LocationType="availability-zone", Filters=[{"Name": "instance-type", "Values": sorted(types)}]
         )
@@ -84,10 +85,10 @@ class Fleets:
         return {one: frozenset(zones) for one, zones in zones_by_type.items()}
 
     def subnets(self, ids: Sequence[str]) -> list[Subnet]:
-        """The network's subnets that can be used.
+        """Returns the network's available subnets.
 
         Raises:
-            ClientError: InvalidSubnetID.NotFound for one that does not exist.
+            ClientError: InvalidSubnetID.NotFound if one does not exist.
         """
         answer = self.ec2.describe_subnets(SubnetIds=list(ids))
         return [
@@ -95,7 +96,7 @@ class Fleets:
         ]
 
     def newest_image(self, architecture: str) -> Image:
-        """Amazon Linux 2023 as it is today.
+        """Returns the current image of Amazon Linux 2023.
 
         Raises:
             LaunchImpossibleError: the parameter names an image that cannot be used.
@@ -104,11 +105,11 @@ class Fleets:
         image_id = self.ssm.get_parameter(Name=name)["Parameter"]["Value"]
         images = self.ec2.describe_images(ImageIds=[image_id])["Images"]
         if not images:
-            raise LaunchImpossibleError(f"the image {image_id} that {name} names does not exist here")
+            raise LaunchImpossibleError(f"the image {image_id} that the parameter {name} names does not exist here")
         return Image(image_id, images[0]["RootDeviceName"])
 
     def s3_prefix_list(self) -> str:
-        """Id of the list of S3's addresses in the region, which AWS keeps under the same name in every partition.
+        """Returns the id of the list of S3's addresses in the region; its name is the same in every partition.
 
         Raises:
             LaunchImpossibleError: there is none.
@@ -120,13 +121,13 @@ class Fleets:
             raise LaunchImpossibleError(f"there is no prefix list {name}: nodes could not reach S3 without a NAT")
         return str(prefix_lists[0])
 
-    # What is made
+    # Creating
 
     def security_group(self, name: str, vpc: str, tags: Mapping[str, str]) -> str:
-        """Makes the cell's security group, without any rule but EC2's own; its id.
+        """Creates the cell's security group, with EC2's default rules only. Returns its id.
 
         Raises:
-            LaunchImpossibleError: there is one of that name which is not the run's.
+            LaunchImpossibleError: a group of this name is not the run's.
         """
         try:
             answer = self.ec2.create_security_group(
@@ -150,7 +151,9 @@ class Fleets:
         return str(group["GroupId"])
 
     def restrict(self, group: str, s3_prefix_list: str) -> None:
-        """Gives a security group the rules of a cell's nodes, and takes EC2's own, which lets out everything."""
+        """Adds the rules of a cell's nodes to a security group, and removes EC2's default, which allows all outbound
+        traffic.
+        """
         self._rule(self.ec2.authorize_security_group_ingress, group, ingress(group))
         for permission in egress(group, s3_prefix_list):
             self._rule(self.ec2.authorize_security_group_egress, group, [permission])
@@ -168,10 +171,10 @@ class Fleets:
     def launch_template(
         self, name: str, fleet: Fleet, image: Image, group: str, profile: str, user_data: str, tags: Mapping[str, str]
     ) -> str:
-        """Makes a fleet's launch template; its id.
+        """Creates a fleet's launch template. Returns its id.
 
         Raises:
-            LaunchImpossibleError: there is one of that name which is not the run's; or what it is to hold is too large.
+            LaunchImpossibleError: a template of this name is not the run's; or its content is too large.
         """
         data = template_data(fleet, image, group, profile, user_data, tags)
         try:
@@ -195,10 +198,10 @@ class Fleets:
         return str(template["LaunchTemplateId"])
 
     def group(self, name: str, fleet: Fleet, template: str, subnets: Sequence[str], tags: Mapping[str, str]) -> None:
-        """Makes a fleet's Auto Scaling group, which begins to launch at once; :meth:`keep` belongs to it.
+        """Creates a fleet's Auto Scaling group, which starts to launch at once. Always call :meth:`keep` next.
 
         Raises:
-            LaunchImpossibleError: there is one of that name which is not the run's, or which is being deleted.
+            LaunchImpossibleError: a group of this name is not the run's, or is being deleted.
         """
         request = group_request(fleet, name, template, subnets, tags)
         try:
@@ -217,9 +220,10 @@ class Fleets:
                 raise LaunchImpossibleError(f"the Auto Scaling group {name} is being deleted") from None
 
     def keep(self, name: str, until: datetime) -> None:
-        """Keeps a group just made from moving its nodes about; and has Auto Scaling itself take it down to nothing at a
-        moment, whatever has become of all that is to remove it before. Nodes shut themselves down then, too, and a
-        group would replace them. Local AWS only takes note of that moment.
+        """Stops a new group from rebalancing its nodes, and schedules its size to 0 at a given moment.
+
+        The schedule works without Troop. Nodes shut themselves down at that moment too, and the group would replace
+        them. Local AWS stores the schedule, but does not run it.
         """
         self._settled(
             lambda: self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
@@ -236,7 +240,7 @@ class Fleets:
         )
 
     def _settled(self, call: Callable[[], Any]) -> Any:
-        """Calls until all of AWS knows what was just made, within about half a minute."""
+        """Repeats a call until all of AWS knows a new resource, for about half a minute at most."""
         for attempt in range(1, TRIES + 1):
             try:
                 return call()
@@ -256,13 +260,13 @@ def _not_yet(error: ClientError) -> bool:
 
 def _the_one(matches: Sequence[dict[str, Any]], code: str, name: str) -> dict[str, Any]:
     if not matches:
-        raise ClientError({"Error": {"Code": code, "Message": f"{name} is said to exist, and not seen"}}, "Describe")
+        raise ClientError({"Error": {"Code": code, "Message": f"{name} exists, but cannot be seen yet"}}, "Describe")
     return matches[0]
 
 
 def _check_ours(what: str, name: str, tags: Mapping[str, str], expected: Mapping[str, str]) -> None:
     if not is_ours(tags, expected):
-        raise LaunchImpossibleError(f"there is a {what} named {name} that this run has not made: remove or rename it")
+        raise LaunchImpossibleError(f"the {what} {name} exists, but this run did not create it: remove or rename it")
 
 
 def _tags(described: Mapping[str, Any]) -> dict[str, str]:

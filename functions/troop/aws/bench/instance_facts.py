@@ -1,4 +1,4 @@
-"""What an instance is that EC2 describes: what it costs depends on it."""
+"""Extracts from EC2's description of an instance what its cost depends on."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from troop.bench.record import Disk, Kind, Resource
 
 
 def purchase_of(instance: Mapping[str, Any]) -> str:
-    """How it was bought; EC2 says so only of spot."""
+    """Returns how the instance was bought; EC2 states it only for spot."""
     return SPOT if instance.get("InstanceLifecycle") == "spot" else ON_DEMAND
 
 
 def volumes_of(instance: Mapping[str, Any]) -> frozenset[str]:
-    """Ids of the volumes that go with the instance: those it was launched with. EC2 keeps one that is attached later,
-    unless somebody changes that.
+    """Returns the ids of the volumes that are deleted with the instance: those it was launched with. By default EC2
+    keeps volumes that are attached later.
     """
     attached = (mapping["Ebs"] for mapping in instance.get("BlockDeviceMappings", []) if "Ebs" in mapping)
     return frozenset(ebs["VolumeId"] for ebs in attached if ebs.get("DeleteOnTermination") and "VolumeId" in ebs)
 
 
 def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet, now: datetime) -> list[Resource]:
-    """The instance and the volumes that go with it, for the record.
+    """Returns the instance, and the volumes that are deleted with it, for the record.
 
     Args:
-        instance: as DescribeInstances tells of it.
-        fleet: whose it is; it says what its volumes are, so that they need not be asked for.
+        instance: from DescribeInstances.
+        fleet: the instance's fleet; it defines the volumes, so that they need no call.
     """
     disks = {
         volume.device: Disk(volume.type, volume.size_gib, volume.iops, volume.throughput_mib)

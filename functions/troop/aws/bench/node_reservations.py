@@ -1,8 +1,7 @@
-"""The nodes that open runs hold, in one item of the table ``Runs``.
+"""Stores the nodes that open runs hold, in one item of the table ``Runs``.
 
-A run's entry comes and goes in the transactions that put and end the run, so it cannot leak, and removing it twice
-changes nothing. Each write requires the version that its writer has read: of two admissions only one takes the last
-nodes.
+A run's entry is written in the transactions that create and end the run, so it cannot leak; removing it twice changes
+nothing. Each write requires the version that its writer has read: only one of two admissions gets the last nodes.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ TRIES = 8
 
 
 class ReservationConflictError(TroopError):
-    """Other requests change the reservations again and again."""
+    """Other requests keep changing the reservations."""
 
     def __init__(self) -> None:
-        super().__init__("others start or end runs at the same time: try again in a few seconds")
+        super().__init__("other requests start or end runs at the same time: try again in a few seconds")
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,14 @@ class NodeReservations:
     rows: RunRows
 
     def read(self) -> Reservations:
-        """Reads them, strongly consistent."""
+        """Reads the reservations, strongly consistent."""
         answer = self.rows.client.get_item(TableName=self.rows.table, Key=KEY, ConsistentRead=True)
         item = plain(answer.get("Item", {}))
         nodes = {run: int(count) for run, count in item.get("nodes", {}).items()}
         return Reservations(nodes, int(item.get("version", 0)))
 
     def reserving(self, known: Reservations, run: str, nodes: int) -> dict[str, Any]:
-        """Makes the part of a transaction that gives a run so many nodes, whatever it held."""
+        """Returns the part of a transaction that sets a run's nodes, whatever it held before."""
         if not known.version:
             values = {":next": 1, ":nodes": {run: nodes}, ":schema": SCHEMA}
             return self._update("SET #nodes = :nodes", "attribute_not_exists(#version)", values)
@@ -51,12 +50,12 @@ class NodeReservations:
         return self._update("SET #nodes.#run = :count", "#version = :known", values, run)
 
     def releasing(self, known: Reservations, run: str) -> dict[str, Any]:
-        """Makes the part of a transaction that takes a run's nodes back; the run must be among the known ones."""
+        """Returns the part of a transaction that releases a run's nodes; the run must be among the known ones."""
         values = {":next": known.version + 1, ":known": known.version, ":schema": SCHEMA}
         return self._update("REMOVE #nodes.#run SET", "#version = :known", values, run)
 
     def release(self, run: str) -> None:
-        """Takes back what a run holds; again it changes nothing.
+        """Releases what a run holds; repeating it changes nothing.
 
         Raises:
             ReservationConflictError: others kept changing the reservations.
@@ -64,7 +63,7 @@ class NodeReservations:
         self._alone(run, None)
 
     def reserve(self, run: str, nodes: int) -> None:
-        """Gives a run so many nodes, without any limit: the run has them already.
+        """Reserves nodes that a run has already, without checking any limit.
 
         Raises:
             ReservationConflictError: others kept changing the reservations.

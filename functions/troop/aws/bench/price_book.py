@@ -1,7 +1,7 @@
-"""The prices of what a run uses: from where AWS tells them, or from what it has told a while ago.
+"""Reads the prices of what a run uses, from AWS or from the cache.
 
-A price that cannot be had is missing, whatever the reason; the reasons are told besides. All of it ends in time for an
-answer of the API.
+A price that cannot be read is missing, for whatever reason; the reasons are returned as well. All of it ends in time
+for an answer of the API.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIST_PRICE_AGE, SPOT_PRICE_AGE = timedelta(days=1), timedelta(hours=1)
 
 THREADS = 8
 LONGEST_SECONDS = 12.0
-"""For all that is asked for; what has not been answered then is not known."""
+"""For all requests together; prices that arrive later count as unknown."""
 
 YUAN = "CNY"
 
@@ -35,11 +35,11 @@ _FAILURES = (ClientError, BotoCoreError, ValueError, KeyError, TypeError)
 
 @dataclass(frozen=True)
 class PriceBook:
-    """Of one region.
+    """The prices of one region.
 
     Attributes:
-        price_list: None where there is none that could be asked.
-        ec2: asked for what spot costs.
+        price_list: None if the region's price list cannot be reached.
+        ec2: a client, for spot prices.
     """
 
     region: str
@@ -52,11 +52,11 @@ class PriceBook:
     def read(
         self, types: Collection[str], spot: Mapping[str, Collection[str]], volumes: Collection[str]
     ) -> tuple[Prices, list[str]]:
-        """The prices there are, and why others are missing.
+        """Returns the known prices, and why others are missing.
 
         Args:
-            types: whose price on demand is wanted.
-            spot: whose price of spot is wanted, each with the zones that count.
+            types: instance types whose on-demand price is needed.
+            spot: instance types whose spot price is needed, each with its zones.
             volumes: types of volumes.
         """
         now = self.clock()
@@ -89,7 +89,7 @@ class PriceBook:
         spot: Mapping[str, Collection[str]],
         now: datetime,
     ) -> tuple[dict[str, Any], list[str]]:
-        """What AWS tells, kept for the next time."""
+        """Reads prices from AWS, and caches them."""
         pool = ThreadPoolExecutor(THREADS)
         listed: dict[Future[Any], str] = {}
         if self.price_list is not None:
@@ -101,7 +101,7 @@ class PriceBook:
         prices_by_name: dict[str, Any] = {}
         why: dict[str, None] = {}
         for future in done:
-            what = "what spot costs" if future is prices else "AWS's price list"
+            what = "EC2's spot prices" if future is prices else "AWS's price list"
             try:
                 documents = future.result() if future is prices else {listed[future]: future.result()}
             except _FAILURES as error:
@@ -111,7 +111,7 @@ class PriceBook:
             self._keep(known, now)
             prices_by_name |= known
         if late:
-            why["not all prices could be read in time: try again"] = None
+            why["some prices could not be read in time: try again"] = None
         if self.price_list is None and list(names):
             why[f"there is no price list for {self.region}"] = None
         return prices_by_name, list(why)
@@ -140,7 +140,7 @@ class PriceBook:
             try:
                 self.cache.write(name, price, now, SPOT_PRICE_AGE if name.startswith(_SPOT) else LIST_PRICE_AGE)
             except _FAILURES:
-                return  # they are asked for again
+                return  # the next call reads them again
 
 
 def _volume(document: Mapping[str, Any]) -> VolumePrice:

@@ -1,4 +1,4 @@
-"""Prices that were read a while ago, in the table ``State``: they change seldom, and to ask takes a second."""
+"""Caches prices in the table ``State``: they seldom change, and reading them takes a second."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _AT_ONCE = 100
 
 
 class PriceCache(PassingItems):
-    """Items expire by themselves some time after they have ceased to count."""
+    """Cached prices; DynamoDB removes them some time after they expire."""
 
     def read(self, names: Iterable[str], now: datetime) -> dict[str, Any]:
-        """What is kept of these, by name, numbers as decimals; what is not, or too old, is missing."""
+        """Returns the cached prices by name, with numbers as decimals; unknown and expired ones are missing."""
         missing_names = sorted(set(names))
         prices = {}
         for i in range(0, len(missing_names), _AT_ONCE):
@@ -29,6 +29,6 @@ class PriceCache(PassingItems):
         return prices
 
     def write(self, name: str, price: Mapping[str, Any], now: datetime, lifetime: timedelta) -> None:
-        """Keeps one for so long; decimals stay decimals."""
+        """Caches a price for ``lifetime``; decimals stay decimals."""
         expires = int((now + lifetime).timestamp())
         self.put(PRICE + name, {"price": dict(price), "expires_at": expires, "schema": SCHEMA})

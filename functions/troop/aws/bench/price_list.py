@@ -1,7 +1,7 @@
-"""AWS's Price List: what instances and volumes cost in a region, on demand.
+"""Reads AWS's Price List: the on-demand prices of instances and volumes in a region.
 
-It is served in a few regions, each of which knows the prices of all regions of its partition. GovCloud has none: its
-prices are in the list of the other regions, whose credentials nobody has there.
+Few regions serve it; each knows the prices of all regions in its partition. GovCloud does not: its prices are in the
+list of the commercial regions, for which its accounts have no credentials.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CHINA = "cn-northwest-1"
 _NEAREST = {"ap": "ap-south-1", "eu": "eu-central-1", "af": "eu-central-1", "il": "eu-central-1", "me": "ap-south-1"}
 
 _PAGES = 3
-"""Of 100 products at most: a type has one, or a few."""
+"""Of at most 100 products; a type has one, or a few."""
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
 _GIB_IN_MIB = 1024
 
 
 def region_of(region: str) -> str | None:
-    """Where the list of a region's prices is served; None where none can be asked."""
+    """Returns the region that serves a region's price list; None if none can be reached."""
     if region.startswith("cn-"):
         return CHINA
     first = region.split("-", maxsplit=1)[0]
@@ -37,7 +37,7 @@ def region_of(region: str) -> str | None:
 
 @dataclass(frozen=True)
 class Priced:
-    """An amount, and the currency it is in."""
+    """An amount and its currency."""
 
     amount: Decimal
     currency: str
@@ -45,16 +45,21 @@ class Priced:
 
 @dataclass(frozen=True)
 class PriceList:
-    """``client``: pricing's, in one of the regions that serve it; ``region``: whose prices are wanted."""
+    """The price list of one region.
+
+    Attributes:
+        client: of pricing, in a region that serves it.
+        region: whose prices are read.
+    """
 
     client: Any
     region: str
 
     def instance(self, instance_type: str) -> Priced | None:
-        """An hour of an instance of Linux; None when the list does not have it.
+        """Returns the price of a Linux instance for an hour; None if the list does not have it.
 
         Raises:
-            ClientError, BotoCoreError: it does not answer.
+            ClientError, BotoCoreError: the service does not answer.
         """
         filters = {
             "instanceType": instance_type,
@@ -72,10 +77,10 @@ class PriceList:
         return next((price for price in prices if price is not None and price.amount > 0), None)
 
     def volume(self, kind: str) -> tuple[VolumePrice, str] | None:
-        """A month of a type of volume, and the currency; None when the list does not have it.
+        """Returns the price of a type of volume for a month, and the currency; None if the list does not have it.
 
         Raises:
-            ClientError, BotoCoreError: it does not answer.
+            ClientError, BotoCoreError: the service does not answer.
         """
         prices: dict[str, Priced] = {}
         for product in self._products({"volumeApiName": kind, "regionCode": self.region}):
@@ -112,7 +117,7 @@ def _attribute(product: Mapping[str, Any], name: str) -> str:
 
 
 def _price(product: Mapping[str, Any]) -> Priced | None:
-    """The first tier's. Throughput is listed by the GiB a second, and told by the MiB."""
+    """Returns the first tier's price. Throughput is listed per GiB/s, and returned per MiB/s."""
     for term in product.get("terms", {}).get("OnDemand", {}).values():
         for dimension in term.get("priceDimensions", {}).values():
             if dimension.get("beginRange", "0") != "0":

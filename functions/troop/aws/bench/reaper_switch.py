@@ -1,4 +1,4 @@
-"""Reads from the table ``State`` whether somebody has switched the reaper off."""
+"""Reads from the table ``State`` whether the reaper is switched off."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from troop.state_keys import REAPER_OFF, SWITCH
 
 @dataclass(frozen=True)
 class ReaperSwitch:
-    """``client``: DynamoDB's; ``table``: the name of ``State``."""
+    """The reaper's switch.
+
+    Attributes:
+        client: DynamoDB's.
+        table: the name of ``State``.
+    """
 
     client: Any
     table: str
 
     def is_off(self) -> bool:
-        """Whether it is off: strongly consistent, and False until somebody has set it.
+        """Checks whether the reaper is off, strongly consistent; False until it was switched off once.
 
         Raises:
             ClientError: DynamoDB refused.

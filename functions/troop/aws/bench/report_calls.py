@@ -9,13 +9,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReportCalls:
-    """``client``: Lambda's. ``function``: the function's name or ARN."""
+    """Calls to the function.
+
+    Attributes:
+        client: Lambda's.
+        function: the function's name or ARN.
+    """
 
     client: Any
     function: str
 
     def make(self, run: str) -> None:
-        """Has a run's report made. Lambda tries it once more if it fails.
+        """Starts making a run's report. Lambda retries a failure once.
 
         Raises:
             ClientError: Lambda refused.

@@ -1,4 +1,4 @@
-"""Claims on making a run's report: who asks again soon does not have it made again."""
+"""Stores claims on making a run's report, so that repeated requests do not make it repeatedly."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CLAIMED = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class Claim:
-    """Who claimed a report, and when.
+    """A claim on a report, with its time.
 
     Attributes:
-        ours: whether it is for whoever has asked to have it made.
+        ours: whether this caller holds it and must have the report made.
     """
 
     at: datetime
@@ -28,10 +28,10 @@ class Claim:
 
 
 class ReportClaims(PassingItems):
-    """Keeps claims in the table ``State``; they expire by themselves."""
+    """Claims in the table ``State``, where they expire."""
 
     def claim(self, run: str, now: datetime) -> Claim:
-        """Claims a run's report for :data:`CLAIMED`, unless somebody has: then what it was claimed with is the answer.
+        """Claims a run's report for :data:`CLAIMED`; returns the earlier claim if there is one.
 
         Raises:
             ClientError: DynamoDB refused.
@@ -41,10 +41,10 @@ class ReportClaims(PassingItems):
         earlier = self.put_unless(REPORT_CLAIM + run, values, "claimed_at", until=moments.iso(now - CLAIMED))
         if earlier and (claimed := earlier.get("claimed_at")):
             return Claim(moments.parse(str(claimed)), ours=False)
-        return Claim(now, ours=True)  # or it was given back in this very moment: then one call more does no harm
+        return Claim(now, ours=True)  # or it was released at this moment: then one more call does no harm
 
     def release(self, run: str) -> None:
-        """Gives a claim back, of which nothing has come.
+        """Releases a claim whose report was not started.
 
         Raises:
             ClientError: DynamoDB refused.

@@ -1,4 +1,4 @@
-"""The cells of a run, in the table ``Runs``: what is done, what it came to, and whether it is closed."""
+"""Stores the cells of runs in the table ``Runs``: their phases, their results, and whether they are closed."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class RunCells:
     rows: RunRows
 
     def get(self, run: str, cell: str) -> Cell:
-        """One cell of a run.
+        """Returns one cell of a run.
 
         Raises:
-            MissingRunError: there is none.
+            MissingRunError: there is no such cell.
         """
         return cell_of(self.rows.get(run, cell))
 
     def of(self, run: str) -> list[Cell]:
-        """All cells of a run, in their order."""
+        """Returns all cells of a run, in their order."""
         return [cell_of(item) for item in self.rows.beginning(run, CELL)]
 
     def add(self, cell: Cell) -> None:
-        """Puts one more cell of an open run; one that is on record already stays as it is.
+        """Adds a cell to an open run; a cell that is on record stays as it is.
 
         Raises:
             RunClosedError: the run is closed.
-            MissingRunError: there is none.
+            MissingRunError: there is no such run.
         """
         whose: dict[str, Any] = {"TableName": self.rows.table, "ExpressionAttributeNames": {"#item": "item"}}
         check = whose | {"Key": key(cell.run, RUN), "ConditionExpression": IS_OPEN}
@@ -59,12 +59,12 @@ class RunCells:
         reason: str | None = None,
         results: list[dict[str, Any]] | None = None,
     ) -> bool:
-        """Changes what is given. A cell that has come to an end keeps its status, reason and results: then nothing is
-        changed, and the answer is False (True if it is of that status already).
+        """Changes the given values. A cell that has ended keeps its status, reason and results: then the call changes
+        nothing and returns False, or True if the cell already has this status.
 
         Args:
-            phase: what the cell is at from now on; any cell can go on to the next one.
-            at: when it began that; needed with a phase. The first moment counts.
+            phase: the cell's new phase; any cell can enter the next one.
+            at: when the phase began; required with a phase. The first moment counts.
 
         Raises:
             MissingRunError: there is no such cell.
@@ -84,7 +84,7 @@ class RunCells:
             condition += f" AND #status IN ({', '.join(f':going{i}' for i in range(len(going)))})"
         if phase is not None:
             if at is None:
-                raise ValueError("a phase needs the moment at which it began")
+                raise ValueError("a phase needs the moment at which it began: pass at")
             update += ["#phase = :phase", "phases.#began = if_not_exists(phases.#began, :at)"]
             names |= {"#phase": "phase", "#began": phase}
             values |= {":phase": phase, ":at": moments.iso(at)}
@@ -95,7 +95,7 @@ class RunCells:
         return True
 
     def close(self, run: str, cell: str, now: datetime) -> None:
-        """From now on nothing may be launched for the cell. Repeating it changes nothing.
+        """Closes the cell: nothing may be launched for it any more. Repeating it changes nothing.
 
         Raises:
             MissingRunError: there is no such cell.

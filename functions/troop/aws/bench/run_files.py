@@ -1,4 +1,4 @@
-"""What a run starts from, in the results bucket: its definition, the files beside it, and the artifacts runs share."""
+"""Stores what a run starts from in the results bucket: its definition, its files, and the artifacts that runs share."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from troop.bench.definition import Benchmark, to_document
 from troop.bench.plan import Plan, to_plan_document
 
 _LAST_DAYS = timedelta(days=8)
-"""An artifact this close to its removal is uploaded again: no run outlasts a week, and one may be about to start."""
+"""An artifact this close to its removal is uploaded again: a run that is about to start may need it for up to a week.
+"""
 
 _URL_SECONDS = 3600
 _MISSING = frozenset({"403", "404"})
-"""HEAD has no body to tell more. Who may not list the bucket is told 403 of what is not there; that hides nothing: what
-may not be read may not be written either, and that says so.
+"""HEAD returns no body with details. S3 answers 403 for a missing object if the caller may not list the bucket. That
+hides no problem: a caller who may not read may not write either, and the write then fails.
 """
 
 
 @dataclass(frozen=True)
 class Upload:
-    """Where an artifact can be put, for an hour.
+    """Where an artifact can be uploaded, for an hour.
 
     Attributes:
-        url: takes a PUT.
-        headers: to be sent with it; they are signed. With them S3 refuses whatever has another size or hash.
+        url: accepts a PUT.
+        headers: must be sent with it; they are signed, and S3 refuses any other size or hash.
     """
 
     url: str
@@ -40,7 +41,11 @@ class Upload:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """``client`` of S3; it must sign with version 4, for no older signature covers headers."""
+    """The files that runs start from.
+
+    Attributes:
+        client: S3's; it must sign with version 4, because older signatures do not cover headers.
+    """
 
     client: Any
     bucket: str
@@ -48,7 +53,7 @@ class RunFiles:
     def put(
         self, run: str, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], estimate: Mapping[str, Any]
     ) -> None:
-        """Writes them; writing them again changes nothing.
+        """Writes all of them; repeating it changes nothing.
 
         Raises:
             ClientError: S3 refused; some may be written.
@@ -69,7 +74,7 @@ class RunFiles:
             )
 
     def is_staged(self, sha256: str, now: datetime) -> bool:
-        """Whether an artifact is there, and stays long enough.
+        """Checks whether an artifact exists, and stays long enough.
 
         Raises:
             ClientError: S3 refused.
@@ -84,7 +89,7 @@ class RunFiles:
         return stays > now + _LAST_DAYS
 
     def upload(self, sha256: str, size: int) -> Upload:
-        """Where to put an artifact of that hash and so many bytes. Asks nothing of AWS."""
+        """Returns where to upload an artifact of this hash and size. Makes no call to AWS."""
         checksum = base64.b64encode(bytes.fromhex(sha256)).decode()
         url = self.client.generate_presigned_url(
             "put_object",

@@ -1,4 +1,4 @@
-"""Runs, cells, resources and launches to items of the table ``Runs`` and back."""
+"""Converts runs, cells, resources and launches to items of the table ``Runs`` and back."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from troop.bench.standing import Counts, Standing
 from troop.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
 
 RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
-"""How the sort keys begin."""
+"""Sort keys, or their beginnings."""
 
 ENDED = "ended"
-"""Attribute of a launch that was given back."""
+"""The attribute of a launch that has ended."""
 
 Item = Mapping[str, Any]
 
 
 def key(run: str, item: str) -> dict[str, Any]:
-    """The key of an item, typed."""
+    """Returns the key of an item, typed."""
     return {"run": {"S": run}, "item": {"S": item}}
 
 
@@ -48,13 +48,13 @@ def key_of(resource: Resource) -> dict[str, Any]:
 
 
 def at_of(run: Run) -> str:
-    """Sort key of the indices over runs: by time, and unique."""
+    """Returns the sort key of the indices over runs: ordered by time, and unique."""
     return f"{moments.iso(run.at)}#{run.run}"
 
 
 def run_item(run: Run) -> dict[str, Any]:
-    """A run as a typed item. ``open`` exists only while it is open, or something is left behind, so that the index over
-    it stays small.
+    """Converts a run to a typed item. ``open`` exists only while the run is open or has leftovers, which keeps the
+    index over it small.
     """
     mark = RUN_OPEN if run.ended_at is None else RUN_LEFT if run.left_behind else None
     return typed(
@@ -87,12 +87,12 @@ def run_item(run: Run) -> dict[str, Any]:
 
 
 def left_documents(left: Iterable[LeftBehind]) -> list[dict[str, str]]:
-    """What a run has left behind, as its item keeps it."""
+    """Converts what a run has left behind to documents for its item."""
     return [{"kind": one.kind.value, "name": one.name, "reason": one.reason} for one in left]
 
 
 def standing_values(standing: Standing) -> dict[str, Any]:
-    """The attributes that the item of a standing fleet has besides; those that are None are left out of it."""
+    """Returns the further attributes of a standing fleet's item, including those that are None."""
     return {
         "desired": dict(standing.desired),
         "scaled_at": _iso(standing.scaled_at),
@@ -104,7 +104,7 @@ def standing_values(standing: Standing) -> dict[str, Any]:
 
 
 def run_of(item: Item) -> Run:
-    """The reverse of :func:`run_item`."""
+    """Converts an item of :func:`run_item` back."""
     values = plain(item)
     return Run(
         run=values["run"],
@@ -145,7 +145,7 @@ def _standing(values: Item) -> Standing:
 
 
 def cell_item(cell: Cell) -> dict[str, Any]:
-    """A cell as a typed item."""
+    """Converts a cell to a typed item."""
     return typed(
         {
             "run": cell.run,
@@ -165,7 +165,7 @@ def cell_item(cell: Cell) -> dict[str, Any]:
 
 
 def cell_of(item: Item) -> Cell:
-    """The reverse of :func:`cell_item`; the phases in the order in which they began."""
+    """Converts an item of :func:`cell_item` back, with the phases in the order in which they began."""
     values = plain(item)
     began = {name: moments.parse(at) for name, at in values["phases"].items()}
     return Cell(
@@ -184,7 +184,7 @@ def cell_of(item: Item) -> Cell:
 
 
 def resource_of(item: Item) -> Resource:
-    """A resource from its item, which is only ever written attribute by attribute."""
+    """Converts an item to a resource; such items are only written attribute by attribute."""
     values = plain(item)
     _, kind, name = values["item"].split("#", 2)
     return Resource(
@@ -205,7 +205,7 @@ def resource_of(item: Item) -> Resource:
 
 
 def facts_of(resource: Resource) -> dict[str, Any]:
-    """What is known of it besides that it is there, as attributes; those that are not known are left out."""
+    """Returns the known facts about a resource as attributes; unknown ones are omitted."""
     disk = resource.disk
     facts = {
         "role": resource.role,
@@ -224,12 +224,12 @@ def _disk_of(item: Item) -> Disk:
 
 
 def terms_item(run: str, terms: Terms) -> dict[str, Any]:
-    """By what a run's money is reckoned, as a typed item; None is left out of it at any depth."""
+    """Converts the terms of a run to a typed item; None is omitted at any depth."""
     return key(run, TERMS) | typed({"schema": SCHEMA, "terms": _present(spending.to_document(terms))})
 
 
 def terms_of(item: Item) -> Terms:
-    """The reverse of :func:`terms_item`."""
+    """Converts an item of :func:`terms_item` back."""
     return spending.from_document(plain(item)["terms"])
 
 
@@ -240,17 +240,17 @@ def _present(value: Any) -> Any:
 
 
 def item_of(launch: Launch) -> str:
-    """The sort key of a launch."""
+    """Returns the sort key of a launch."""
     return f"{LAUNCH}{launch.cell}#{launch.token}"
 
 
 def launch_item(launch: Launch) -> dict[str, Any]:
-    """A launch as a typed item."""
+    """Converts a launch to a typed item."""
     return key(launch.run, item_of(launch)) | typed({"schema": SCHEMA, "until": moments.iso(launch.until)})
 
 
 def launch_of(item: Item) -> Launch:
-    """The reverse of :func:`launch_item`."""
+    """Converts an item of :func:`launch_item` back."""
     values = plain(item)
     _, cell, token = values["item"].split("#", 2)
     return Launch(values["run"], cell, token, moments.parse(values["until"]))

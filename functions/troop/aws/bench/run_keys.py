@@ -1,4 +1,4 @@
-"""Idempotency keys of runs: what one was first used for, so that the same request again is the same run."""
+"""Stores idempotency keys of runs, so that a repeated request returns the same run."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Used:
     """What a key stands for.
 
     Attributes:
-        run: the id that its first request was given, whether there is such a run already or not.
-        digest: of that request.
+        run: the id that its first request got, whether the run exists yet or not.
+        digest: a hash of that request.
     """
 
     run: str
@@ -30,22 +30,22 @@ class Used:
 
 
 class RunKeys(PassingItems):
-    """Keeps keys in the table ``State``; they expire by themselves a week later."""
+    """Keys in the table ``State``, where they expire after a week."""
 
     def used(self, key: str) -> Used | None:
-        """What a key was used for; None when it was not."""
+        """Returns what a key was used for; None if it was not used."""
         entry = self.find(_where(key))
         return _used(entry) if entry else None
 
     def use(self, key: str, run: str, digest: str, now: datetime) -> Used:
-        """Uses a key, unless it was used before: then what it stands for stays as it is, and is the answer."""
+        """Uses a key and returns what it stands for: if it was used before, that of the earlier request."""
         expires = int((now + KEY_LIFETIME).timestamp())
         values = {"given": run, "digest": digest, "expires_at": expires, "schema": SCHEMA}
         earlier = self.put_unless(_where(key), values, "given")
         if earlier is None:
             return Used(run, digest)
         if not earlier:
-            raise ConditionFailed(0)  # it expired in this very moment: the request can be made again
+            raise ConditionFailed(0)  # it expired at this moment: the request can be repeated
         return _used(earlier)
 
 

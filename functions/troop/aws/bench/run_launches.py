@@ -1,7 +1,7 @@
-"""The rule that nothing is launched for a closed run: launches are leases, on record in the table ``Runs``.
+"""Enforces that nothing is launched for a closed run: launches are leases in the table ``Runs``.
 
-Whoever launches takes one in a transaction that holds only while the run and the cell are open, and gives it back; so
-whoever has closed one, and reads the table then, knows who may still be creating.
+A launching step takes one in a transaction that holds only while the run and the cell are open, and returns it
+afterwards. So a caller that closes one, and then reads the table, knows who may still be creating.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class RunLaunches:
     rows: RunRows
 
     def of(self, run: str) -> list[Launch]:
-        """The launches that nobody has ended; those of steps that died stay after their time."""
+        """Returns the launches that have not ended; those of steps that died stay after their time."""
         return [launch_of(item) for item in self.rows.beginning(run, LAUNCH) if ENDED not in item]
 
     def check_open(self, run: str, cell: str) -> None:
-        """To be called before each creation.
+        """Checks that the run and the cell are open; call it before each creation.
 
         Raises:
             RunClosedError: the run or the cell is closed.
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         if run_of(self.rows.get(run)).closed_at is not None:
             raise RunClosedError(run)
@@ -41,15 +41,15 @@ class RunLaunches:
             raise RunClosedError(run, cell)
 
     def begin(self, run: str, cell: str, until: datetime) -> Launch:
-        """Gives the right to create what the cell needs. Whoever has it creates nothing after ``until``, and looks
-        before each creation whether the run is still open.
+        """Grants the right to create what the cell needs. Its holder creates nothing after ``until``, and checks before
+        each creation that the run is still open.
 
         Args:
-            until: when the step has been killed, at the latest.
+            until: when Lambda has ended the step, at the latest.
 
         Raises:
             RunClosedError: the run or the cell is closed.
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         launch = Launch(run, cell, secrets.token_hex(8), until)
         put = {"Put": {"TableName": self.rows.table, "Item": launch_item(launch)}}
@@ -57,7 +57,7 @@ class RunLaunches:
         return launch
 
     def end(self, launch: Launch) -> None:
-        """Gives it back: nothing more is created by it. Repeating it changes nothing."""
+        """Ends a launch: nothing more is created under it. Repeating it changes nothing."""
         with suppress(ConditionFailed):
             self.rows.update(
                 launch.run,

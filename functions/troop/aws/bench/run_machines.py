@@ -12,14 +12,18 @@ from troop.bench.record import RunStatus
 
 @dataclass(frozen=True)
 class RunMachines:
-    """``benchmark``, ``teardown``: ARNs of the state machines."""
+    """The state machines of runs.
+
+    Attributes:
+        benchmark, teardown: their ARNs.
+    """
 
     client: Any
     benchmark: str
     teardown: str
 
     def execution(self, run: str) -> str:
-        """ARN of the execution that does a run, whether it has started or not."""
+        """Returns the ARN of the run's execution, whether it has started or not."""
         return Machine(self.client, self.benchmark).execution(run)
 
     def start(self, run: str) -> None:
@@ -31,7 +35,7 @@ class RunMachines:
         Machine(self.client, self.benchmark).start(run, {"run": run})
 
     def stop(self, run: str, reason: str) -> None:
-        """Stops a run's workflow where it is; nothing happens when it does not run.
+        """Stops a run's workflow immediately; does nothing if it does not run.
 
         Raises:
             ClientError: Step Functions refused.
@@ -39,7 +43,7 @@ class RunMachines:
         Machine(self.client, self.benchmark).stop(run, reason, error="Stopped")
 
     def tear_down(self, run: str, status: RunStatus, reason: str, now: datetime) -> None:
-        """Starts to take down what a run has created; at most once a minute, however often it is asked for.
+        """Starts the teardown of a run, at most once a minute.
 
         Raises:
             ClientError: Step Functions refused.

@@ -1,4 +1,4 @@
-"""What a run was to create, has created, and has left, in the table ``Runs``: written down before it is created."""
+"""Records in the table ``Runs`` what a run plans to create, has created and has removed; plans come first."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ class RunResources:
     rows: RunRows
 
     def of(self, run: str) -> list[Resource]:
-        """Those of a run: in no order."""
+        """Returns the resources of a run, in no order."""
         return [resource_of(item) for item in self.rows.beginning(run, RESOURCE)]
 
     def plan(self, resources: Iterable[Resource]) -> None:
-        """Writes down what is about to be created; what is on record already stays as it is.
+        """Records what is about to be created; what is on record stays as it is.
 
         Raises:
             RunClosedError: the run or a cell is closed.
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         self._record_while_open(resources, None)
 
     def created(self, resources: Iterable[Resource], now: datetime) -> None:
-        """Writes down that they were created, also if they were not planned by their name, as instances are.
+        """Records resources as created, including those that were not planned by name, such as instances.
 
         Raises:
-            RunClosedError: the run or a cell is closed; teardown then finds and records them itself.
-            MissingRunError: there is none.
+            RunClosedError: the run or a cell is closed; the teardown then finds and records them.
+            MissingRunError: there is no such run or cell.
         """
         self._record_while_open(resources, now)
 
     def record_seen(self, resources: Iterable[Resource], now: datetime) -> None:
-        """Writes down what was seen of a run that may be closed: it was created, and is not gone."""
+        """Records existing resources of a run that may be closed: they were created and are not gone."""
         self.rows.write_all([self._seen(resource, now) for resource in resources])
 
     def gone(self, resources: Iterable[Resource], now: datetime) -> None:
-        """Writes down that they are gone. They need not be on record; the moment they were first seen gone counts."""
+        """Records resources as gone. They need not be on record; the first moment counts."""
         values = {":now": moments.iso(now)}
         self.rows.write_all([self._set(r, ["gone_at = if_not_exists(gone_at, :now)"], values) for r in resources])
 
@@ -67,7 +67,7 @@ class RunResources:
         return self._set(resource, ["created_at = if_not_exists(created_at, :now)"], values, " REMOVE gone_at")
 
     def _set(self, resource: Resource, also: list[str], values: dict[str, Any], more: str = "") -> dict[str, Any]:
-        """Writes a resource without overwriting what is on record of it, and ``also`` that."""
+        """Returns the write of a resource that keeps what is on record and adds ``also``."""
         keeps = ["#cell = if_not_exists(#cell, :cell)", "planned_at = if_not_exists(planned_at, :planned)"]
         every = {":cell": resource.cell, ":planned": moments.iso(resource.planned_at), ":schema": SCHEMA}
         names = {"#cell": "cell", "#schema": "schema"}

@@ -1,4 +1,4 @@
-"""How items of the table ``Runs`` are read and written, and how a write is bound to a run that is still open."""
+"""Reads and writes items of the table ``Runs``, and binds a write to a run that is still open."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.errors import MissingRunError, RunClosedError
 
 MOST_PARTS = 100
-"""Items that one transaction may write or check."""
+"""The most items that one transaction can write or check."""
 
 IS_OPEN = "attribute_exists(#item) AND attribute_not_exists(closed_at)"
-"""Condition on the item of a run or a cell; ``#item`` is the attribute ``item``."""
+"""The condition on the item of a run or a cell; ``#item`` is the attribute ``item``."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class RunRows:
     sleep: Sleep = time.sleep
 
     def find(self, run: str, item: str) -> dict[str, Any] | None:
-        """An item, by its sort key."""
+        """Returns an item by its sort key; None if there is none."""
         answer = self.client.get_item(TableName=self.table, Key=key(run, item), ConsistentRead=True)
         row: dict[str, Any] | None = answer.get("Item")
         return row
 
     def get(self, run: str, cell: str | None = None) -> dict[str, Any]:
-        """The item of a run, or of one of its cells.
+        """Returns the item of a run, or of one of its cells.
 
         Raises:
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         row = self.find(run, _item_of(cell))
         if row is None:
@@ -45,7 +45,7 @@ class RunRows:
         return row
 
     def beginning(self, run: str, beginning: str) -> Iterable[dict[str, Any]]:
-        """The items whose sort keys begin so, in their order."""
+        """Returns the items whose sort keys begin with this text, in their order."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             KeyConditionExpression="#run = :run AND begins_with(#item, :beginning)",
@@ -67,9 +67,9 @@ class RunRows:
         """Changes one item.
 
         Raises:
-            ConditionFailed: the condition does not hold; nothing is changed.
+            ConditionFailed: the condition failed; nothing is changed.
         """
-        # DynamoDB takes no empty map.
+        # DynamoDB accepts no empty map.
         named: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
         if values:
             named["ExpressionAttributeValues"] = typed(values)
@@ -84,17 +84,17 @@ class RunRows:
         )
 
     def write_all(self, parts: list[dict[str, Any]]) -> None:
-        """Writes any number of parts of transactions, as many at once as may be."""
+        """Writes any number of transaction parts, in as few transactions as possible."""
         for i in range(0, len(parts), MOST_PARTS):
             transact(self.client, parts[i : i + MOST_PARTS], self.sleep)
 
     def write_while_open(self, run: str, cell: str, parts: list[dict[str, Any]]) -> None:
-        """Writes any number of parts of transactions, as many at once as may be, and none of those that come after the
-        run or the cell was closed.
+        """Writes any number of transaction parts, in as few transactions as possible. Stops once the run or the cell is
+        closed.
 
         Raises:
             RunClosedError: the run or the cell is closed.
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         checks = [
             {
@@ -115,7 +115,7 @@ class RunRows:
                 raise self.closed_or_missing(run, cell if failed.part else None) from None
 
     def closed_or_missing(self, run: str, cell: str | None = None) -> RunClosedError | MissingRunError:
-        """Why a write that needs the run, or the cell, to be open was refused."""
+        """Returns the error for a write that failed because the run or the cell is not open."""
         row = self.find(run, _item_of(cell))
         return MissingRunError(run, cell) if row is None else RunClosedError(run, cell)
 

@@ -1,7 +1,8 @@
-"""The table ``Runs``: the record of every run, from its admission until nothing of it is left.
+"""Stores the record of every run in the table ``Runs``, from its admission until nothing of it is left.
 
-A run is closed once and for good. Whatever launches writes down first what it is about to create, in a transaction
-that holds only while the run and the cell are open; so whoever has closed one, and reads the table then, knows of all.
+A run is closed once and permanently. A launching step first records what it is about to create, in a transaction that
+holds only while the run and the cell are open. So a caller that closes one, and then reads the table, sees every
+creation.
 """
 
 from __future__ import annotations
@@ -46,18 +47,20 @@ from troop.tables import BENCHMARK, RUN_LEFT, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TI
 
 
 class BadCursor(ValueError):
-    """A cursor that no page can have ended with."""
+    """A cursor that no page ended with."""
 
 
 @dataclass(frozen=True)
 class RunTable:
-    """The runs of a deployment. All reads are strongly consistent, but :meth:`page` and :meth:`open_runs`."""
+    """The runs of a deployment. All reads are strongly consistent, except those from an index: pages, open runs and
+    runs with leftovers.
+    """
 
     client: Any
     table: str
     sleep: Sleep = time.sleep
 
-    # What belongs to runs
+    # The parts of runs
 
     @property
     def rows(self) -> RunRows:
@@ -82,24 +85,26 @@ class RunTable:
     # Reads
 
     def get(self, run: str) -> Run:
-        """A run.
+        """Returns a run.
 
         Raises:
-            MissingRunError: there is none.
+            MissingRunError: there is no such run.
         """
         return run_of(self.rows.get(run))
 
     def terms(self, run: str) -> Terms | None:
-        """By what its money is reckoned; None for a run of an earlier version."""
+        """Returns the terms by which the run's cost is computed; None for a run of an earlier version."""
         row = self.rows.find(run, TERMS)
         return terms_of(row) if row else None
 
     def open_runs(self) -> list[Run]:
-        """The runs that have not ended, oldest first. The index lags a moment behind: read one before acting on it."""
+        """Returns the runs that have not ended, oldest first. The index lags a moment: read a run again before acting
+        on it.
+        """
         return self._marked(RUN_OPEN)
 
     def left_runs(self) -> list[Run]:
-        """The runs that have ended and left something behind, in no order. The index lags a moment behind, too."""
+        """Returns the ended runs that left something behind, in no order. The index lags a moment, too."""
         return self._marked(RUN_LEFT)
 
     def _marked(self, mark: str) -> list[Run]:
@@ -113,13 +118,13 @@ class RunTable:
         return [run_of(item) for page in pages for item in page["Items"]]
 
     def page(self, limit: int, cursor: str | None = None, kind: str = BENCHMARK) -> tuple[list[Run], str | None]:
-        """At most ``limit`` runs, newest first, and the cursor that continues after them; None when there is no more.
+        """Returns at most ``limit`` runs, newest first, and the cursor of the next page; None if there is none.
 
         Args:
-            kind: which runs, :data:`troop.tables.BENCHMARK` or FLEET.
+            kind: of the runs, :data:`troop.tables.BENCHMARK` or FLEET.
 
         Raises:
-            BadCursor: the cursor is none that a page ended with.
+            BadCursor: no page ended with this cursor.
         """
         query: dict[str, Any] = {
             "TableName": self.table,
@@ -139,20 +144,20 @@ class RunTable:
         last = answer.get("LastEvaluatedKey")
         return [run_of(item) for item in answer["Items"]], str(last["at"]["S"]) if last else None
 
-    # What becomes of a run
+    # The life of a run
 
     def create(
         self, run: Run, cells: Sequence[Cell], terms: Terms | None = None, most_nodes: int | None = None
     ) -> bool:
-        """Puts a run, its cells and its terms, and reserves its nodes; False when there is such a run already, of which
-        nothing is changed then.
+        """Stores a run, its cells and its terms, and reserves its nodes. Returns False, and changes nothing, if the run
+        exists already.
 
         Args:
             most_nodes: of all open runs together; None reserves nothing.
 
         Raises:
             BadBenchmarkError: other runs hold too many nodes.
-            ReservationConflictError: others start or end runs all the time.
+            ReservationConflictError: others keep starting or ending runs.
         """
         items = [cell_item(cell) for cell in cells] + ([terms_item(run.run, terms)] if terms else [])
         puts = [{"Put": {"TableName": self.table, "Item": item}} for item in items]
@@ -164,7 +169,7 @@ class RunTable:
         each = MOST_PARTS - 2  # beside the run and the reservation
         *before, last = [puts[i : i + each] for i in range(0, max(len(puts), 1), each)]
         try:
-            # The run comes last: until it is there, cells without it mean nothing, and are put again.
+            # The run comes last: until it exists, cells without it mean nothing, and a retry writes them again.
             for some in before:
                 transact(self.client, [{"ConditionCheck": absent | {"Key": key(run.run, RUN)}}, *some], self.sleep)
         except ConditionFailed:
@@ -186,7 +191,7 @@ class RunTable:
         raise ReservationConflictError
 
     def set_running(self, run: str, execution: str) -> None:
-        """The run's workflow has begun.
+        """Records that the run's workflow has begun.
 
         Raises:
             RunClosedError: the run was closed before.
@@ -205,11 +210,11 @@ class RunTable:
             raise self.rows.closed_or_missing(run) from None
 
     def close(self, run: str, status: RunStatus, reason: str | None, now: datetime) -> Run:
-        """Closes a run: from now on nothing may be launched for it. Of several callers the first one's status and
-        reason count. Returns the run as it is now.
+        """Closes a run: nothing may be launched for it any more. The first caller's status and reason count. Returns
+        the run as it is now.
 
         Args:
-            status: what it is to end with, one of :data:`troop.bench.record.ENDED`.
+            status: the final status, one of :data:`troop.bench.record.ENDED`.
 
         Raises:
             MissingRunError: there is no such run.
@@ -226,12 +231,11 @@ class RunTable:
         return self.get(run)
 
     def conclude(self, run: str, now: datetime) -> Run:
-        """Ends a closed run, with the status it was closed with, and takes back its reservation of nodes. Repeating it
-        changes nothing. Returns the run.
+        """Ends a closed run with its outcome, and releases its nodes. Repeating it changes nothing. Returns the run.
 
         Raises:
             MissingRunError: there is no such run.
-            ReservationConflictError: others start or end runs all the time; nothing is changed.
+            ReservationConflictError: others keep starting or ending runs; nothing is changed.
         """
         run_record = self.get(run)
         if run_record.outcome is None:
@@ -241,10 +245,10 @@ class RunTable:
         return self.get(run)
 
     def leave_behind(self, run: Run, left: Sequence[LeftBehind]) -> Run:
-        """Writes down what carries a run's tags and stays, in the place of what was on record of it. Returns the run.
+        """Replaces the record of what carries the run's tags and stays. Returns the run.
 
         Args:
-            run: as it was read; one that has ended is found by :meth:`left_runs` from now on, or no more.
+            run: as it was read. If it has ended, :meth:`left_runs` lists it from now on, or no longer does.
 
         Raises:
             MissingRunError: there is no such run.
@@ -264,7 +268,7 @@ class RunTable:
                 update += ", #open"
         else:
             condition += " AND attribute_not_exists(ended_at)"
-        with suppress(ConditionFailed):  # it has ended meanwhile, and its conclusion says what it has left
+        with suppress(ConditionFailed):  # it has ended meanwhile; its conclusion records this
             self.rows.update(run.run, RUN, update, condition, values, names)
         return self.get(run.run)
 
@@ -274,7 +278,7 @@ class RunTable:
                 "TableName": self.table,
                 "Key": key(run, RUN),
                 "UpdateExpression": "SET ended_at = if_not_exists(ended_at, :now), #status = outcome "
-                # Whoever concludes it writes anew what stays, and with it the mark in the index.
+                # The caller then records what stays, and with it the mark in the index.
                 "REMOVE #open, left_behind",
                 "ConditionExpression": "attribute_exists(closed_at)",
                 "ExpressionAttributeNames": {"#status": "status", "#open": "open"},
@@ -294,8 +298,8 @@ class RunTable:
         raise ReservationConflictError
 
     def count_cost(self, run: str, amount: Decimal) -> Decimal:
-        """Takes note that the metric counts a run's cost up to this amount. Returns what is new of it, which the caller
-        has to count: 0 for an amount that is counted already, so a repetition counts nothing twice.
+        """Records that the metric counts a run's cost up to this amount. Returns the part that the caller must count: 0
+        if it is counted already, so repeating it counts nothing twice.
 
         Raises:
             MissingRunError: there is no such run.
@@ -312,15 +316,15 @@ class RunTable:
             try:
                 self.rows.update(run, RUN, "SET counted = :whole", condition, values, {"#item": "item"})
             except ConditionFailed:
-                continue  # somebody else has counted some of it meanwhile
+                continue  # another caller has counted a part meanwhile
             return whole - counted
         return ZERO  # others count it
 
     def set_cost(self, run: str, cell: str | None, cost: Cost, of_file: Cost | None = None) -> None:
-        """Writes down what a cell has cost, or without one the whole run, in the place of what was there.
+        """Replaces the recorded cost of a cell; without a cell, of the whole run.
 
         Args:
-            of_file: the same by the file's own prices.
+            of_file: the cost by the file's own prices.
 
         Raises:
             MissingRunError: there is no such cell or run.

@@ -1,4 +1,4 @@
-"""The roles with which Auto Scaling and EC2 Spot launch by themselves: an account that never used them has none yet."""
+"""Ensures the service-linked roles with which Auto Scaling and EC2 Spot launch; a new account does not have them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 LOOKS = 10
 PAUSE = 2.0
 SPREADING = 10.0
-"""Seconds from a role being seen until other services know it, mostly. Auto Scaling repeats launches that fail for it
-even after that: see :mod:`troop.bench.refusals`.
+"""Seconds until other services usually know a new role. Auto Scaling repeats launches that fail for it even later: see
+:mod:`troop.bench.refusals`.
 """
 
 
 @dataclass(frozen=True)
 class ServiceRoles:
-    """Looks for the roles, and creates what is missing."""
+    """Checks for the roles, and creates missing ones."""
 
     iam: Any
     sleep: Callable[[float], None] = time.sleep
@@ -32,10 +32,10 @@ class ServiceRoles:
         """Creates the roles that the account lacks, and waits for them for half a minute at most.
 
         Args:
-            spot: Spot's is needed, too.
+            spot: whether Spot's role is needed, too.
 
         Raises:
-            LaunchImpossibleError: one is missing, and may not be created.
+            LaunchImpossibleError: a role is missing and may not be created.
         """
         created = [
             name
@@ -51,7 +51,7 @@ class ServiceRoles:
             self.sleep(SPREADING)
 
     def _created(self, service: str, name: str) -> bool:
-        """Whether the role was missing, and is on its way."""
+        """Checks for a role and creates it if missing. Returns whether it was missing."""
         if self._exists(name):
             return False
         try:
@@ -60,12 +60,12 @@ class ServiceRoles:
             code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
             if code in DENIED:
                 raise LaunchImpossibleError(
-                    f"this account has no role {name} yet, and Troop may not create it: have an administrator run "
+                    f"this account has no role {name} yet, and Troop may not create it: ask an administrator to run "
                     f"aws iam create-service-linked-role --aws-service-name {service} ({message})"
                 ) from None
             if not (code in ("InvalidInput", "InvalidInputException") and "has been taken" in message):
                 raise
-        return True  # also where another cell was faster
+        return True  # also if another cell was faster
 
     def _exists(self, name: str) -> bool:
         try:
@@ -75,5 +75,5 @@ class ServiceRoles:
             if code in ("NoSuchEntity", "NoSuchEntityException"):
                 return False
             if code not in DENIED:
-                raise  # somebody else's policy keeps it from looking: Auto Scaling creates the role itself then
+                raise  # a policy denies the check: Auto Scaling then creates the role itself
         return True

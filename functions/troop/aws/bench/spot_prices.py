@@ -1,4 +1,4 @@
-"""What spot costs at present, by zone."""
+"""Reads current spot prices by zone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LINUX = "Linux/UNIX"
 def read_spot_prices(
     client: Any, types: Iterable[str], zones: Iterable[str], now: datetime
 ) -> Mapping[str, Mapping[str, Decimal]]:
-    """USD (in China yuan) of an hour, by instance type and zone: the newest there is of each.
+    """Returns the newest price for an hour in USD (in China yuan), by instance type and zone.
 
     Args:
         client: EC2's.
         types: names, at least one.
         zones: names of availability zones.
-        now: with it as the beginning, EC2 tells the prices that hold.
+        now: the start of the history; EC2 then returns the current prices.
 
     Raises:
         ClientError, BotoCoreError: EC2 does not answer.

@@ -1,4 +1,4 @@
-"""The Auto Scaling groups of a standing fleet: looked at, and given another size."""
+"""Reads and resizes the Auto Scaling groups of a standing fleet."""
 
 from __future__ import annotations
 
@@ -15,23 +15,27 @@ from troop.bench.standing import GroupSeen, Member, Place
 
 @dataclass(frozen=True)
 class StandingGroups:
-    """``autoscaling``: a client."""
+    """The groups of standing fleets.
+
+    Attributes:
+        autoscaling: a client.
+    """
 
     autoscaling: Any
 
     def describe(self, run: str, cell: str, roles: Collection[str]) -> list[GroupSeen]:
-        """The group of each role, in the order of the roles; also of one whose group is not there (any more)."""
+        """Returns the group of each role, in the order of the roles; also for a role without a group."""
         by_name = {names.fleet_name(run, cell, role): role for role in roles}
         answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=list(by_name))
         groups = {}
         for group in answer["AutoScalingGroups"]:
-            if not group.get("Status"):  # a group on its way out has one
+            if not group.get("Status"):  # a group that is being deleted has one
                 role = by_name[group["AutoScalingGroupName"]]
                 groups[role] = _seen(group, role)
         return [groups.get(role) or GroupSeen(role, exists=False) for role in roles]
 
     def resize(self, run: str, cell: str, role: str, count: int) -> None:
-        """Gives a role's group another size; when it shrinks, Auto Scaling picks who goes, zone by zone.
+        """Sets the size of a role's group; if it shrinks, Auto Scaling picks the instances to terminate, zone by zone.
 
         Raises:
             ClientError: Auto Scaling refused, as it does while the group is being deleted.
@@ -40,8 +44,8 @@ class StandingGroups:
         self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=count, DesiredCapacity=count)
 
     def refusals(self, run: str, cell: str, role: str) -> tuple[str, ...]:
-        """Why a role's latest launches have failed, newest first, until one that went well: what failed before that
-        has passed.
+        """Returns why a role's latest launches failed, newest first, up to the latest success; earlier failures no
+        longer matter.
         """
         name = names.fleet_name(run, cell, role)
         answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)

@@ -1,4 +1,4 @@
-"""What is kept of runs in the results bucket, and the reports that are made of it."""
+"""Reads and writes what the results bucket stores of runs, reports included."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTENT_TYPES = {
     names.REPORT_JSON: "application/json",
     names.REPORT_HTML: "text/html; charset=utf-8",
 }
-"""Of what is written here, by name: a browser shows a page that says it is one, and keeps anything else."""
+"""The types of the files written here, by name: browsers show HTML pages, and download anything else."""
 
 URL_SECONDS = 3600
 
@@ -34,18 +34,18 @@ class StoredRun:
     run: str
 
     def read(self, name: str) -> bytes | None:
-        """A file's content; None when there is none.
+        """Returns a file's content; None if there is none.
 
         Raises:
             ClientError: S3 refused.
-            DamagedError: it is a node's, and too large; it is not read.
+            DamagedError: it is a node's file and too large; it is not read.
         """
         key = names.run_prefix(self.run) + name
         try:
             answer = self.client.get_object(Bucket=self.bucket, Key=key)
         except ClientError as error:
             code = error.response["Error"]["Code"]
-            # To a reader who may list only a part of the bucket S3 does not say that an object is missing, but refuses.
+            # For a missing object, S3 refuses readers who may list only part of the bucket.
             if code == _NO_SUCH_KEY or (code == _DENIED and name not in self._listed(name)):
                 return None
             raise
@@ -55,7 +55,7 @@ class StoredRun:
         return body
 
     def names(self, below: str) -> Sequence[str]:
-        """Of all files whose names begin with ``below``, in full and in order.
+        """Returns the full names of all files that begin with ``below``, in order.
 
         Raises:
             ClientError: S3 refused.
@@ -70,12 +70,12 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report that is there.
+    """A stored report.
 
     Attributes:
         at: when it was written.
-        etag: another one after it was made again.
-        size: bytes.
+        etag: changes when the report is made again.
+        size: in bytes.
     """
 
     at: datetime
@@ -85,7 +85,11 @@ class StoredReport:
 
 @dataclass(frozen=True)
 class StoredRuns:
-    """``client`` of S3; for :meth:`address` it must sign with version 4 for the region's own host."""
+    """The stored runs.
+
+    Attributes:
+        client: S3's; :meth:`address` needs signature version 4 for the region's own host.
+    """
 
     client: Any
     bucket: str
@@ -94,7 +98,7 @@ class StoredRuns:
         return StoredRun(self.client, self.bucket, run)
 
     def write(self, run: str, name: str, body: bytes) -> None:
-        """Writes one of :data:`CONTENT_TYPES`, over the one before it.
+        """Writes one of :data:`CONTENT_TYPES`, and replaces an earlier one.
 
         Raises:
             ClientError: S3 refused.
@@ -108,20 +112,20 @@ class StoredRuns:
         )
 
     def find(self, run: str, name: str) -> StoredReport | None:
-        """Whether a file is there; its content is not read.
+        """Returns the description of a file, without reading its content; None if there is none.
 
         Raises:
             ClientError: S3 refused.
         """
         key = names.run_prefix(run) + name
-        # Not by HEAD: that says neither whether a right or the object is missing, nor by which right it would be known.
+        # HEAD does not say whether a permission or the object is missing, nor which permission.
         listed = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1).get("Contents", [])
         entry = next((one for one in listed if one["Key"] == key), None)
         return StoredReport(entry["LastModified"], entry["ETag"].strip('"'), entry["Size"]) if entry else None
 
     def address(self, run: str, name: str) -> str:
-        """Where anybody who has the address can get a file for :data:`URL_SECONDS`, or as long as the credentials of
-        whoever has signed it last. Asks nothing of AWS. It is as good as a key: it gets into no log.
+        """Returns an address from which anyone can get a file for :data:`URL_SECONDS`, or until the signer's
+        credentials expire. Makes no call to AWS. Treat the address as a secret, and never log it.
         """
         url: str = self.client.generate_presigned_url(
             "get_object",

@@ -1,4 +1,4 @@
-"""Finds what carries the tags of runs, with the evidence for it, and removes what it is told to."""
+"""Finds resources with the tags of runs, with the evidence of their origin, and removes those it is asked to."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from troop.bench.teardown import Evidence, Seen
 from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
 
 GROUP_TAG, TEMPLATE_TAG = "aws:autoscaling:groupName", "aws:ec2launchtemplate:id"
-"""Set on an instance by Auto Scaling and by EC2: nobody else can set a tag that begins so."""
+"""Tags of instances that Auto Scaling and EC2 set: users cannot set tags with this prefix."""
 
 TERMINATED_AT_ONCE = 100
-"""Instances in one call."""
+"""The most instances in one call."""
 
 _LIVING = ["pending", "running", "shutting-down", "stopping", "stopped"]
-"""The states of instances that are not gone; a terminated one stays visible for an hour or so."""
+"""The states of instances that still exist; terminated ones stay visible for about an hour."""
 
 _MISSING = frozenset(
     {
@@ -36,15 +36,15 @@ _MISSING = frozenset(
 )
 
 Refusals = dict[Seen, str]
-"""What could not be asked to go yet, and why."""
+"""What could not be removed yet, with the reason."""
 
 
 @dataclass(frozen=True)
 class Leftovers:
-    """Of one deployment: what carries its tag and the tag of a run. Whether it is the run's,
-    :mod:`troop.bench.ownership` decides.
+    """The resources that carry the deployment's tag and the tag of a run. :mod:`troop.bench.ownership` decides whether
+    they belong to the run.
 
-    Each removal asks once and does not wait. What is gone already counts as asked.
+    Each removal is requested once, without waiting. What is already gone counts as requested.
     """
 
     ec2: Any
@@ -52,16 +52,16 @@ class Leftovers:
     deployment: str
 
     def find(self, run: str | None = None, cell: str | None = None) -> list[Seen]:
-        """All that carries the tags of a run, or of one cell of it; without a run, of any run."""
+        """Finds all resources with the tags of a run, or of one of its cells; without a run, of any run."""
         tags = {DEPLOYMENT_TAG: self.deployment, RUN_TAG: run, CELL_TAG: cell}
         filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items() if value is not None]
         if run is None:
             filters.append({"Name": "tag-key", "Values": [RUN_TAG]})
-        # A filter takes * and ? for wildcards.
+        # Filters treat * and ? as wildcards.
         return [one for one in self._all(filters) if run in (None, one.run) and cell in (None, one.cell)]
 
     def remove(self, these: Sequence[Seen]) -> Refusals:
-        """Asks for all of them to go, in this order; one that is refused does not stop the others."""
+        """Starts the removal of all of them, in this order; a refusal does not stop the others."""
         refused: Refusals = {}
         instances = [one for one in these if one.kind is Kind.INSTANCE]
         for one in these:
@@ -76,7 +76,7 @@ class Leftovers:
     def _all(self, filters: list[dict[str, Any]]) -> Iterator[Seen]:
         for one in self._pages(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
             name = one["AutoScalingGroupName"]
-            # A group on its way out has a status; any other has none.
+            # Only a group that is being deleted has a status.
             going = bool(one.get("Status"))
             evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
             yield from self._seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going)
@@ -170,7 +170,7 @@ class Leftovers:
             some = instances[i : i + TERMINATED_AT_ONCE]
             try:
                 self.ec2.terminate_instances(InstanceIds=[one.id for one in some])
-            except ClientError:  # all of them, for the sake of one
+            except ClientError:  # one bad id fails the whole call
                 for one in some:
                     self._terminate_one(one, refused)
 
@@ -183,7 +183,7 @@ class Leftovers:
 
 
 def described(these: Iterable[Seen], refused: Refusals) -> list[str]:
-    """What there is, in words, each with what spoke against its removal."""
+    """Describes resources as text, each with the reason why its removal was refused, if it was."""
     return [f"{one.kind.value} {one.id}" + (f" ({refused[one]})" if one in refused else "") for one in these]
 
 

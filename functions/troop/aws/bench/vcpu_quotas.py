@@ -1,4 +1,4 @@
-"""Service Quotas: how many virtual processors the account may have running."""
+"""Reads Service Quotas: how many virtual processors the account can run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SERVICE = "ec2"
 
 
 def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float], str | None]:
-    """The values by code, and why some are missing: a quota that cannot be read is no reason not to begin.
+    """Returns the values by code, and why some are missing: a quota that cannot be read does not prevent a run.
 
     Args:
         client: of service-quotas.
@@ -25,7 +25,7 @@ def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float],
                 client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)["Quota"]["Value"]
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] != "NoSuchResourceException":  # of this region, or partition
+            if error.response["Error"]["Code"] != "NoSuchResourceException":  # the region or partition lacks it
                 return vcpus_by_quota, f"the account's quotas could not be read: {error.response['Error']['Code']}"
         except BotoCoreError as error:
             return vcpus_by_quota, f"the account's quotas could not be read: {type(error).__name__}"

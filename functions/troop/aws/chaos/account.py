@@ -1,4 +1,4 @@
-"""The account as a tick reads it: what all decisions rest on, and what is fetched only for units that are due."""
+"""Reads the account for a tick: the facts for all decisions, and details only for units that are due."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from troop.chaos.guards import BEFORE_CAPS, Refusal, pass_guards
 
 
 def read_account(autoscaling: Any, ec2: Any, policies: PolicyTable, state: StateTable) -> Account:
-    """All groups, the tables ``GroupTags`` and ``State``, and the ids of protected instances."""
+    """Reads all groups, the tables ``GroupTags`` and ``State``, and the ids of protected instances."""
     view = state.view()
     return Account(
         groups=read_groups(autoscaling),
@@ -33,9 +33,9 @@ def read_account(autoscaling: Any, ec2: Any, policies: PolicyTable, state: State
 def read_details(
     autoscaling: Any, cloudwatch: Any, balancers: BalancersOfATick, asking: Asking, due: list[Facts]
 ) -> list[Facts]:
-    """Adds to the facts of units that are due: instance refreshes, one call a group; the states of stop alarms; who is
-    healthy by what the groups get traffic from, one call for each; and of the instances that would be chosen, those
-    that EC2 protects, two calls or some more a unit.
+    """Adds details to the facts of units that are due: instance refreshes, one call a group; the states of stop alarms;
+    the health in the traffic sources, one call for each; and which candidates EC2 protects, two or a few more calls a
+    unit.
     """
     under_way = refreshing(autoscaling, sorted({g.name for f in due for g in f.groups}))
     states = _alarm_states(cloudwatch, [f.policy.stop_alarms.value for f in due])
@@ -44,8 +44,8 @@ def read_details(
 
 
 def _alarm_states(cloudwatch: Any, named: list[tuple[str, ...]]) -> dict[str, str]:
-    """States by name of the alarms that units have named. Where CloudWatch finds something wrong with a name, each unit
-    is asked about by itself, and those of which it cannot be told are left alone: what is unknown is not OK.
+    """Returns states by name of the alarms that units have named. If CloudWatch rejects a name, each unit's alarms are
+    read separately. Units whose alarms cannot be read are skipped, because an unknown state is not OK.
     """
     try:
         return alarm_states(cloudwatch, {name for names in named for name in names})
@@ -67,7 +67,9 @@ def _invalid(error: ClientError) -> bool:
 
 
 def _balanced(balancers: BalancersOfATick, facts: Facts) -> Facts:
-    """With who gets traffic, or why that cannot be told. Of a unit that is refused by now nobody asks."""
+    """Adds the health in the traffic sources, or why it could not be read. Makes no call for a unit that is refused by
+    now.
+    """
     if isinstance(pass_guards(facts, BEFORE_CAPS), Refusal):
         return facts
     healthy, unread = balancers.healthy(facts.groups)
@@ -75,8 +77,8 @@ def _balanced(balancers: BalancersOfATick, facts: Facts) -> Facts:
 
 
 def _without_shielded(asking: Asking, facts: Facts) -> Facts:
-    # Whoever claims asks again, and there nothing is terminated when it cannot be told. One instance that this role may
-    # not be told about must not cost all other units their tick.
+    # The claim checks again, and terminates nothing if it cannot read this. One instance that this role cannot read
+    # must not fail the tick of all other units.
     with suppress(BotoCoreError, ClientError, UnknownProtectionError):
         return spare_shielded(asking, facts, BEFORE_CAPS)
     return facts

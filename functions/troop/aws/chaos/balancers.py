@@ -1,6 +1,4 @@
-"""Who of a group's instances is healthy in what the group gets its traffic from: load balancers, new and old, and VPC
-Lattice.
-"""
+"""Reads which instances are healthy in a group's traffic sources: load balancers, Classic ones too, and VPC Lattice."""
 
 from __future__ import annotations
 
@@ -18,21 +16,23 @@ _FOR_ALL = frozenset(
         *("RequestLimitExceeded", "Throttling", "ThrottlingException"),
     }
 )
-"""Codes of errors that the next call would meet as well."""
+"""Codes of errors that the next call would get too."""
 
 _LATTICE = frozenset({"HEALTHY", "UNUSED", "UNAVAILABLE"})
-"""Of a target group that no service uses nothing is routed; of one without health checks nothing is known to be ill."""
+"""Statuses that count as healthy. A target group without a service gets no traffic; without health checks it has no
+unhealthy targets.
+"""
 
 
 @dataclass(frozen=True)
 class Balancers:
-    """Asks them. ``client`` gives a service's client: only those are made that a group needs."""
+    """Reads the traffic sources. ``client`` returns a service's client: only those that a group needs are created."""
 
     client: Callable[[str], Any]
 
     def healthy(self, group: Group) -> dict[str, frozenset[str]]:
-        """Ids of the healthy instances by whom the group gets traffic from, see :attr:`Group.sources`; at least one
-        call for each. One that was deleted has none.
+        """Returns the ids of the healthy instances by traffic source, see :attr:`Group.sources`; at least one call for
+        each. A deleted source has none.
         """
         return {
             **{arn: self._targets(arn) for arn in group.target_groups},
@@ -67,16 +67,16 @@ class Balancers:
 
 @dataclass
 class BalancersOfATick:
-    """Asks them for many units, of which none may cost the others their tick: what cannot be told of one is told as
-    such, and once a call has failed that would fail for all, none is made. Each could take its retries' time.
+    """Reads the traffic sources of many units, so that one unit cannot fail the tick. An error is part of the result.
+    After an error that affects all units there are no more calls, because each could take its retries' time.
     """
 
     balancers: Balancers
     out: str = ""
-    """Why nobody is asked any more."""
+    """Why there are no more calls."""
 
     def healthy(self, groups: Iterable[Group]) -> tuple[dict[str, frozenset[str]], str]:
-        """As :meth:`Balancers.healthy` says of each group, and why it could not be told, "" when it could."""
+        """Returns the same as :meth:`Balancers.healthy` for all groups, and why it could not be read, "" if it was."""
         balanced = [group for group in groups if group.sources]
         if self.out and balanced:
             return {}, self.out
@@ -92,6 +92,6 @@ class BalancersOfATick:
 
 
 def _serves(health: dict[str, Any]) -> bool:
-    # Of a target group that no listener uses, nothing is routed, so nothing can be unhealthy. Stopped instances are
-    # "unused" too, with another reason.
+    # A target group without a listener gets no traffic, so no target is unhealthy. Stopped instances are "unused" too,
+    # with another reason.
     return health["State"] == "healthy" or (health["State"] == "unused" and health.get("Reason") == "Target.NotInUse")

@@ -1,4 +1,4 @@
-"""The table ``Changes``: who has changed what, and when."""
+"""Reads and writes the table ``Changes``: the author and time of every change."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from troop.chaos.changes import Author, Change
 from troop.chaos.events import SCHEMA
 
 _LONGEST_SORT_KEY = 1024
-"""Bytes that DynamoDB takes. Whoever edits an item by hand can write more into it."""
+"""DynamoDB's limit in bytes, which a value that was edited by hand can exceed."""
 
 
 @dataclass(frozen=True)
 class ChangeTable:
-    """Reads changes, and gives the part of a transaction that records one."""
+    """Reads changes, and makes the part of a transaction that records one."""
 
     client: Any
     table: str
 
     def part(self, change: Change, author: Author) -> dict[str, Any]:
-        """Records a change, in the transaction that makes it. Two changes of one moment differ in their requests."""
+        """Records a change, in the same transaction. Two changes of one moment differ in their requests."""
         item = {
             "subject": change.subject,
             "at": f"{moments.iso(change.at)}#{author.request_id}",
@@ -35,15 +35,15 @@ class ChangeTable:
         return {"Put": {"TableName": self.table, "Item": typed(item)}}
 
     def recorded(self, subject: str, at: str, request_id: str) -> Change | None:
-        """The change of a subject by one request, strongly consistent.
+        """Returns the change of a subject by one request, strongly consistent.
 
         Args:
             subject: ``unit#<unit>`` or ``switch``.
-            at: the moment of the change, as the item has it in ``changed_at``.
+            at: the moment of the change, as in the item's ``changed_at``.
             request_id: of the request, as in ``changed_request``.
 
         Returns:
-            None where there is no such record, or one that the API has not written.
+            None if there is no such record, or if the API did not write it.
         """
         key = {"subject": subject, "at": f"{at}#{request_id}"}
         if any(len(part.encode(errors="replace")) > _LONGEST_SORT_KEY for part in key.values()):
@@ -52,10 +52,10 @@ class ChangeTable:
         try:
             return from_item(jsonable(plain(answer["Item"])))
         except (LookupError, ValueError, TypeError, AttributeError):
-            return None  # there is none, or none that the API has written
+            return None  # no record, or not from the API
 
     def latest(self, subject: str, count: int) -> list[Change]:
-        """The last ``count`` changes of a subject, newest first; one query."""
+        """Lists the last ``count`` changes of a subject, newest first; one query."""
         answer = self.client.query(
             TableName=self.table,
             KeyConditionExpression="#subject = :subject",
@@ -69,7 +69,7 @@ class ChangeTable:
 
 
 def from_item(item: Mapping[str, Any]) -> Change:
-    """A change from its item in plain values."""
+    """Converts an item in plain values to a change."""
     return Change(
         subject=item["subject"],
         at=moments.parse(item["at"].partition("#")[0]),

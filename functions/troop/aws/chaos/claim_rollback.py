@@ -1,4 +1,4 @@
-"""What a claim that came to nothing gives back: its count of the day, and the unit's last termination before it."""
+"""Restores what an abandoned claim has changed: the count of the day, and the unit's last termination."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from troop.state_keys import DAY, UNIT
 
 
 def rollback_writes(table: str, event: Event, spends: bool, restoring: bool) -> list[dict[str, Any]]:
-    """The parts of the transaction that ends the event.
+    """Returns the parts for the transaction that closes the event.
 
     Args:
         table: ``State``.
-        event: as it ends, with the sentence about how.
-        spends: the unit's day is used up all the same.
-        restoring: puts the last termination back, on the condition that the unit's item names this event. That is so
-            unless somebody has edited the item; then what it says stays.
+        event: as it ends, with its final sentence.
+        spends: the unit's day is used up nevertheless.
+        restoring: restores the last termination, on the condition that the unit's item names this event. That is true
+            unless someone has edited the item; then its content stays.
     """
     return [_count(table, event), *_unit(table, event, spends, restoring)]
 

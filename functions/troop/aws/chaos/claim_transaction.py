@@ -1,4 +1,4 @@
-"""The claim: one DynamoDB transaction that gives the right to terminate one instance, or says who is against it."""
+"""Makes claims: one DynamoDB transaction that reserves the termination of one instance, or reports what prevents it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from troop.chaos.policy import PARSERS
 from troop.state_keys import DAY, IN_FLIGHT, SWITCH, UNIT
 
 _WORDS = {
-    "already-today": "the event of the day is on record",
+    "already-today": "the day's event is already recorded",
     "switched": "chaos was halted or leashed while it was claimed",
     "policy-changed": "its policy was changed while it was claimed",
-    "day-cap": "others were faster: max_per_day {max_per_day}",
-    "in-flight": "others were faster: max_in_flight {max_in_flight}, or its instance is claimed for another unit",
-    "unit-changed": "it was claimed, given up or taken out of chaos meanwhile",
-    "key-used": "the key has led to an event",
+    "day-cap": "other claims were faster: max_per_day {max_per_day}",
+    "in-flight": "other claims were faster: max_in_flight {max_in_flight}, or its instance is claimed for another unit",
+    "unit-changed": "it was claimed, abandoned or removed from chaos in the meantime",
+    "key-used": "the key already has an event",
 }
 REFUSALS = tuple(_WORDS)
-"""Why a claim is refused, in the order of the transaction's parts."""
+"""The reasons to refuse a claim, in the order of the transaction's parts."""
 
 
 class ClaimRefused(Exception):
@@ -46,8 +46,8 @@ class Claims:
     """Makes claims.
 
     Attributes:
-        leashed: what the switch says until somebody sets it.
-        sleep: between attempts that met another transaction; an argument so that tests need not wait.
+        leashed: the initial state of the switch.
+        sleep: waits after a conflict with another transaction; an argument so that tests need not wait.
     """
 
     client: Any
@@ -66,19 +66,19 @@ class Claims:
         max_in_flight: int,
         key: RequestKey | None = None,
     ) -> Event:
-        """Puts the event, if it may be put: all conditions hold, or nothing is written. Returns it as it is on record,
-        with what the unit's item said before.
+        """Writes the event if all conditions hold, otherwise nothing. Returns the recorded event, with the unit's
+        previous termination.
 
         Args:
             event: status CLAIMED.
-            policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as the decision has read it; people edit
-                it by hand and bump no version, so its contents are compared.
-            unit: the unit's state as the decision has read it.
-            key: on demand, the key that leads to this event from now on, and has led to none so far.
+            policy_item: the unit's item in ``GroupTags`` in DynamoDB's types, as read for the decision; its contents
+                are compared, because edits by hand do not change its version.
+            unit: the unit's state as read for the decision.
+            key: on demand, the key that has no event yet and refers to this one from now on.
 
         Raises:
             ClaimRefused: with the first condition that did not hold.
-            ClientError: whatever else DynamoDB refuses.
+            ClientError: any other refusal by DynamoDB.
         """
         event = replace(event, before=unit.last)
         parts = [
@@ -169,12 +169,12 @@ class Claims:
         unchanged = "attribute_not_exists(last_day)"
         if unit.last_day:
             unchanged, values[":last"] = "last_day = :last", {"S": unit.last_day.isoformat()}
-        # The event, too: two on demand can fall on one day, and one of the night before can still be in flight.
+        # The event too: a day can have two on demand, and one of the previous night can still be in flight.
         if unit.last_event:
             unchanged, values[":before"] = f"{unchanged} AND last_event = :before", {"S": unit.last_event}
         else:
             unchanged += " AND attribute_not_exists(last_event)"
-        # And what was given up: a claim made and given up in between leaves the last event as it was.
+        # And the abandoned claim: one that was made and abandoned in between does not change the last event.
         if unit.abandoned:
             unchanged, values[":spent"] = f"{unchanged} AND abandoned_event = :spent", {"S": unit.abandoned.event_id}
         else:

@@ -1,4 +1,4 @@
-"""Listings of decisions, newest first, a bounded read however large the table."""
+"""Lists decisions, newest first, with bounded reads for any size of the table."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from troop.aws.dynamo import plain, typed
 from troop.tables import DECISIONS_BY_DAY
 
 READS = 4
-"""Most queries that a page of one unit makes; a page of a day makes one for each of its parts."""
+"""The most queries for a page of one unit; a page of a day makes one for each of the day's parts."""
 
 EXAMINED = 250
-"""Most decisions that a query for one day of a unit examines."""
+"""The most decisions that one query for a day of a unit examines."""
 
 _WEST, _EAST = timedelta(hours=12), timedelta(hours=14)
-"""How far local days lie behind UTC's, and ahead of them, at most."""
+"""The most by which local days are behind UTC's, and ahead of them."""
 
 _LONGEST_KEY = 1024
-"""Bytes of a sort key; DynamoDB refuses to look for a longer one."""
+"""Bytes of a sort key; DynamoDB rejects longer ones."""
 
 
 class BadPosition(ValueError):
-    """A position that no page of the listing can have ended at."""
+    """The position is not the end of any page of the listing."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What is on record of a decision.
+    """The record of a decision.
 
     Attributes:
         tick: the moment it was for.
-        day: the local day; None for one that was written before that was always known.
+        day: the local day; None in old records without one.
         groups: names of the unit's groups at that tick.
-        rolled, probability: the day's roll, and what it was held against; None where it was not known.
-        calendar: the name of the unit's calendar, which need not exist.
-        group, instance_id: what was to be terminated, or would have been; None when nothing was.
+        rolled, probability: the day's roll, and its limit; None if not known.
+        calendar: the name of the unit's calendar, which may not exist.
+        group, instance_id: the instance to terminate (or, leashed, the one that would be); None if there was none.
     """
 
     unit: str
@@ -57,8 +57,8 @@ class Decided:
 
 @dataclass(frozen=True)
 class DecisionPage:
-    """A page, newest first. ``position`` continues after it; None when there is no more. A page can be short, even
-    empty, and still have a position: the read stops at its bound.
+    """A page, newest first. ``position`` continues after it; None at the end. A page can be short, even empty, and
+    still have a position, because reads are bounded.
     """
 
     decisions: tuple[Decided, ...]
@@ -73,15 +73,15 @@ class DecisionQueries:
     table: str
 
     def latest(self, unit: str) -> Decided | None:
-        """The unit's last decision that is still kept; one query of one item."""
+        """Returns the unit's last decision that has not expired; one query of one item."""
         decisions = self.of_unit(unit, None, 1).decisions
         return decisions[0] if decisions else None
 
     def of_unit(self, unit: str, day: date | None, limit: int, position: str | None = None) -> DecisionPage:
-        """At most ``limit`` decisions about a unit (on a local day), after ``position``.
+        """Lists at most ``limit`` decisions about a unit (on a local day), after ``position``.
 
-        Without a day one query, unless items are so large that DynamoDB parts them; with one at most READS that examine
-        EXAMINED each.
+        Without a day this takes one query, unless DynamoDB splits the answer because of its size; with a day at most
+        READS that examine EXAMINED each.
 
         Raises:
             BadPosition: the position lies outside the listing.
@@ -105,16 +105,16 @@ class DecisionQueries:
         return DecisionPage(tuple(map(_decided, rows)), position)
 
     def of_day(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
-        """At most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in the
+        """Lists at most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in
         reverse order of the units' names. SHARDS queries that examine ``limit`` decisions each.
 
         Raises:
-            BadPosition: the position is longer than any of the listing.
+            BadPosition: the position is longer than any in the listing.
         """
         if position is not None and len(position.encode()) > _LONGEST_KEY:
             raise BadPosition(position)
         rows: list[dict[str, Any]] = []
-        floor = ""  # down to here every part has been read
+        floor = ""  # every part has been read down to here
         for shard in range(SHARDS):
             answer = self.client.query(**self._part_query(day, shard, limit, position))
             rows += map(plain, answer["Items"])
@@ -163,7 +163,7 @@ class DecisionQueries:
 
 
 def _ticks_of(day: date | None) -> tuple[str, str]:
-    """The ticks, both included, that can fall into a local day of any time zone."""
+    """Returns the first and the last tick, both included, that can be on a local day of any time zone."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     if day is None:
         return moments.iso(first), moments.iso(last)
@@ -173,7 +173,7 @@ def _ticks_of(day: date | None) -> tuple[str, str]:
 
 
 def _decided(item: Mapping[str, Any]) -> Decided:
-    policy = item.get("policy", {})  # the index does without it
+    policy = item.get("policy", {})  # not in the index
     probability = item.get("probability", policy.get("probability", {}).get("value"))
     return Decided(
         unit=item["unit"],

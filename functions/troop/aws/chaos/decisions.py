@@ -1,4 +1,4 @@
-"""Writes decisions, and hands what is to be terminated to the workflow."""
+"""Writes decisions, and the list of terminations for the workflow."""
 
 from __future__ import annotations
 
@@ -19,30 +19,31 @@ from troop.chaos.events import SCHEMA
 from troop.chaos.units import LONGEST_UNIT_BYTES
 
 SHARDS = 8
-"""Parts of a day in the index, by unit. A part takes 1,000 writes a second, and a tick over 100,000 units makes about
-2,000: in one part they would be throttled, and the table with them. The number may grow, and never shrink: a day is
-read in as many parts."""
+"""The parts of a day in the index, by unit. A part accepts 1,000 writes a second, and a tick over 100,000 units makes
+about 2,000: a single part would throttle them, and the table with them. The number may grow but never shrink, because a
+day is read in as many parts.
+"""
 
 _BATCH = 25
 _ATTEMPTS = 8
 
 
 def day_shard(day: date, shard: int) -> str:
-    """The index's partition of a part of a day."""
+    """Returns the index's partition for a part of a day."""
     return f"{day.isoformat()}#{shard}"
 
 
 def shard_of(unit: str) -> int:
-    """The part of every day that a unit is in."""
+    """Returns the part of every day that contains a unit."""
     return crc32(unit.encode()) % SHARDS
 
 
 def to_item(decision: Decision, tick_day: date, retention: timedelta) -> dict[str, Any]:
-    """A decision as a typed item of the table ``Decisions``, with the keys of its index.
+    """Converts a decision to a typed item of the table ``Decisions``, with the keys of its index.
 
     Args:
         decision: of a unit whose calendar may not exist.
-        tick_day: the local day of the tick's own calendar, which then stands for the unit's.
+        tick_day: the local day of the tick's own calendar, the default for such a unit.
         retention: from the tick until the item expires.
     """
     target, policy = decision.target, decision.policy
@@ -55,7 +56,7 @@ def to_item(decision: Decision, tick_day: date, retention: timedelta) -> dict[st
             "expires_at": int((decision.tick + retention).timestamp()),
             "day": day.isoformat(),
             "day_shard": day_shard(day, shard_of(decision.unit)),
-            # Cut: the decision about a unit that is too long has to be written, too.
+            # Truncated: the decision about a unit with too long a name must be written too.
             "at": f"{tick}#" + decision.unit.encode()[:LONGEST_UNIT_BYTES].decode(errors="ignore"),
             "reason": decision.reason,
             "detail": decision.detail,
@@ -72,10 +73,10 @@ def to_item(decision: Decision, tick_day: date, retention: timedelta) -> dict[st
 
 @dataclass(frozen=True)
 class DecisionTable:
-    """The table ``Decisions``, as ticks and last looks write it.
+    """Writes the table ``Decisions``, for ticks and for refusals at the claim.
 
     Attributes:
-        retention: how long decisions are.
+        retention: how long decisions are stored.
     """
 
     client: Any
@@ -84,14 +85,14 @@ class DecisionTable:
     sleep: Callable[[float], None] = time.sleep
 
     def write(self, decisions: Sequence[Decision], tick_day: date) -> None:
-        """Writes all, 25 a call; what DynamoDB leaves unprocessed is sent again with backoff.
+        """Writes all decisions, 25 a call; unprocessed ones are sent again with backoff.
 
         Args:
             decisions: of one tick.
             tick_day: see :func:`to_item`.
 
         Raises:
-            RuntimeError: when some are still unprocessed after the last attempt.
+            RuntimeError: some are still unprocessed after the last attempt.
         """
         for start in range(0, len(decisions), _BATCH):
             batch = decisions[start : start + _BATCH]
@@ -103,11 +104,13 @@ class DecisionTable:
                     break
                 self.sleep(0.05 * 2**attempt)
             else:
-                raise RuntimeError(f"{len(left)} decisions could not be written: DynamoDB throttles {self.table}")
+                raise RuntimeError(
+                    f"{len(left)} decisions could not be written because DynamoDB throttles {self.table}"
+                )
 
     def overrule(self, unit: str, tick: datetime, reason: str, detail: str) -> None:
-        """Puts what spoke against it at the last look in the place of a tick's decision to terminate. What is no such
-        decision, or not there any more, stays as it is.
+        """Replaces a tick's decision to terminate by the later refusal. Any other decision, or a missing one, stays as
+        it is.
 
         Raises:
             ClientError: DynamoDB refuses.

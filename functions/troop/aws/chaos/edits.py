@@ -1,4 +1,4 @@
-"""Writes what people change through the API: the change and its record, in one transaction."""
+"""Writes the changes that people make through the API: the change and its record, in one transaction."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ Item = Mapping[str, Any]
 
 
 class ChangedMeanwhile(Exception):
-    """What was read is no longer what is stored, so nothing was written."""
+    """The stored item is no longer as it was read, so nothing was written."""
 
 
 @dataclass(frozen=True)
 class Edits:
     """Changes items of ``GroupTags`` and ``State``.
 
-    Only the attributes that a change is about are written, and only if they are still as they were read: what others
-    change at the same time, by hand even, is neither lost nor left out of the record.
+    Writes only the attributes of the change, and only if they are still as they were read. So concurrent changes by
+    others, even by hand, are neither lost nor missing in the record.
     """
 
     client: Any
@@ -42,15 +42,15 @@ class Edits:
     def unit(
         self, unit: str, read: Item, changes: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
     ) -> None:
-        """Changes a unit's item, and puts the unit back into chaos. Writes nothing when all is as wanted.
+        """Changes a unit's item, and returns the unit to chaos. Writes nothing if the values are already stored.
 
         Args:
             read: the unit's item in DynamoDB's types, as the caller has read it.
             changes: plain values by key; None removes.
-            left_by: the event after which the unit did not recover, if it is to be put back.
+            left_by: the event from which the unit did not recover, if the unit returns to chaos.
 
         Raises:
-            ChangedMeanwhile: the item, or what keeps the unit out of chaos, is no longer as it was read.
+            ChangedMeanwhile: the item, or the unit's ``unrecovered``, is no longer as it was read.
         """
         differing = _differing(read, changes)
         parts, record = [], _record(read, differing)
@@ -65,7 +65,7 @@ class Edits:
         self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
 
     def switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
-        """The same for the switch.
+        """Changes the switch in the same way.
 
         Raises:
             ChangedMeanwhile: the switch is no longer as it was read.
@@ -85,7 +85,7 @@ class Edits:
             raise ChangedMeanwhile(change.subject) from None
         except ClientError as error:
             reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
-            if "TransactionConflict" in reasons:  # others have written all the time that this was tried
+            if "TransactionConflict" in reasons:  # others wrote during every try
                 raise ChangedMeanwhile(change.subject) from None
             raise
 
@@ -122,7 +122,7 @@ def _signed(author: Author, now: datetime) -> dict[str, Any]:
 
 
 def _differing(read: Item, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What of the wanted is stored otherwise (also in another type, as people write it by hand)."""
+    """Returns the changes whose stored value differs (also in type, as people write it by hand)."""
     new = typed(changes)
     return {key: value for key, value in changes.items() if read.get(key) != new.get(key)}
 
@@ -140,7 +140,7 @@ def _update(
     bookkeeping: Mapping[str, Any],
     unchanged: tuple[str, ...] = (),
 ) -> dict[str, Any]:
-    """Sets and removes attributes, if they, and those ``unchanged``, are as they were read."""
+    """Sets and removes attributes, if they and those in ``unchanged`` are as they were read."""
     new = typed({**changes, **bookkeeping})
     names = {name: f"#a{index}" for index, name in enumerate([*changes, *bookkeeping])}
     removed = [names[name] for name in changes if name not in new]

@@ -1,4 +1,4 @@
-"""Events to items of the table ``Events`` and back."""
+"""Converts events to items of the table ``Events`` and back."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _MOMENTS = ("deadline", "attempted_at", "terminated_at", "recovered_at")
 
 
 def to_item(event: Event) -> dict[str, Any]:
-    """An event as a typed item, with the keys of the table's indices.
+    """Converts an event to a typed item, with the keys of the table's indices.
 
-    ``at`` sorts by time and is unique; ``open`` exists only while the event is in flight, so that the index over it
-    stays as small as that.
+    ``at`` sorts by time and is unique. Only events in flight have ``open``, so the index over it stays small.
     """
     values: dict[str, Any] = {
         "event_id": event.event_id,
@@ -51,7 +50,7 @@ def to_item(event: Event) -> dict[str, Any]:
 
 
 def from_item(item: Mapping[str, Any]) -> Event:
-    """The reverse of :func:`to_item`."""
+    """Converts an item to an event, the reverse of :func:`to_item`."""
     values = plain(item)
     return Event(
         event_id=values["event_id"],
@@ -90,7 +89,7 @@ def _number(value: Any) -> float | None:
 
 
 def watch_value(watch: Watch) -> dict[str, Any]:
-    """The attribute ``watch``, in plain values."""
+    """Returns the attribute ``watch``, in plain values."""
     return {
         "checks": watch.checks,
         "whole": watch.whole,

@@ -1,4 +1,4 @@
-"""Listings of events, newest first, a bounded read however large the table."""
+"""Lists events, newest first, with bounded reads for any size of the table."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from troop.chaos.events import Event, Status
 from troop.tables import EVENT, EVENTS_BY_TIME, EVENTS_BY_UNIT
 
 READS = 4
-"""Most queries a page makes."""
+"""The most queries for a page."""
 
 EXAMINED = 250
-"""Most events a query examines, so that a page examines at most READS x EXAMINED."""
+"""The most events that a query examines, so that a page examines at most READS x EXAMINED."""
 
 
 class BadPosition(ValueError):
-    """A position that no page of the listing can have ended at."""
+    """The position is not the end of any page of the listing."""
 
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which events: ``since`` is inside the range, ``until`` is not and not before it. None means any."""
+    """A filter of events: the range includes ``since`` but not ``until``. None means any."""
 
     unit: str | None = None
     group: str | None = None
@@ -36,7 +36,7 @@ class EventFilter:
 
     @property
     def beyond_keys(self) -> dict[str, str]:
-        """What is wanted of attributes that are no keys of an index, and so costs reading what does not match."""
+        """The conditions on attributes that are not keys of an index; these read items that do not match."""
         conditions = {"group": self.group, "status": self.status and self.status.value, "method": self.method}
         return {name: value for name, value in conditions.items() if value is not None}
 
@@ -44,7 +44,7 @@ class EventFilter:
     def bounds(self) -> tuple[str, str]:
         """The range of the index's sort key, both ends included.
 
-        "#" sorts before every character of a moment, so a bare moment lies before all events of that moment.
+        "#" sorts before every character of a moment, so a bare moment precedes all events of that moment.
         """
         low = moments.iso(self.since) if self.since else "0"
         return low, moments.iso(self.until) if self.until else "9999-12-31T23:59:59.999Z~"
@@ -52,10 +52,10 @@ class EventFilter:
 
 @dataclass(frozen=True)
 class EventPage:
-    """A page, newest first. ``position`` continues after it; None when there is no more.
+    """A page, newest first. ``position`` continues after it; None at the end.
 
-    With a filter on status or group a page can be short, even empty, and still have a position: the read stops at its
-    bound.
+    With a filter on status, group or method a page can be short, even empty, and still have a position, because reads
+    are bounded.
     """
 
     events: tuple[Event, ...]
@@ -70,7 +70,7 @@ class EventQueries:
     table: str
 
     def page(self, event_filter: EventFilter, limit: int, position: str | None = None) -> EventPage:
-        """At most ``limit`` events that match, after ``position`` (of an earlier page with the same filter).
+        """Lists at most ``limit`` events that match, after ``position`` (of an earlier page with the same filter).
 
         Raises:
             BadPosition: the position lies outside the listing, where DynamoDB would refuse to start.

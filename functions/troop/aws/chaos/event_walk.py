@@ -1,4 +1,4 @@
-"""All terminations since a moment, newest first, in as many queries as it takes: whoever walks says when to stop."""
+"""Reads all terminations since a moment, newest first, in as many queries as the caller consumes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from troop.chaos.events import Status
 from troop.tables import EVENT, EVENTS_BY_TIME
 
 TERMINATIONS = (Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED)
-"""A leashed record, and a claim that terminated nothing, are no terminations."""
+"""The statuses of terminations; leashed records and abandoned claims are not terminations."""
 
 
 class Termination(NamedTuple):
-    """What of an event is read; ``at`` is the claim's moment."""
+    """The attributes of an event that are read; ``at`` is the claim's moment."""
 
     at: datetime
     group: str
@@ -26,7 +26,7 @@ class Termination(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """What one query has found. ``back_to``: the moment of the last event it examined; None when there is no more."""
+    """The result of one query. ``back_to``: the moment of the last event it examined; None at the end."""
 
     terminations: list[Termination]
     back_to: datetime | None
@@ -40,11 +40,11 @@ class EventWalk:
     table: str
 
     def since(self, moment: datetime | None, conditions: Mapping[str, str]) -> Iterator[Stretch]:
-        """Terminations from ``moment`` on (None: all there are), of which ``conditions`` attributes have these values.
+        """Yields the terminations from ``moment`` on (None: all) whose attributes match ``conditions``.
 
         Args:
-            conditions: by attribute, ``group`` or ``instance_id``: DynamoDB leaves out what does not match, so that it
-                need not be sent, but reads it all the same.
+            conditions: by attribute, ``group`` or ``instance_id``: DynamoDB does not return other items, but still
+                reads them.
         """
         low, high = EventFilter(since=moment).bounds
         kinds = {f":status{i}": status.value for i, status in enumerate(TERMINATIONS)}

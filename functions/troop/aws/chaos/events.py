@@ -1,6 +1,6 @@
-"""The table ``Events``: reads, and the steps of an event after its claim.
+"""Reads and writes the table ``Events``: the events, and their steps after the claim.
 
-A step changes only the attributes it is about, and only if the event is where the step would take it from.
+A step changes only its own attributes, and only if the event has the expected status.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LONGEST_NOTE = 500
 
 
 class StepRefused(Exception):
-    """The event is not where the step would take it from: somebody else was there first."""
+    """The event does not have the status that the step expects: something else was faster."""
 
 
 @dataclass(frozen=True)
 class EventTable:
-    """The events of a deployment. ``state`` names the table of the counters that a closed event gives back to."""
+    """The events of a deployment. ``state`` names the table with the counters that a closed event restores."""
 
     client: Any
     table: str
@@ -36,12 +36,12 @@ class EventTable:
     sleep: Sleep = time.sleep
 
     def get(self, event_id: str) -> Event | None:
-        """An event by its id, strongly consistent."""
+        """Reads an event by its id, strongly consistent."""
         answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
         return from_item(answer["Item"]) if "Item" in answer else None
 
     def open_ids(self) -> list[str]:
-        """Ids of the events in flight. The index lags a moment behind: read an event itself before acting on it."""
+        """Lists the ids of the events in flight. The index lags slightly: read the event itself before acting on it."""
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=EVENTS_BY_OPEN.name,
@@ -53,8 +53,8 @@ class EventTable:
         return [item["event_id"]["S"] for page in pages for item in page["Items"]]
 
     def record_leashed(self, event: Event) -> bool:
-        """Records what would have been terminated, and with the unit that it has its record of the day; False when the
-        day already has its event.
+        """Records what would have been terminated, and marks the unit's day as recorded; False if the day already has
+        its event.
         """
         put = {
             "TableName": self.table,
@@ -75,11 +75,11 @@ class EventTable:
         return True
 
     def attempt(self, event: Event, now: datetime) -> Event:
-        """Counts a try that is about to ask AWS, so that a claim left behind can be told from an untouched one, and a
-        first try from a repeated one. Returns the event as it is now.
+        """Counts an attempt just before its request to AWS. So an abandoned claim differs from an untouched one, and a
+        first attempt from a repeated one. Returns the updated event.
 
         Raises:
-            StepRefused: the claim is no longer this execution's to carry out.
+            StepRefused: this execution may no longer carry out the claim.
         """
         answer = self._step(
             event,
@@ -98,8 +98,8 @@ class EventTable:
         return from_item(answer["Attributes"])
 
     def with_os_shutdown(self, event: Event) -> Event:
-        """Records that the operating system will be shut down although the method is ``crash``. It comes before the
-        call that does so: the answer of that call can be lost.
+        """Records that the operating system will be shut down although the method is ``crash``. This precedes the
+        request, because its response can be lost.
 
         Raises:
             StepRefused: the event is no longer CLAIMED.
@@ -109,7 +109,7 @@ class EventTable:
         return replace(event, os_shutdown=True)
 
     def note(self, event: Event, words: str) -> None:
-        """Keeps with a claim what speaks against carrying it out.
+        """Adds a note to a claim about what prevents the termination.
 
         Raises:
             StepRefused: the event is no longer CLAIMED.
@@ -118,7 +118,7 @@ class EventTable:
         self._step(event, "SET detail = :detail", "#status = :claimed", values)
 
     def terminated(self, event: Event, at: datetime, detail: str = "") -> Event:
-        """CLAIMED -> TERMINATED; it stays in flight until its recovery is known.
+        """Moves an event from CLAIMED to TERMINATED; it stays in flight until its recovery is known.
 
         Raises:
             StepRefused: the event is no longer CLAIMED.
@@ -137,7 +137,7 @@ class EventTable:
         return replace(event, status=Status.TERMINATED, terminated_at=at, detail=detail)
 
     def record_check(self, event: Event) -> None:
-        """Keeps what the last look has shown, so that any other watcher can carry on from it.
+        """Records the result of a check, so that any other watcher can continue.
 
         Raises:
             StepRefused: the event is no longer TERMINATED.
@@ -154,16 +154,15 @@ class EventTable:
         *,
         in_doubt: bool = False,
     ) -> Event:
-        """Ends an event in flight: its final status, its place in flight given back, and after UNRECOVERED the unit
-        taken out of chaos, all in one transaction. What came to nothing gives back its count of the day, too, and the
-        unit's last termination is again what it was before the claim. A scheduled claim has used up its day all the
-        same, for the day's event is on record.
+        """Closes an event in flight in one transaction: writes its final status, releases its place in flight and, for
+        UNRECOVERED, removes the unit from chaos. A claim without a termination also restores the count of the day and
+        the unit's last termination. A scheduled claim still uses up its day, because the day's event is recorded.
 
         Args:
-            in_doubt: AWS may have been asked to terminate the instance, so a claim on demand uses up its day, too.
+            in_doubt: AWS may have received the request to terminate, so a claim on demand also uses up its day.
 
         Raises:
-            StepRefused: the event is no longer as it was read: in another status, or asked for meanwhile.
+            StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt.
         """
         closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
         parts = [self._closing(event, closed), self._release_place(event)]
@@ -218,7 +217,7 @@ class EventTable:
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}
         update += " REMOVE #open"
         if event.status is Status.CLAIMED:
-            # Whoever ends a claim must know of every try to carry it out: one in between makes him look again.
+            # To end a claim, the caller must know of every attempt: after another one it must read the event again.
             if event.attempts:
                 condition, values[":attempts"] = f"{condition} AND attempts = :attempts", event.attempts
             else:

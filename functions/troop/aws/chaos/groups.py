@@ -1,4 +1,4 @@
-"""Reads Auto Scaling groups, their instances and what stands around them."""
+"""Reads Auto Scaling groups, their instances, and the data around them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from troop.tags import PROTECTED_TAG
 REFRESH_ENDED = frozenset({"Successful", "Failed", "Cancelled", "RollbackSuccessful", "RollbackFailed"})
 GONE_STATES = frozenset({"shutting-down", "terminated"})
 LEAVING = "Terminat"
-"""How the lifecycle states of an instance begin whose group is terminating it, a hook's wait included."""
+"""The prefix of the lifecycle states in which the group is terminating an instance, including a hook's wait."""
 
 
 def read_groups(autoscaling: Any, names: Sequence[str] | None = None) -> list[Group]:
-    """All groups of the account and region, or those of the names that exist.
+    """Reads all groups of the account and region, or those of ``names`` that exist.
 
-    Groups that are being deleted are left out: they are as good as gone.
+    Omits groups that are being deleted.
     """
     paginator = autoscaling.get_paginator("describe_auto_scaling_groups")
     if names is None:
@@ -30,16 +30,16 @@ def read_groups(autoscaling: Any, names: Sequence[str] | None = None) -> list[Gr
 
 
 class BadToken(ValueError):
-    """A position in the listing of groups that Auto Scaling does not know (any more)."""
+    """Auto Scaling does not know this position in the listing of groups (any more)."""
 
 
 def groups_page(autoscaling: Any, limit: int, token: str | None = None) -> tuple[list[Group], str | None]:
-    """One call: at most ``limit`` groups, and the token of the page after them; None when there is none.
+    """Reads at most ``limit`` groups in one call, and returns them with the token of the next page; None at the end.
 
-    Groups that are being deleted are left out, so that a page can be short.
+    Omits groups that are being deleted, so a page can be short.
 
     Raises:
-        BadToken: the token is none that Auto Scaling gave, or has expired.
+        BadToken: the token is not from Auto Scaling, or has expired.
     """
     try:
         answer = autoscaling.describe_auto_scaling_groups(MaxRecords=limit, **({"NextToken": token} if token else {}))
@@ -52,14 +52,16 @@ def groups_page(autoscaling: Any, limit: int, token: str | None = None) -> tuple
 
 
 def groups_tagged(autoscaling: Any, key: str, value: str, limit: int) -> list[Group]:
-    """One call: at most ``limit`` (up to 100) of the groups that carry a tag with a value."""
+    """Reads at most ``limit`` (up to 100) groups with a tag of that value, in one call."""
     filters = [{"Name": f"tag:{key}", "Values": [value]}]
     answer = autoscaling.describe_auto_scaling_groups(Filters=filters, MaxRecords=limit)
     return [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
 
 
 def groups_carrying(autoscaling: Any, key: str, value: str) -> list[Group]:
-    """All groups that carry a tag with exactly that value: Auto Scaling's filters know case, and no wildcards."""
+    """Reads all groups with a tag of exactly that value: Auto Scaling's filters are case-sensitive, without
+    wildcards.
+    """
     pages = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
         Filters=[{"Name": f"tag:{key}", "Values": [value]}], PaginationConfig={"PageSize": 100}
     )
@@ -74,7 +76,7 @@ def _group(raw: dict[str, Any]) -> Group:
             Instance(
                 instance_id=i["InstanceId"],
                 lifecycle=i["LifecycleState"],
-                # HEALTHY and Healthy both occur in the service's answers.
+                # The service returns both HEALTHY and Healthy.
                 health=i["HealthStatus"].capitalize(),
                 zone=i["AvailabilityZone"],
                 weight=int(i.get("WeightedCapacity") or 1),
@@ -84,15 +86,15 @@ def _group(raw: dict[str, Any]) -> Group:
         ),
         tags={t["Key"]: t.get("Value", "") for t in raw.get("Tags", [])},
         suspended_processes=frozenset(p["ProcessName"] for p in raw.get("SuspendedProcesses", [])),
-        # An SDK that is older than this field leaves it out.
+        # An SDK that is older than this field omits it.
         operator=(raw.get("Operator") or {}).get("Principal", ""),
         **_sources(raw),
     )
 
 
 def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Where the group gets its traffic from: what was attached as a traffic source may be told as such only. The type
-    may be missing of anything but a Classic Load Balancer.
+    """Returns the traffic sources by kind. Sources that were attached as traffic sources may appear only in that list.
+    Their type may be missing, except for a Classic Load Balancer.
     """
     sources = {"elbv2": list(raw.get("TargetGroupARNs", [])), "elb": list(raw.get("LoadBalancerNames", []))}
     for source in raw.get("TrafficSources", []):
@@ -104,7 +106,7 @@ def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
 
 
 def protected_instances(ec2: Any) -> frozenset[str]:
-    """Ids of the instances, in the whole account and region, that carry the tag ``troop:protected``."""
+    """Reads the ids of all instances of the account and region with the tag ``troop:protected``."""
     pages = ec2.get_paginator("describe_instances").paginate(
         Filters=[
             {"Name": "tag-key", "Values": [PROTECTED_TAG]},
@@ -116,13 +118,13 @@ def protected_instances(ec2: Any) -> frozenset[str]:
 
 
 def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
-    """Which of the groups have an instance refresh under way (or being rolled back), or no longer exist: that is no
-    time for chaos either. One call a group.
+    """Returns the groups with an instance refresh in progress (or being rolled back), and groups that no longer exist:
+    chaos must not affect either. One call a group.
     """
     busy = set()
     for name in names:
         try:
-            # The latest come first; an active one is always the latest.
+            # The latest one is first; an active one is always the latest.
             answer = autoscaling.describe_instance_refreshes(AutoScalingGroupName=name, MaxRecords=1)
         except ClientError as error:
             if not _is_missing(error):
@@ -135,7 +137,7 @@ def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:
 
 
 def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
-    """State by name of the alarms, metric and composite ones, that exist."""
+    """Returns the state by name of the alarms, metric and composite ones, that exist."""
     states = {}
     for some in _batched(sorted(set(names)), 100):
         pages = cloudwatch.get_paginator("describe_alarms").paginate(
@@ -148,15 +150,15 @@ def alarm_states(cloudwatch: Any, names: Iterable[str]) -> dict[str, str]:
 
 
 def lifecycle(autoscaling: Any, instance_id: str) -> str | None:
-    """An instance's lifecycle state, such as ``InService``; None when it is in no group (any more)."""
+    """Returns an instance's lifecycle state, such as ``InService``; None if it is in no group (any more)."""
     known = autoscaling.describe_auto_scaling_instances(InstanceIds=[instance_id])["AutoScalingInstances"]
     return str(known[0]["LifecycleState"]) if known else None
 
 
 def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:
-    """Whether an instance is terminated, on its way there or no longer known.
+    """Checks whether an instance is terminated, being terminated or no longer known.
 
-    One that a lifecycle hook holds back still runs, but its group has given it up: it is on its way.
+    An instance in a lifecycle hook still runs, but its group is terminating it.
     """
     if (lifecycle(autoscaling, instance_id) or "").startswith(LEAVING):
         return True
@@ -170,7 +172,7 @@ def instance_gone(ec2: Any, autoscaling: Any, instance_id: str) -> bool:
 
 
 def _is_missing(error: ClientError) -> bool:
-    """Auto Scaling has no error code of its own for what does not exist."""
+    """Checks for a group that does not exist: Auto Scaling has no separate error code for it."""
     return error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower()
 
 

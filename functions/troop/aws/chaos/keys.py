@@ -1,4 +1,4 @@
-"""Idempotency keys of terminations on demand: what the key of a group has led to, whatever unit the group is of now."""
+"""Stores idempotency keys of terminations on demand: the event of a group's key, even if the group's unit changes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from troop.chaos.events import SCHEMA, Event
 from troop.state_keys import REQUEST_KEY
 
 KEY_LIFETIME = timedelta(days=90)
-"""As long as Step Functions refuses the name of an execution again; the event itself stays for good."""
+"""The period in which Step Functions refuses to reuse an execution's name; the event itself is permanent."""
 
 
 @dataclass(frozen=True)
 class RequestKey:
-    """A caller's key, for a group. Its item in the table ``State`` names the event it has led to, and expires."""
+    """A caller's key, for a group. Its item in the table ``State`` names its event, and expires."""
 
     group: str
     key: str
 
     @property
     def place(self) -> str:
-        """The item's key. A digest: of one length, and no name that somebody chose can be taken for another's."""
+        """The item's key. A digest has a fixed length, and two chosen names cannot collide."""
         return REQUEST_KEY + hashlib.sha256(json.dumps([self.group, self.key]).encode()).hexdigest()
 
     def record(self, table: str, event: Event) -> dict[str, Any]:
-        """The part of a claim's transaction that writes the item, on the condition that there is none.
+        """Returns the part of a claim's transaction that writes the item, on the condition that there is none.
 
-        One that has expired and is still there counts: DynamoDB takes its time, and whoever asks has found it first.
+        An expired item that still exists counts: DynamoDB removes items late, and the caller has read it before.
         """
         values = {":event": event.event_id, ":expires": int((event.at + KEY_LIFETIME).timestamp()), ":schema": SCHEMA}
         return {

@@ -1,4 +1,4 @@
-"""Starts the workflow of terminations on demand: each event has one execution, of a name of its own."""
+"""Starts the workflow of terminations on demand: one execution for each event, by name."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from troop.chaos.on_demand import execution_name
 
 @dataclass(frozen=True)
 class Starts:
-    """``machine``: ARN of the state machine."""
+    """Starts executions. ``machine``: ARN of the state machine."""
 
     client: Any
     machine: str
 
     def execution(self, event_id: str) -> str:
-        """ARN of the execution that carries out an event, whether it has started or not."""
+        """Returns the ARN of the execution that carries out an event, even before it starts."""
         return Machine(self.client, self.machine).execution(execution_name(event_id))
 
     def start(self, event_id: str, work: Mapping[str, Any]) -> None:
-        """Starts it, unless it has started before.
+        """Starts the execution, unless it has started before.
 
         Raises:
             ClientError: Step Functions refused.

@@ -1,4 +1,4 @@
-"""Requests without a key that come again: for some seconds they stand for one."""
+"""Recognises repeated requests without a key: within some seconds they count as one."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from troop.chaos.events import SCHEMA
 from troop.state_keys import REPEAT
 
 WITHIN = timedelta(seconds=4)
-"""A request whose connection broke is repeated at once. Clients of the original that want several terminations ask five
-seconds apart, after the answer; and clocks differ.
+"""A request whose connection broke is repeated at once. Clients of the original that want several terminations send
+requests five seconds apart, after the response; and clocks differ.
 """
 _LIFETIME = timedelta(days=1)
 
 
 class Repeats(PassingItems):
-    """Keeps which key a request was given; such items expire by themselves."""
+    """Stores the key that each request received; such items expire by themselves."""
 
     def key_of(self, digest: str, now: datetime) -> str:
-        """The key for a request: that of the first one of the same digest, if it came within :data:`WITHIN`."""
+        """Returns the key for a request: that of the first one with the same digest, if it was within
+        :data:`WITHIN`.
+        """
         values = _values(key := _key(digest, now), now)
         earliest = _stamp(now) - int(WITHIN.total_seconds() * 1000)
         return _key_in_use(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)
 
     def another(self, digest: str, key: str, now: datetime) -> str:
-        """The key for a request whose key so far has led to nothing. Of two that ask for it at once, both are given the
-        same one.
-        """
-        seed = hashlib.sha256(key.encode()).hexdigest()[:8]  # both can come in the same millisecond
+        """Returns a new key for a request whose key has no event. Two concurrent calls get the same one."""
+        seed = hashlib.sha256(key.encode()).hexdigest()[:8]  # both keys can have the same millisecond
         new = f"{_key(digest, now)}-{seed}"
         return _key_in_use(self.put_instead(REPEAT + digest, _values(new, now), "given", key), new)
 

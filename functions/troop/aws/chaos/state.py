@@ -1,4 +1,4 @@
-"""The tables ``State`` and ``GroupTags``: the switch, the counters, the units, and what people set for them."""
+"""Reads the tables ``State`` and ``GroupTags``: the switch, the counters, the units' state and policies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StateTable:
     """Reads the table ``State``.
 
     Attributes:
-        leashed: what the switch says until somebody sets it.
+        leashed: the initial state of the switch.
     """
 
     client: Any
@@ -34,7 +34,7 @@ class StateTable:
     leashed: bool
 
     def view(self) -> StateView:
-        """Everything, strongly consistent."""
+        """Reads everything, strongly consistent."""
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
         return StateView(
             switch=self.switch_of(by_key.get(SWITCH, {})),
@@ -53,7 +53,7 @@ class StateTable:
         return self.switch_of(self._get(SWITCH))
 
     def counts(self, day: date) -> Counts:
-        """The counters that a claim on ``day`` is checked against."""
+        """Reads the counters against which a claim on ``day`` is checked."""
         return Counts(
             by_day={day: int(self._get(f"{DAY}{day}").get("count", 0))},
             in_flight=int(self._get(IN_FLIGHT).get("count", 0)),
@@ -63,13 +63,13 @@ class StateTable:
         return _unit(self._get(UNIT + unit))
 
     def raw(self, key: str) -> dict[str, Any]:
-        """An item in DynamoDB's own types; empty when there is none."""
+        """Reads an item in DynamoDB's types; empty if there is none."""
         answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
         item: dict[str, Any] = answer.get("Item", {})
         return item
 
     def switch_of(self, item: Mapping[str, Any]) -> Switch:
-        """What the switch's item, in plain values, says; empty when nobody has set it."""
+        """Converts the switch's item, in plain values; an empty one means the initial state."""
         return Switch(
             halted=bool(item.get("halted", False)),
             leashed=bool(item.get("leashed", self.leashed)),
@@ -100,25 +100,26 @@ LONGEST_KEY = 2048
 
 
 class BadUnitKey(ValueError):
-    """A unit that cannot be the key of an item."""
+    """The unit cannot be the key of an item."""
 
 
 @dataclass(frozen=True)
 class PolicyTable:
-    """Reads the table ``GroupTags``. Items are what people wrote: nothing in them is to be trusted yet."""
+    """Reads the table ``GroupTags``. People edit the items, so their contents are not checked yet."""
 
     client: Any
     table: str
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """Item by unit, strongly consistent."""
+        """Reads the items by unit, strongly consistent."""
         return {item["unit"]: item for item in scan(self.client, self.table)}
 
     def page(self, limit: int, after: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
-        """One read: at most ``limit`` items, and the unit after which the next page begins; None when there is none.
+        """Reads at most ``limit`` items, and returns them with the unit after which the next page begins; None at the
+        end. One read.
 
         Args:
-            after: the unit that the page before ended with.
+            after: the last unit of the previous page.
 
         Raises:
             BadUnitKey: no item can have that key.
@@ -131,7 +132,7 @@ class PolicyTable:
         return list(map(plain, answer["Items"])), str(last["unit"]["S"]) if last else None
 
     def raw(self, unit: str) -> dict[str, Any]:
-        """A unit's item in DynamoDB's own types (which a claim compares exactly); empty when there is none."""
+        """Reads a unit's item in DynamoDB's types (which a claim compares exactly); empty if there is none."""
         answer = self.client.get_item(TableName=self.table, Key={"unit": {"S": unit}}, ConsistentRead=True)
         item: dict[str, Any] = answer.get("Item", {})
         return item
@@ -140,7 +141,7 @@ class PolicyTable:
 def read_units(
     policies: PolicyTable, state: StateTable, units: Iterable[str]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, UnitState]]:
-    """Of at most 50 units, the items in ``GroupTags`` and what is remembered, where there is any; one call for both."""
+    """Reads the existing items in ``GroupTags`` and the stored states of at most 50 units, in one call for both."""
     keys = sorted(set(units))
     rows_by_table = batch_get(
         state.client,

@@ -1,4 +1,4 @@
-"""Terminates an instance, in one of two ways."""
+"""Terminates an instance, by one of two methods."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from troop.aws.chaos.groups import GONE_STATES, LEAVING, instance_gone, lifecycl
 from troop.chaos.groups import IN_SERVICE
 
 PROTECTED = frozenset({"OperationNotPermitted", "UnsupportedOperation"})
-"""EC2's codes for an instance that is not to be terminated: by its owner's protection, or because a service runs it."""
+"""EC2's codes for an instance that its owner protects, or that a service operates."""
 
 FORBIDDEN = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
-"""What EC2 and Auto Scaling answer to whom IAM does not let: the role, a boundary or the organisation."""
+"""The codes of EC2 and Auto Scaling for refusals by IAM: the role, a boundary or the organisation."""
 
 
 BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention"})
-"""What Auto Scaling answers while something else is done to the group: it passes, but nobody knows when."""
+"""Auto Scaling's codes during another change of the group, which ends at an unknown time."""
 
 
 _PARAMETER = re.compile(r"skip[\s_-]*os[\s_-]*shutdown", re.IGNORECASE)
@@ -35,21 +35,21 @@ _REJECTIONS = frozenset(
         "UnsupportedOperation",
     }
 )
-"""EC2's codes that reject a parameter if the message names it. ``UnsupportedOperation`` has a second meaning: see
+"""EC2's codes that reject a parameter if the message names it. ``UnsupportedOperation`` also has another meaning: see
 :data:`PROTECTED`.
 """
 
 
 class SkipRejected(Exception):
-    """EC2, or the SDK, does not take ``SkipOsShutdown`` here. Nothing has been terminated."""
+    """EC2, or the SDK, does not accept ``SkipOsShutdown`` here. Nothing has been terminated."""
 
 
 class TerminationRefused(Exception):
-    """AWS will not terminate the instance, however often it is asked. The text is AWS's.
+    """AWS will not terminate the instance, with or without retries. The text is from AWS.
 
     Attributes:
-        forbidden: IAM is against it, not the instance.
-        repeated: botocore has asked more than once, and of the first time no answer is known.
+        forbidden: IAM refuses; it is not about the instance.
+        repeated: botocore has sent the request more than once, and the first response is not known.
     """
 
     def __init__(self, error: ClientError) -> None:
@@ -59,8 +59,8 @@ class TerminationRefused(Exception):
 
 
 class Answer(StrEnum):
-    """What came of asking: AWS terminates the instance because we asked; it was on its way out before; it lives, but
-    no longer in service of its group.
+    """The result of a request: AWS terminates the instance because of it; the instance was already being terminated; or
+    it lives, but no longer in service of its group.
     """
 
     REQUESTED = "asked"
@@ -70,21 +70,20 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Terminator:
-    """Terminates with clients whose calls end in bounded time.
+    """Terminates with clients whose calls have a time limit.
 
-    ``crash`` ends the instance through EC2 without a shutdown of its operating system. ``drain`` goes through the
-    group's lifecycle hooks and its load balancers; it keeps the desired capacity, so that the group replaces the
-    instance.
+    ``crash`` ends the instance through EC2 without a shutdown of its operating system. ``drain`` uses the group's
+    lifecycle hooks and its load balancers; it does not change the desired capacity, so the group replaces the instance.
     """
 
     ec2: Any
     autoscaling: Any
 
     def check(self, method: str, instance_id: str) -> Answer | None:
-        """What already speaks against asking; None when nothing does.
+        """Returns the result without a request, if the instance's state already decides it; otherwise None.
 
-        EC2 tells with its answer what the instance was before; Auto Scaling does not, and also takes instances that
-        are on their way out.
+        EC2's response contains the previous state. Auto Scaling's does not, and it accepts instances that are already
+        being terminated.
         """
         if method == "crash":
             return None
@@ -96,7 +95,7 @@ class Terminator:
         return Answer.GONE if instance_gone(self.ec2, self.autoscaling, instance_id) else Answer.LEFT
 
     def terminate(self, method: str, instance_id: str, *, os_shutdown: bool = False) -> Answer:
-        """Asks AWS to terminate an instance.
+        """Sends AWS the request to terminate an instance.
 
         Args:
             method: ``crash`` or ``drain``.
@@ -105,8 +104,8 @@ class Terminator:
 
         Raises:
             SkipRejected: a ``crash`` without a shutdown is not possible here; one with ``os_shutdown`` is.
-            TerminationRefused: AWS will not, now or later.
-            ClientError: it failed for now.
+            TerminationRefused: AWS refuses permanently.
+            ClientError: the request failed for now.
             BotoCoreError: AWS did not answer in time.
         """
         try:
@@ -148,13 +147,13 @@ class Terminator:
 
 def _rejects_skip(error: ClientError) -> bool:
     code = error.response["Error"]["Code"]
-    # The call has one parameter that EC2 may not know.
+    # Of the call's parameters, only this one can be unknown.
     return code == "UnknownParameter" or (code in _REJECTIONS and _PARAMETER.search(str(error)) is not None)
 
 
 def _gone(answer: Any) -> Answer:
-    """An instance found gone by a call that botocore had to repeat was terminated by that call's first try: only its
-    answer was lost.
+    """Returns the result for an instance that is already gone. If botocore had to retry, the first request terminated
+    it, and only its response was lost.
     """
     return Answer.REQUESTED if _repeated(answer) else Answer.GONE
 

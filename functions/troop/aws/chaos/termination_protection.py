@@ -1,4 +1,4 @@
-"""What EC2 itself keeps from being terminated: instances with termination protection or stop protection."""
+"""Finds instances that EC2 protects: those with termination protection or stop protection."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ from troop.chaos.facts import Facts
 from troop.chaos.guards import Guard, Target, judge
 
 ATTRIBUTES = {"disableApiTermination": "DisableApiTermination", "disableApiStop": "DisableApiStop"}
-"""By the name that is asked for, the one in the answer. Either makes EC2 refuse to terminate."""
+"""The attribute in the request -> the one in the response. With either, EC2 refuses to terminate."""
 
 MOST_TRIES = 8
-"""Instances of a unit that are asked about: two calls each, as EC2 tells neither attribute where it lists instances."""
+"""The most instances of a unit that are checked, by two calls each: EC2's lists of instances have neither attribute."""
 
 
 CALLS_OF_A_TICK = 400
-"""Where hundreds of units are due whose instances EC2 protects, Decide must end in time all the same. For the same
-reason nothing more is asked once EC2 has not answered, or has been asked too often: each further call would take its
-retries' time.
+"""The most calls of a tick, so that Decide ends in time even with hundreds of due units and protected instances. For
+the same reason there are no more calls after EC2 has throttled or not answered: each would take its retries' time.
 """
 
 _UNKNOWN_HERE = frozenset({"UnsupportedOperation", "InvalidParameterValue"})
-"""What EC2 says in a partition that does not know stop protection (yet): then no instance has it."""
+"""EC2's codes in a partition without stop protection, where no instance has it."""
 
 _TOO_OFTEN = frozenset({"RequestLimitExceeded", "Throttling", "ThrottlingException"})
 
 
 class UnknownProtectionError(Exception):
-    """Enough has been asked."""
+    """The calls of the tick are used up."""
 
 
 @dataclass
@@ -42,9 +41,11 @@ class Asking:
     left: int = CALLS_OF_A_TICK
 
     def describe_instance_attribute(self, **request: str) -> Any:
-        """Raises:
-        NotAskedError: no call is left.
-        ClientError, BotoCoreError: EC2 has refused, or not answered.
+        """Calls EC2 while calls are left.
+
+        Raises:
+            UnknownProtectionError: no call is left.
+            ClientError, BotoCoreError: EC2 has refused, or not answered.
         """
         if self.left <= 0:
             raise UnknownProtectionError
@@ -61,13 +62,12 @@ class Asking:
 
 
 def shielded(ec2: Any, instance_id: str) -> bool:
-    """Whether EC2's API refuses to terminate the instance; True, too, of one that EC2 no longer knows.
+    """Checks whether EC2's API refuses to terminate the instance; also True for one that EC2 no longer knows.
 
-    Auto Scaling terminates such an instance all the same. But whoever protected it wants it to live, so both methods
-    spare it.
+    Auto Scaling would terminate such an instance. But its owner wants it to live, so both methods spare it.
 
     Raises:
-        ClientError: it cannot be told, so that the instance must not be terminated.
+        ClientError: the attributes cannot be read, so the instance must not be terminated.
     """
     return any(_has(ec2, instance_id, attribute, field) for attribute, field in ATTRIBUTES.items())
 
@@ -86,11 +86,11 @@ def _has(ec2: Any, instance_id: str, attribute: str, field: str) -> bool:
 
 
 def spare_shielded(ec2: Any, facts: Facts, guards: Sequence[Guard]) -> Facts:
-    """The facts with shielded instances among the protected ones, as far as it takes for :func:`judge` to choose one
-    that is not. Of a unit with many, the rest is taken to be shielded, too: what nobody has asked about is left alone.
+    """Adds shielded instances to the protected ones, until :func:`judge` selects one that is not shielded. After
+    MOST_TRIES all other instances of the unit also count as shielded.
 
     Raises:
-        ClientError: it cannot be told of an instance.
+        ClientError: an instance's attributes cannot be read.
     """
     for _ in range(MOST_TRIES):
         verdict = judge(facts, guards)

@@ -1,1 +1,1 @@
-"""Steps of benchmarks: estimate, launch, gather, collect, tear down, reap, report; and standing fleets."""
+"""Implements steps of benchmarks and standing fleets: estimate, launch, gather, collect, tear down, reap, report."""

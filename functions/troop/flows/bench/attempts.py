@@ -1,4 +1,4 @@
-"""What comes after a cell that is torn down: nothing, or another attempt at it."""
+"""Decides what follows the teardown of a cell: another attempt, or nothing."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from troop.errors import RunClosedError
 
 @dataclass(frozen=True)
 class Attempts:
-    """Puts further attempts on record."""
+    """Records further attempts at cells."""
 
     runs: RunTable
     store: CellStore
     clock: Callable[[], datetime]
 
     def again(self, run: str, cell: str) -> str | None:
-        """The id of the attempt that is made next, which is on record then; None when there is none. Repeating it makes
-        no second one.
+        """Records the next attempt at a cell and returns its id; None if there is no further attempt. Repeating it adds
+        no second attempt.
 
         Raises:
             MissingRunError: there is no such run or cell.
-            DefinitionError: what was stored of the benchmark cannot be read.
+            DefinitionError: the stored benchmark cannot be read.
         """
         record, its = self.runs.get(run), self.runs.cells.get(run, cell)
         key = names.cell_definition_key(run, cell)
@@ -49,7 +49,7 @@ class Attempts:
         return attempt.cell
 
     def _waiting(self, run: str, cells: Mapping[str, Cell]) -> int:
-        """Seconds that those cells may take that have not begun."""
+        """Returns the seconds that cells which have not begun may take."""
         plan = from_plan_document(self.store.read(names.plan_key(run)))
         pending = [one for one in plan.cells if cells[one.cell].status is CellStatus.PENDING]
         return plan.in_waves(one.benchmark.needed for one in pending)

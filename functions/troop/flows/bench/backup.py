@@ -1,6 +1,7 @@
-"""What spot has not given is launched on demand: its group is kept at what it has, and a backup group gets the rest.
+"""Launches on demand the nodes that spot does not provide: the spot group keeps what it has, a backup group gets the
+rest.
 
-All of it may be repeated, and goes on from what it finds. There are never more nodes than the fleet is to have.
+Every step can be repeated and continues from what it finds. There are never more nodes than the fleet's count.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from troop.flows.bench.launch import LONGEST, check_right
 
 @dataclass(frozen=True)
 class Backup:
-    """``deployment``: the stack's name."""
+    """Backs up the spot fleets of cells.
+
+    Attributes:
+        deployment: the stack's name.
+    """
 
     deployment: str
     runs: RunTable
@@ -32,13 +37,16 @@ class Backup:
     clock: Callable[[], datetime]
 
     def run(self, run: str, cell: str) -> float:
-        """Backs up every spot fleet of a cell that is short; one whose launches are not all over is left for the next
-        time. Seconds since the groups were made.
+        """Backs up every spot fleet of a cell that is short of nodes. A fleet with unfinished launches is left for the
+        next call.
+
+        Returns:
+            The seconds since the groups were made.
 
         Raises:
-            RunClosedError: the run or the cell is closed; nothing is created any more.
-            MissingRunError: there is none.
-            LaunchImpossibleError: there is a group of the backup's name that is not the run's, or is being deleted.
+            RunClosedError: the run or the cell is closed; nothing more is created.
+            MissingRunError: there is no such run or cell.
+            LaunchImpossibleError: a group with the backup's name is not the run's, or is being deleted.
             LaunchTooLateError: it took too long.
         """
         record, its, now = self.runs.get(run), self.runs.cells.get(run, cell), self.clock()
@@ -59,14 +67,14 @@ class Backup:
         spot_name = names.fleet_name(launch.run, launch.cell, fleet.role)
         name, now = names.backup_name(launch.run, launch.cell, fleet.role), self.clock()
         spot, backup = self.groups.describe(spot_name), self.groups.describe(name)
-        if backup:  # made by a try before, which may have been cut off here
+        if backup:  # made by an earlier try, which may have ended right here
             self.fleets.keep(name, record.expires_at)
             self.runs.resources.created([Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)], now)
         if spot is None or len(spot.members) + (backup.desired if backup else 0) >= fleet.count:
             return
         check_right(self.runs, launch, self.clock())
         self.groups.stop_launching(spot_name)
-        spot = self.groups.describe(spot_name)  # it may have launched until just now
+        spot = self.groups.describe(spot_name)  # it may have launched until now
         if spot is None or self.groups.is_launching(spot_name, spot.members):
             return
         self.groups.resize(spot_name, len(spot.members))

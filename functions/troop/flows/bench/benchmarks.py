@@ -1,4 +1,4 @@
-"""Runs of benchmarks: admitted before anything is launched, started once for each key, stopped for good."""
+"""Manages runs of benchmarks: admits them before any launch, starts them once for each key, and stops them."""
 
 from __future__ import annotations
 
@@ -31,38 +31,39 @@ _KINDS = list(Kind)
 
 
 class NoBenchmarksError(TroopError):
-    """The deployment has no half that runs benchmarks."""
+    """The deployment does not include the part that runs benchmarks."""
 
     def __init__(self) -> None:
-        super().__init__("this deployment runs no benchmarks: its setting troop:benchmarks is false")
+        super().__init__("this deployment does not run benchmarks: its setting troop:benchmarks is false")
 
 
 class BucketError(TroopError):
-    """The benchmark wants to read buckets that the deployment does not allow."""
+    """The benchmark requests buckets that the deployment does not allow."""
 
     def __init__(self, buckets: list[str], allowed: tuple[str, ...]) -> None:
         there = ", ".join(allowed) if allowed else "none"
         missing, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
         super().__init__(
             f"nodes of this deployment may not read {missing}: its setting troop:allowed_buckets names {there}. To "
-            "allow it, have it deployed again, with its STAGE or DEPLOYMENT where it has one: `make deploy ARGS='-c "
-            f"troop:allowed_buckets={all_of_them}'`, or put the names into cdk.json, so that the next deployment has "
-            "them, too"
+            f"allow it, deploy again with `make deploy ARGS='-c troop:allowed_buckets={all_of_them}'`, and also "
+            "with STAGE or DEPLOYMENT if the deployment uses one. For later deployments, add the names to cdk.json"
         )
 
 
 class OtherRunError(TroopError):
-    """The key stands for another request."""
+    """The key belongs to another request."""
 
     def __init__(self, key: str, run: str) -> None:
-        super().__init__(
-            f"the key {key!r} was used for another benchmark, or other files, by {run}: choose another key"
-        )
+        super().__init__(f"the run {run} used the key {key!r} for another benchmark or other files: choose another key")
 
 
 @dataclass(frozen=True)
 class Admitted:
-    """``repeated``: the run was on record before."""
+    """An admitted run.
+
+    Attributes:
+        repeated: whether the run was on record before.
+    """
 
     run: Run
     repeated: bool
@@ -70,11 +71,11 @@ class Admitted:
 
 @dataclass(frozen=True)
 class RunView:
-    """What is on record of a run.
+    """A run as it is on record.
 
     Attributes:
-        resources: in the order in which they are created; None when nobody has asked.
-        cost_so_far: of a run that has not ended; None where it is not known, or nobody has asked.
+        resources: in the order of their creation; None if not requested.
+        cost_so_far: of a run that has not ended; None if unknown or not requested.
     """
 
     run: Run
@@ -88,9 +89,9 @@ class Benchmarks:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:
-        subnets: ids of those that fleets are launched into.
-        clock: the moment, aware.
-        kind: of the runs, as :mod:`troop.tables` has it: those of another kind are not there.
+        subnets: ids of the subnets that fleets are launched into.
+        clock: returns the current moment, aware.
+        kind: of the runs, see :mod:`troop.tables`; runs of another kind count as missing.
     """
 
     settings: Settings
@@ -105,23 +106,23 @@ class Benchmarks:
     kind: str = BENCHMARK
 
     def admit(self, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], key: str, caller: str) -> Admitted:
-        """Puts a run on record and starts it, if nothing speaks against it; the same key again answers with the same
-        run, and goes on where a request that was cut off has ended.
+        """Records a run and starts it, unless a check fails.
+
+        The same key again returns the same run, and continues a request that was interrupted.
 
         Args:
-            benchmark: as the file has it; its ``files`` are the names of ``files``.
-            plan: its cells, as they are to be done.
+            benchmark: from the file; its ``files`` are the names of ``files``.
+            plan: the cells to run.
             files: contents by name.
-            key: idempotency key, of the caller's choosing.
-            caller: ARN of who asks.
+            key: the caller's idempotency key.
+            caller: ARN of the caller.
 
         Raises:
-            BucketError: it wants to read what is not allowed.
-            BadBenchmarkError: too many nodes, also beside other runs; instance types that cannot be had or are not
-                allowed, artifacts that are not there, prices that are not known, a budget, a limit or a quota that is
-                too small.
-            OtherRunError: the key was used for something else.
-            ClientError: AWS refused; asking again with the same key is safe.
+            BucketError: the benchmark requests a bucket that is not allowed.
+            BadBenchmarkError: there are too many nodes, also beside other runs; instance types are not offered or not
+                allowed; artifacts are missing; prices are unknown; or a budget, limit or quota is too small.
+            OtherRunError: the key was used for another request.
+            ClientError: AWS refused; a retry with the same key is safe.
         """
         digest = _digest(benchmark, plan, files)
         used = self.keys.used(key)
@@ -131,7 +132,7 @@ class Benchmarks:
         if judged.problems:
             raise BadBenchmarkError(judged.problems)
         now = self.clock()
-        # The id is settled before anything of it exists, so that a request that is cut off leaves no second run behind.
+        # The id is reserved before anything else, so that an interrupted request leaves no second run behind.
         used = self.keys.use(key, names.run_id(now, key), digest, now)
         if earlier := self._of_key(key, used, digest):
             return Admitted(self._started(earlier), True)
@@ -142,37 +143,38 @@ class Benchmarks:
         return Admitted(self._started(run if created else self.runs.get(run.run)), not created)
 
     def estimate(self, benchmark: Benchmark, plan: Plan) -> Judged:
-        """What a run would cost, and what its money speaks against. Nothing is stored, nothing has to be staged.
+        """Estimates a run's cost, and returns the problems that concern money. Stores nothing; artifacts need not be
+        staged.
 
         Raises:
-            BucketError: it wants to read what is not allowed.
-            BadBenchmarkError: too many nodes, or instance types that cannot be had.
+            BucketError: the benchmark requests a bucket that is not allowed.
+            BadBenchmarkError: there are too many nodes, or instance types that are not offered.
             ClientError: AWS refused.
         """
         return self._judged(benchmark, plan, staged=False)
 
     def stop(self, run: str, caller: str) -> Run:
-        """Closes a run, stops its workflow and starts its teardown; of one that has ended nothing is changed.
+        """Closes a run, stops its workflow and starts its teardown. A run that has ended stays as it is.
 
         Raises:
-            MissingRunError: there is none.
-            ClientError: AWS refused; asking again is safe, and needed.
+            MissingRunError: there is no such run.
+            ClientError: AWS refused; a retry is safe, and necessary.
         """
         record = self.get(run)
         if record.ended_at is not None:
             return record
         now, reason = self.clock(), f"stopped by {caller}"
         record = self.runs.close(run, RunStatus.STOPPED, reason, now)
-        if record.outcome is RunStatus.STOPPED:  # else its workflow is at the teardown already
+        if record.outcome is RunStatus.STOPPED:  # otherwise its workflow is already at the teardown
             self.machines.stop(run, reason)
         self.machines.tear_down(run, RunStatus.STOPPED, reason, now)
         return record
 
     def view(self, run: str, cell: str | None = None, *, resources: bool = True) -> RunView:
-        """A run, its cells and what it creates; or one cell alone, and what that creates.
+        """Reads a run with its cells and resources; or one cell alone, with its resources.
 
         Raises:
-            MissingRunError: there is none.
+            MissingRunError: there is no such run or cell.
         """
         record = self.get(run)
         cells = self.runs.cells.of(run) if cell is None else [self.runs.cells.get(run, cell)]
@@ -185,11 +187,11 @@ class Benchmarks:
         return RunView(record, cells, ordered, so_far)
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
-        """Runs, newest first, and where the listing goes on."""
+        """Returns runs, newest first, and the cursor of the next page."""
         return self.runs.page(limit, cursor, self.kind)
 
     def get(self, run: str) -> Run:
-        """A run of this kind.
+        """Returns a run of this kind.
 
         Raises:
             MissingRunError: there is none.
@@ -200,13 +202,13 @@ class Benchmarks:
         return record
 
     def stage(self, sha256: str, size: int | None) -> tuple[bool, Upload | None]:
-        """Whether an artifact is there; and if it is not, and its size is known, where to put it."""
+        """Checks whether an artifact is staged; if not, and its size is known, also returns where to upload it."""
         if self.files.is_staged(sha256, self.clock()):
             return True, None
         return False, None if size is None else self.files.upload(sha256, size)
 
     def _of_key(self, key: str, used: Used, digest: str) -> Run | None:
-        """The run that a key stands for; None when it was cut off before it was on record."""
+        """Returns the run of a key; None if the request ended before it recorded a run."""
         if used.digest != digest:
             raise OtherRunError(key, used.run)
         try:
@@ -220,11 +222,14 @@ class Benchmarks:
         return run
 
     def _judged(self, benchmark: Benchmark, plan: Plan, *, staged: bool) -> Judged:
-        """From what costs nothing to what has to be asked for, of all cells together; what is found then still has
-        problems of money.
+        """Checks all cells together, in the order of what a check costs. The result contains only problems that concern
+        money.
 
         Args:
-            staged: whether artifacts must be there.
+            staged: whether artifacts must be staged.
+
+        Raises:
+            BadBenchmarkError: there are other problems.
         """
         allowed, cells = self.settings.allowed_buckets, [cell.benchmark for cell in plan.cells]
         if wrong := admission.not_allowed(sorted({bucket for cell in cells for bucket in cell.buckets}), allowed):
@@ -264,7 +269,7 @@ def _standing(fleet: Benchmark) -> Standing:
 
 
 def _digest(benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes]) -> str:
-    """Of all that a run is made of."""
+    """Returns a hash of everything that a run consists of."""
     contents = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     documents = [to_document(benchmark), to_plan_document(plan), contents]
     return hashlib.sha256(json.dumps(documents, sort_keys=True).encode()).hexdigest()

@@ -1,5 +1,6 @@
-"""The steps of one cell after its launch, and those of the run around its cells. Each may be repeated at any time: what
-it does depends on what it finds, and a verdict that is on record stays.
+"""Implements the steps of one cell after its launch, and those of the run around its cells.
+
+Each step can be repeated at any time: it acts on what it finds, and never changes a recorded verdict.
 """
 
 from __future__ import annotations
@@ -36,27 +37,26 @@ from troop.measure.summary_size import mib
 from troop.moments import iso, parse
 
 READ_EARLY = 64
-"""Documents of nodes that are read while others are still waited for: the newest ones, for a failure among them."""
+"""Documents that are read while some nodes are still missing: the newest, to find failures early."""
 
 MOST_CONSOLES = 20
-"""Nodes whose console output is kept."""
-
+"""The most nodes whose console output is stored."""
 
 LONGEST_DOUBT = timedelta(minutes=2)
-"""For so long EC2 may not say why a spot node shuts down: whether spot took it back decides on a further attempt."""
+"""The time EC2 has to explain why a spot node shuts down: a further attempt depends on whether spot took it back."""
 
 
 class CellDamagedError(TroopError):
-    """Something of a cell that an earlier step has written is not there any more."""
+    """A document that an earlier step wrote for the cell is missing or changed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a step tells the workflow; never more than a few hundred bytes.
+    """A step's answer to the workflow, at most a few hundred bytes.
 
     Attributes:
-        phase_index: of the phase that is done next, or being done, from 0.
-        wait_seconds: until the next look.
+        phase_index: of the current or next phase, from 0.
+        wait_seconds: until the next check.
     """
 
     run: str
@@ -79,29 +79,31 @@ class CellSteps:
     # Around the cells
 
     def open(self, run: str, execution: str) -> tuple[str, int]:
-        """Begins a run; the key of the list of its cells, ``[{"run", "cell"}]``, and how many of them are under way at
-        a time.
+        """Marks a run as running and stores the list of its cells.
+
+        Returns:
+            The list's key (``[{"run", "cell"}]``), and how many cells run at a time.
 
         Raises:
-            RunClosedError: it was closed before.
-            MissingRunError: there is none.
+            RunClosedError: the run was closed before.
+            MissingRunError: there is no such run.
         """
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
-        cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # further ones are their children's own
+        cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # children add the others
         self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
         return key, int(self.store.read(names.plan_key(run))["parallel"])
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
-        """What a run ends with, and why it is not SUCCEEDED. Cells that nobody has ended are ended.
+        """Ends all cells that have not ended. Returns the run's final status, and why it is not SUCCEEDED.
 
         Args:
-            error: with which the cells' map has failed; "" when it has not.
+            error: with which the cells' map failed; "" if it did not.
         """
         record = self.runs.get(run)
         now = self.clock()
         closed = record.closed_at is not None
-        why = verdicts.of_error(error, cause) if error else "its workflow has ended without a verdict"
+        why = verdicts.of_error(error, cause) if error else "its workflow ended without a result"
         for cell in self.runs.cells.of(run):
             if cell.status not in FINAL:
                 status = CellStatus.STOPPED if closed else CellStatus.FAILED
@@ -112,7 +114,7 @@ class CellSteps:
     # One cell
 
     def gather(self, run: str, cell: str) -> Answer:
-        """Are all nodes there? When they are: from now on they stay as they are, and are on the roster.
+        """Checks whether all nodes are there. If so, freezes the fleets and writes the roster.
 
         Returns:
             READY, WAITING, SHORT or FAILED.
@@ -132,7 +134,7 @@ class CellSteps:
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
 
     def release(self, run: str, cell: str, phase_index: int) -> Answer:
-        """Lets the nodes go, once; WAITING.
+        """Releases the barrier of a phase, once. Returns WAITING.
 
         Raises:
             RunClosedError: the run or the cell is closed.
@@ -151,19 +153,19 @@ class CellSteps:
         return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
 
     def check(self, run: str, cell: str, phase_index: int) -> Answer:
-        """How does a phase stand?
+        """Checks the progress of a phase.
 
         Returns:
-            WAITING, NEXT with the next phase's index, DONE after the last one, or FAILED.
+            WAITING, NEXT with the next phase's index, DONE after the last phase, or FAILED.
         """
         record, benchmark, roster = self.runs.get(run), self._benchmark(run, cell), self._roster(run, cell)
         phase, now = benchmark.phases[phase_index], self.clock()
         barrier_document = self.store.read(names.barrier_key(run, cell, phase.name))
         if not is_released(barrier_document):
-            raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is not released any more")
+            raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is no longer released")
         start = began(barrier_document)
         verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, phase, roster, now - start)
-        if verdict.state is State.FAILED:  # perhaps as a teardown has begun meanwhile, and removes the nodes
+        if verdict.state is State.FAILED:  # perhaps because a teardown has begun to remove the nodes
             verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
         if verdict.nodes:
             first = verdict.nodes[0]
@@ -177,11 +179,12 @@ class CellSteps:
         return self._answer(run, cell, verdict, phase_index, wait_in_phase(phase, start, now))
 
     def collect(self, run: str, cell: str) -> Answer:
-        """Merges the summaries of the measured phases, stores the results, and brings the cell to its good end; DONE.
+        """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED. Returns
+        DONE.
 
         Raises:
-            SummaryError: one cannot be read, or they do not belong together.
-            CellDamagedError: one is missing.
+            SummaryError: a summary cannot be read, or the summaries do not belong together.
+            CellDamagedError: a summary is missing.
         """
         self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
         benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
@@ -193,19 +196,21 @@ class CellSteps:
         return Answer(run, cell, State.DONE)
 
     def fail(self, run: str, cell: str, error: str = "", cause: str = "") -> Answer:
-        """Brings a cell to its bad end: records why, unless that is on record; tells waiting nodes to stop; keeps what
-        the consoles say of nodes that never registered or were lost. FAILED.
+        """Ends a cell that failed or was stopped, and returns FAILED.
+
+        Records the reason unless there is one, tells waiting nodes to stop, and stores the console output of nodes that
+        were lost or never registered.
 
         Args:
-            error: with which a step has failed; "" when a step has given up itself.
+            error: with which a step failed; "" if a step gave up itself.
         """
         closed = verdicts.of_closed(self.runs.get(run), self.clock())
         if closed is not None and closed.status is CellStatus.STOPPED:
             self.runs.cells.change(run, cell, status=CellStatus.STOPPED, reason=closed.reason)
         else:
-            why = verdicts.of_error(error, cause) if error else "a step has given up, and has not said why"
+            why = verdicts.of_error(error, cause) if error else "a step gave up without giving a reason"
             self.runs.cells.change(run, cell, status=CellStatus.FAILED, reason=why)
-        # The rest helps to find out more, and must not stand in the way of teardown.
+        # The rest only helps to find the cause, and must not delay the teardown.
         with suppress(BotoCoreError, ClientError, TroopError):
             self._end_barriers(run, cell)
         with suppress(BotoCoreError, ClientError, TroopError):
@@ -213,7 +218,7 @@ class CellSteps:
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.FAILED)
 
-    # How
+    # Helpers
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
         return from_document(self.store.read(names.cell_definition_key(run, cell)))
@@ -227,7 +232,9 @@ class CellSteps:
         return Answer(run, cell, verdict.state, phase_index, wait_seconds, verdict.reason)
 
     def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> dict[str, Node]:
-        """The registrations of the groups' instances; one that is not read yet counts as what it is meant to be."""
+        """Returns the registrations of the groups' instances. One that is not read yet counts as a node of its group's
+        role.
+        """
         roles = {i: fleet.role for fleet in fleets for i in fleet.serving | fleet.starting}
         listed = {i: o for i, o in self.store.listed(names.nodes_prefix(run, cell)).items() if i in roles}
         nodes = {i: Node(i, roles[i]) for i in listed}
@@ -236,7 +243,7 @@ class CellSteps:
         return nodes
 
     def _interrupted(self, run: str, cell: str, benchmark: Benchmark) -> frozenset[str]:
-        """Ids of the nodes that were told that spot takes them back."""
+        """Returns the ids of the nodes that have received a spot interruption notice."""
         if not any(fleet.is_spot for fleet in benchmark.fleets):
             return frozenset()
         return frozenset(self.store.listed(names.interruptions_prefix(run, cell)))
@@ -249,7 +256,7 @@ class CellSteps:
         now = self.clock()
         described = self.reader.described(run, cell)
         on_spot = frozenset(i for i, description in described.items() if description.get("InstanceLifecycle") == SPOT)
-        # Whether EC2 tells of them or not: they are there.
+        # These nodes exist, even if EC2 does not list them yet.
         missing = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
         for node in nodes:
             if node.id in described:
@@ -265,20 +272,20 @@ class CellSteps:
         expected = roster.ids(phase.roles)
         prefix = names.phase_prefix(run, cell, phase.name)
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in expected}
-        # Who lives is asked last: what failed, or ended well, may have done so because of a node that was just lost.
+        # Living nodes are read last: an outcome may be due to a node that was lost just before.
         outcomes = list(self._outcomes(listed, expected, phase))
         live = serving & self.reader.running(run, cell).keys()
         taken = self._interrupted(run, cell, benchmark)
         if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
             ended = self.reader.ended(run, cell)
-            taken |= ended.taken  # without a notice, or before its node could pass it on
+            taken |= ended.taken  # without a notice, or before the node could report it
             doubtful = (roster.spot() - live) & ended.unexplained
             if doubtful and not roster.ids() & taken and self._may_wait(run, cell):
                 return Verdict(State.WAITING)
         return verdicts.of_phase(phase, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
 
     def _may_wait(self, run: str, cell: str) -> bool:
-        """For why a spot node shuts down: whether the first look that asked was less than two minutes ago."""
+        """Checks whether the first check in doubt about a spot node was less than two minutes ago."""
         first = self.store.put_once(names.doubt_key(run, cell), iso(self.clock()).encode(), "text/plain")
         return self.clock() - parse(first.decode()) < LONGEST_DOUBT
 
@@ -325,14 +332,14 @@ class CellSteps:
 
 
 def _to_read(listed: dict[str, Listed], expected: Iterable[str]) -> Iterable[Listed]:
-    """All of them once all are there; before that only the newest."""
+    """Returns all of them once all are there; before that, only the newest."""
     return listed.values() if set(expected) <= set(listed) else newest(listed.values(), READ_EARLY)
 
 
 def _summary(listed: Listed, phase: Phase, document: Any) -> Summary:
     if listed.size > MOST_BYTES:
-        raise SummaryError(f"it has {mib(listed.size)}, and {mib(MOST_BYTES)} are read")
+        raise SummaryError(f"it has {mib(listed.size)}; the limit is {mib(MOST_BYTES)}")
     summary = summaries.parse(document)
     if (summary.node, summary.phase) != (names.node_of(listed.key), phase.name):
-        raise SummaryError(f"it is of the node {summary.node} and the phase {summary.phase}")
+        raise SummaryError(f"it belongs to the node {summary.node} and the phase {summary.phase}")
     return summary

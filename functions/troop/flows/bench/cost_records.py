@@ -1,4 +1,4 @@
-"""What runs and cells have cost, put on record; and whether a further one may cost something."""
+"""Records what runs and cells have cost, and checks whether a further cell fits the budget."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from troop.bench.teardown import Seen, key_of, unrecorded
 from troop.errors import TroopError
 
 _ANY = (ArithmeticError, LookupError, TypeError, ValueError, BotoCoreError, ClientError, TroopError)
-"""What could go wrong with a bill. It must not stand in the way of a teardown."""
+"""Errors that computing costs can raise; they must not stop a teardown."""
 
 
 @dataclass(frozen=True)
 class Increment:
-    """What a run has cost since its cost was counted last."""
+    """What a run has cost since its cost was last counted."""
 
     amount: Decimal
     currency: str
 
 
 def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resource], now: datetime) -> None:
-    """Writes down what a cell has cost; or without one the run, and each of its cells.
+    """Records the cost of one cell; without a cell, of the run and each of its cells.
 
     Args:
-        resources: of the run, as they are on record; all of them gone, as far as is known.
+        resources: the run's resources on record; all of them are gone, as far as known.
     """
     with suppress(*_ANY):
         terms = runs.terms(run)
@@ -45,7 +45,7 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
         for one in every:
             if cell in (None, one.cell):
                 cost = spending.actual(terms, [one], known, now)
-                if one.cost is None or rounded(cost.amount) != one.cost.amount:  # else that is on record
+                if one.cost is None or rounded(cost.amount) != one.cost.amount:  # otherwise it is on record
                     runs.set_cost(run, one.cell, cost)
         if cell is None:
             whole = spending.actual(terms, every, known, now)
@@ -53,17 +53,17 @@ def reckon(runs: RunTable, run: str, cell: str | None, resources: Iterable[Resou
 
 
 def count_ended(runs: RunTable, run: Run) -> Increment | None:
-    """Counts what is left to count of a run whose cost is on record. Returns what the metric has to count."""
+    """Counts the remaining cost of a run whose cost is on record. Returns the amount for the metric."""
     with suppress(*_ANY):
         return _counted(runs, run.run, run.cost) if run.cost else None
     return None
 
 
 def so_far(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tuple[Terms, Cost] | None:
-    """What an open run has cost until now; None for a run of an earlier version, which has no terms.
+    """Computes what an open run has cost until now; None for a run of an earlier version, which has no terms.
 
     Args:
-        seen: what exists of the run: nodes count from their launch, before they are on record.
+        seen: the run's existing resources: nodes count from their launch, before they are on record.
     """
     terms = runs.terms(run)
     if terms is None:
@@ -74,10 +74,10 @@ def so_far(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tup
 
 
 def count(runs: RunTable, run: str, seen: Iterable[Seen], now: datetime) -> tuple[Increment | None, str | None]:
-    """Counts what an open run has cost since the last time.
+    """Counts what an open run has cost since the last count.
 
     Returns:
-        What the metric has to count, None for nothing; and why the run must be stopped, None when it may go on.
+        The amount for the metric, None for nothing; and why the run must be stopped, None if it may continue.
     """
     standing = so_far(runs, run, seen, now)
     if standing is None:
@@ -92,7 +92,7 @@ def _counted(runs: RunTable, run: str, cost: Cost) -> Increment | None:
 
 
 def over_budget(runs: RunTable, run: str, cell: str) -> str | None:
-    """Why a cell, or an attempt at one, must not be launched, see :func:`troop.bench.spending.over_budget`."""
+    """Returns why a cell, or an attempt at one, must not be launched; see :func:`troop.bench.spending.over_budget`."""
     terms = runs.terms(run)
     if terms is None or terms.limit is None:
         return None

@@ -1,4 +1,4 @@
-"""What a run is expected to cost, by the prices and quotas of the moment; and what of that speaks against it."""
+"""Estimates what a run costs at current prices, and checks it against budgets and quotas."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from troop.bench.spending import Terms, terms_of
 
 @dataclass(frozen=True)
 class Judged:
-    """What is found of a run.
+    """The result of an estimate.
 
     Attributes:
-        terms: by what its money will be reckoned.
-        problems: why it may not begin; empty when it may.
-        warnings: what a person should know who lets it begin.
+        terms: the prices and limits by which the run's cost is computed.
+        problems: the reasons why the run must not start; empty if it may.
+        warnings: what the user should know before starting it.
     """
 
     estimate: Estimate
@@ -37,18 +37,22 @@ class Judged:
 
     @property
     def expected(self) -> Expected:
-        """In short, for the run's record."""
+        """The summary for the run's record."""
         estimate = self.estimate
         return Expected(rounded(estimate.expected), rounded(estimate.most), estimate.currency, estimate.budget)
 
     def document(self) -> dict[str, Any]:
-        """As it is kept with the run."""
+        """Returns the document that is stored with the run."""
         return {**estimates.to_document(self.estimate), "warnings": list(self.warnings)}
 
 
 @dataclass(frozen=True)
 class Estimating:
-    """``quotas``: a client of service-quotas."""
+    """Estimates runs.
+
+    Attributes:
+        quotas: a client of service-quotas.
+    """
 
     book: PriceBook
     quotas: Any
@@ -56,11 +60,11 @@ class Estimating:
     def judge(
         self, plan: Plan, money: Money, offers: Mapping[str, InstanceType], ceiling: Decimal | None = None
     ) -> Judged:
-        """What the cells of a plan cost, and whether the account has room for them.
+        """Estimates the cost of a plan's cells, and checks whether the account's quotas suffice.
 
         Args:
-            money: the run's.
-            offers: of all instance types of the plan.
+            money: of the run.
+            offers: for all instance types of the plan.
             ceiling: the most that the deployment lets a run cost.
         """
         fleets = [fleet for planned in plan.cells for fleet in planned.benchmark.fleets]
@@ -94,7 +98,7 @@ class Estimating:
 
 
 def _explained(problems: Iterable[Problem], why: Sequence[str]) -> Iterator[Problem]:
-    """Of prices that cannot be had the problem says why, as far as AWS has said."""
+    """Adds AWS's reasons, where known, to the problem of missing prices."""
     for problem in problems:
         if problem.place == ("prices",) and why:
             yield replace(problem, message=f"{problem.message} ({'; '.join(why)})")

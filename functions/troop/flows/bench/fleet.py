@@ -1,5 +1,6 @@
-"""The steps of a standing fleet's workflow around its launch: begin it, keep it as it is wanted, say what it ends with.
-Each may be repeated at any time, and keep at any moment besides, for it goes by nothing but the record.
+"""Implements the steps of a standing fleet's workflow besides its launch: open, keep and settle it.
+
+Each step can be repeated at any time. The step keep can also run at any other moment, because it uses only the record.
 """
 
 from __future__ import annotations
@@ -23,26 +24,26 @@ from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import LONGEST
 
 CELL = names.cell_id(1)
-"""The one that a fleet has."""
+"""The only cell of a fleet."""
 
 MOST_READ = 500
-"""Registrations that are read at a look, the newest ones: any may tell of a failure."""
+"""The most registrations that one check reads, newest first: any of them may report a failure."""
 
-EXPIRED = "its time was over: expires_after"
+EXPIRED = "its time has expired: expires_after"
 
 _COME_AND_GO = frozenset({Kind.INSTANCE, Kind.VOLUME})
 
 
 @dataclass(frozen=True)
 class FleetView:
-    """What there is of a standing fleet."""
+    """Reads the state of a standing fleet."""
 
     groups: StandingGroups
     store: CellStore
 
     def describe(self, run: str, roles: Collection[str]) -> tuple[list[GroupSeen], dict[str, Node]]:
-        """The groups, and the registrations of their instances by id; one that is not read counts as what it is meant
-        to be.
+        """Returns the groups, and the registrations of their instances by id. A registration that is not read counts as
+        a node of its group's role.
         """
         groups = self.groups.describe(run, CELL, roles)
         its = {member.id: group.role for group in groups for member in group.members}
@@ -56,10 +57,10 @@ class FleetView:
 
 @dataclass(frozen=True)
 class FleetRound:
-    """What the workflow hears of a look: WAITING, or DONE when the fleet is over.
+    """The result of one check for the workflow: WAITING, or DONE when the fleet is over.
 
     Attributes:
-        wait_seconds: until the next look.
+        wait_seconds: until the next check.
     """
 
     state: State
@@ -68,7 +69,7 @@ class FleetRound:
 
 @dataclass(frozen=True)
 class FleetSteps:
-    """The steps."""
+    """The steps of a standing fleet."""
 
     runs: RunTable
     record: FleetRecord
@@ -77,33 +78,33 @@ class FleetSteps:
     clock: Callable[[], datetime]
 
     def open(self, run: str, execution: str) -> None:
-        """Begins it.
+        """Marks the fleet as running.
 
         Raises:
             RunClosedError: it was closed before.
-            MissingRunError: there is none.
+            MissingRunError: there is no such fleet.
         """
         self.runs.set_running(run, execution)
 
     def keep(self, run: str) -> FleetRound:
-        """Gives the groups the sizes that are wanted now, writes down what there is, and says when to look again.
+        """Resizes the groups to the desired sizes, records what exists, and returns when to check again.
 
         Raises:
             MissingRunError: there is no such fleet.
-            ClientError: AWS refused; the next look is as good.
+            ClientError: AWS refused; the next check tries again.
         """
         record, its, now = self.runs.get(run), self.runs.cells.get(run, CELL), self.clock()
         desired = standing_of(record).desired
         left = (record.expires_at - now).total_seconds()
         if record.closed_at is not None or left <= 0:
             return FleetRound(State.DONE)
-        if its.phase == names.LAUNCH:  # asked for before there is anything
+        if its.phase == names.LAUNCH:  # called before anything exists
             return FleetRound(State.WAITING, standing.FIRST_WAIT)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         groups, nodes = self.view.describe(run, desired)
         gone = [group.role for group in groups if not group.exists]
         if gone and elapsed >= SETTLED:
-            reason = f"somebody has deleted the Auto Scaling group of the fleet {', '.join(gone)}"
+            reason = f"the Auto Scaling group of the fleet {', '.join(gone)} was deleted"
             self.runs.cells.change(run, CELL, status=CellStatus.FAILED, reason=reason)
             return FleetRound(State.DONE)
         try:
@@ -117,10 +118,10 @@ class FleetSteps:
         return FleetRound(State.WAITING, standing.wait(elapsed, left))
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
-        """What the fleet ends with, and why.
+        """Returns the fleet's final status, and the reason.
 
         Args:
-            error: with which a step has failed for good; "" when none has.
+            error: with which a step finally failed; "" if none did.
         """
         record, its = self.runs.get(run), self.runs.cells.get(run, CELL)
         if record.closed_at is not None and record.outcome is not None:
@@ -131,12 +132,12 @@ class FleetSteps:
             return RunStatus.FAILED, verdicts.of_error(error, cause)
         if self.clock() >= record.expires_at:
             return RunStatus.STOPPED, EXPIRED
-        return RunStatus.FAILED, "its workflow has ended without a verdict"
+        return RunStatus.FAILED, "its workflow ended without a result"
 
     def _change(self, run: str, groups: Sequence[GroupSeen], now: datetime) -> None:
-        """Resizes, and writes down which instances and volumes have come and gone.
+        """Resizes the groups, and records instances and volumes that are new or gone.
 
-        Both under a right to launch: while somebody has that, no teardown is over, so nothing comes after its end.
+        Both happen under a launch right: no teardown concludes while it lasts, so nothing is created after its end.
 
         Raises:
             RunClosedError: the fleet was closed in the meantime; nothing is launched for it.
@@ -146,7 +147,7 @@ class FleetSteps:
         recorded = [one for one in of_run if one.kind in _COME_AND_GO]
         ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]
         new: list[Resource] = teardown.unrecorded(ours, recorded, now)
-        # What is wanted is read last: two looks may be under way at once, and the later word is to hold.
+        # The desired sizes are read last: two checks can overlap, and the newer size must win.
         resizes = standing.resizes(groups, standing_of(self.runs.get(run)).desired)
         if resizes or new:
             launch = self.runs.launches.begin(run, CELL, now + LONGEST)
@@ -160,7 +161,7 @@ class FleetSteps:
 
 
 def standing_of(record: Run) -> Standing:
-    """What the record of a fleet says besides that of a run.
+    """Returns the part of a record that only standing fleets have.
 
     Raises:
         MissingRunError: it is a benchmark's run.

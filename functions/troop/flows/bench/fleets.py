@@ -1,6 +1,6 @@
-"""Standing fleets as the API has them: started once for each key, grown and shrunk by one call, removed for good.
+"""Implements standing fleets for the API: started once for each key, resized, and removed permanently.
 
-All but their size they have in common with runs of benchmarks, and it is done by the same code.
+Everything but resizing is shared with runs of benchmarks, and uses their code.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.fleet import CELL, FleetView, standing_of
 
 TRIES = 5
-"""To change a size that others are changing at the same time."""
+"""How often a resize is tried while others change the size at the same time."""
 
 
 class FleetOverError(TroopError):
-    """The fleet takes no changes any more."""
+    """The fleet accepts no more changes."""
 
     def __init__(self, record: Run) -> None:
         how = "has ended" if record.ended_at else "is being removed"
@@ -34,23 +34,23 @@ class FleetOverError(TroopError):
 
 
 class ScaledAtOnceError(TroopError):
-    """Others keep changing the size."""
+    """Other callers keep changing the size."""
 
     def __init__(self, run: str) -> None:
-        super().__init__(f"others are scaling the fleet {run} at the same time: see what they want, and try again")
+        super().__init__(f"others are scaling the fleet {run} at the same time: check its size, then try again")
 
 
 @dataclass(frozen=True)
 class FleetDetail:
-    """All that is known of a fleet.
+    """The full view of a fleet.
 
     Attributes:
-        at: when it was looked at.
-        groups: as they were then; empty before the launch and after the end.
+        at: when it was read.
+        groups: as they were at that time; empty before the launch and after the end.
         nodes: the registrations of their instances, by id.
-        refusals: why nodes that are missing could not be launched, newest first, by role.
-        resources: in the order in which they are created.
-        cost_so_far: of a fleet that has not ended; None where it is not known.
+        refusals: why missing nodes could not be launched, newest first, by role.
+        resources: in the order of their creation.
+        cost_so_far: of a fleet that has not ended; None if unknown.
     """
 
     run: Run
@@ -68,9 +68,9 @@ class StandingFleets:
     """What the API does with fleets.
 
     Attributes:
-        every: their admission, listing and removal.
-        calls: of the function that keeps fleets.
-        clock: the moment, aware.
+        every: admits, lists and removes fleets.
+        calls: calls the function that maintains fleets.
+        clock: returns the current moment, aware.
     """
 
     every: Benchmarks
@@ -80,19 +80,19 @@ class StandingFleets:
     clock: Callable[[], datetime]
 
     def scale(self, run: str, role: str | None, count: int, caller: str) -> Run:
-        """Changes how many nodes there are to be, and has that carried out at once. Again it changes nothing.
+        """Changes how many nodes a fleet should have, and starts the change at once. Repeating it changes nothing.
 
         Args:
-            role: whose nodes; None when the fleet has one role only.
-            caller: ARN of who asks.
+            role: the role to resize; None if the fleet has only one.
+            caller: ARN of the caller.
 
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed.
-            BadBenchmarkError: there is no such role, or too many nodes: for the deployment's limits, beside other runs,
-                or for the fleet's budget.
-            ScaledAtOnceError: it was tried often enough.
-            ClientError: AWS refused; asking again is safe.
+            BadBenchmarkError: there is no such role, or there would be too many nodes: for the deployment's limits,
+                beside other runs, or for the fleet's budget.
+            ScaledAtOnceError: all tries met changes by others.
+            ClientError: AWS refused; a retry is safe.
         """
         for _ in range(TRIES):
             record = self.every.get(run)
@@ -109,7 +109,7 @@ class StandingFleets:
         raise ScaledAtOnceError(run)
 
     def _hold_limit(self, record: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
-        """Raises BadBenchmarkError where a role is to grow beyond what the limit is enough for until the end."""
+        """Raises BadBenchmarkError if a role would grow beyond what the limit can pay for until the end."""
         role = next((name for name, count in desired.items() if count > before[name]), None)
         if role is None:
             return
@@ -123,10 +123,10 @@ class StandingFleets:
             raise BadBenchmarkError([problem])
 
     def view(self, run: str) -> FleetDetail:
-        """A fleet as it is now.
+        """Reads a fleet as it is now.
 
         Raises:
-            MissingRunError: there is none.
+            MissingRunError: there is no such fleet.
             ClientError: AWS refused.
         """
         view = self.every.view(run)

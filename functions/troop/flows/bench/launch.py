@@ -1,4 +1,4 @@
-"""Launching one cell: what it needs is written down, then made. All of it may be repeated; nothing is made twice."""
+"""Launches one cell: records what it needs, then creates it. All of it can be repeated; nothing is created twice."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from troop.errors import TroopError
 from troop.flows.bench.cost_records import over_budget
 
 LONGEST = timedelta(seconds=130)
-"""After which this step's function has been killed."""
+"""After this time Lambda has ended the function of this step."""
 
 
 class LaunchTooLateError(TroopError):
-    """The step has taken longer than its right to create things lasts; another try has one of its own."""
+    """The step has outlasted its right to create resources; a retry gets a new right."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """Where nodes are launched: ids."""
+    """Where nodes are launched, as ids."""
 
     vpc: str
     subnets: tuple[str, ...]
@@ -43,12 +43,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Launching:
-    """Makes a cell's fleets.
+    """Creates a cell's fleets.
 
     Attributes:
         deployment: the stack's name.
         profile: ARN of the nodes' instance profile.
-        region: in which all of it is.
+        region: the region of all resources.
         agent: the program that nodes run.
     """
 
@@ -64,13 +64,13 @@ class Launching:
     clock: Callable[[], datetime]
 
     def run(self, run: str, cell: str) -> None:
-        """Launches a cell, unless that is done already.
+        """Launches a cell, unless it is launched already.
 
         Raises:
-            RunClosedError: the run or the cell is closed; nothing is created any more.
-            MissingRunError: there is none.
-            DefinitionError: what was stored of the benchmark cannot be read.
-            LaunchImpossibleError: it cannot be launched as it is asked for, or the run's budget does not allow it.
+            RunClosedError: the run or the cell is closed; nothing more is created.
+            MissingRunError: there is no such run or cell.
+            DefinitionError: the stored benchmark cannot be read.
+            LaunchImpossibleError: it cannot be launched as requested, or the run's budget does not allow it.
             LaunchTooLateError: it took too long.
         """
         record = self.runs.get(run)
@@ -78,7 +78,7 @@ class Launching:
             return
         now = self.clock()
         if now >= record.expires_at:
-            raise LaunchImpossibleError(f"the run {run} has expired at {moments.iso(record.expires_at)}: start another")
+            raise LaunchImpossibleError(f"the run {run} expired at {moments.iso(record.expires_at)}: start another run")
         self.runs.cells.change(run, cell, status=CellStatus.RUNNING, phase=names.LAUNCH, at=now)
         if why := over_budget(self.runs, run, cell):
             raise LaunchImpossibleError(why)
@@ -92,7 +92,7 @@ class Launching:
         self.runs.cells.change(run, cell, phase=names.BOOT, at=self.clock())
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
-        """What the cell is; from now on its nodes, and the other steps, find it beside what they write."""
+        """Returns the cell's benchmark, and stores it under the cell for its nodes and the other steps."""
         benchmark = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
         self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
         return benchmark
@@ -125,7 +125,7 @@ class Launching:
                 name, fleet, images[fleet.instance_type], group, self.profile, data, names.of_fleet(tags, fleet.role)
             )
             self._created(launch, Kind.LAUNCH_TEMPLATE, name)
-        for fleet in benchmark.fleets:  # last of all, for from now on it costs
+        for fleet in benchmark.fleets:  # last, because costs begin here
             name = names.fleet_name(run, cell, fleet.role)
             self._check(launch)
             self.fleets.group(name, fleet, templates[fleet.role], where[fleet.role], names.of_fleet(tags, fleet.role))
@@ -140,8 +140,8 @@ class Launching:
         self.runs.resources.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
 
     def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
-        """The image for each instance type. All cells of a run, and all tries of this step, take the same: that of
-        whichever was the first to ask.
+        """Returns the image for each instance type. All cells of a run and all tries of this step use the image that
+        was looked up first.
         """
         known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(architectures.values()))}
         return {one: known[arch] for one, arch in architectures.items()}
@@ -153,7 +153,7 @@ class Launching:
         return Image(**json.loads(image))
 
     def _agent(self, run: str) -> str:
-        """SHA-256 of the run's agent: the one that was deployed when its first cell was launched."""
+        """Returns the SHA-256 of the run's agent: the agent that was deployed when the first cell was launched."""
         key = names.agent_key(run)
         body = self.store.find(key)
         if body is None:
@@ -174,19 +174,19 @@ class Launching:
 
 
 def check_right(runs: RunTable, launch: Launch, now: datetime) -> None:
-    """To be called before anything is created.
+    """Checks the right to create resources; call it before each creation.
 
     Raises:
         RunClosedError: the run or the cell is closed.
-        LaunchTooLateError: the right to create is over.
+        LaunchTooLateError: the right has expired.
     """
     runs.launches.check_open(launch.run, launch.cell)
     if now >= launch.until:
-        raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} was to be over at {launch.until}")
+        raise LaunchTooLateError(f"the launch of {launch.run} {launch.cell} did not end by {launch.until}")
 
 
 def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Resource]:
-    """What will be created by a name; instances and volumes get theirs from AWS."""
+    """Yields the resources that Troop names; AWS names instances and volumes."""
     yield Resource(
         launch.run, launch.cell, Kind.SECURITY_GROUP, names.security_group_name(launch.run, launch.cell), now
     )

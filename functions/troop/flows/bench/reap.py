@@ -1,4 +1,4 @@
-"""The reaper: starts teardowns that should have been, and removes what they have left."""
+"""Implements the reaper: it starts overdue teardowns, and removes what teardowns have left."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from troop.flows.bench.reservations import mend_reservations
 from troop.flows.bench.teardown import remove_all
 from troop.metrics import OF_A_BENCHMARK, OF_A_FLEET
 
-LEFT_BEHIND = "something of it was left behind"
+LEFT_BEHIND = "resources of the run were left behind"
 
 
 @dataclass
 class Reaped:
-    """What one call has found and done.
+    """What one call found and did.
 
     Attributes:
-        started: names of the teardowns that were started.
-        removed: what was left behind, in words; each was asked to go.
-        off: the reaper is switched off: nothing was started or removed.
-        withheld: what would have been started or removed, in words, if it were on.
-        left_behind: what carries the tags of runs and stays, in words, with the reason.
-        failed: what could not be looked at or done; the rest was.
-        runs_open, nodes_alive: how many there are, by kind; of a sweep alone.
-        cost: what open runs, and what stays of ended ones, have cost since the sweep before, by currency.
+        started: names of the teardowns that it started.
+        removed: leftovers whose removal it requested, as text.
+        off: whether the reaper is switched off: then it started and removed nothing.
+        withheld: what it would have started or removed if it were on, as text.
+        left_behind: resources with the tags of runs that stay, as text with the reason.
+        failed: the parts that failed; all others were done.
+        runs_open, nodes_alive: numbers by kind; only of a sweep.
+        cost: what open runs, and what stays of ended runs, have cost since the previous sweep, by currency.
     """
 
     started: list[str] = field(default_factory=list)
@@ -57,10 +57,10 @@ class Reaped:
 
 @dataclass(frozen=True)
 class Reaper:
-    """Looks after the runs of one deployment.
+    """Reaps the runs of one deployment.
 
     Attributes:
-        is_off: reads whether somebody has switched the reaper off. Then it only looks, and reports.
+        is_off: reads whether the reaper is switched off. Then it only reads and reports.
     """
 
     runs: RunTable
@@ -70,7 +70,7 @@ class Reaper:
     clock: Callable[[], datetime]
 
     def hear(self, detail: Mapping[str, Any]) -> Reaped:
-        """After an execution has ended: starts the teardown that is still to be made, at once.
+        """Handles the end of an execution: starts the teardown that is still due, at once.
 
         Args:
             detail: of a "Step Functions Execution Status Change" event.
@@ -89,14 +89,14 @@ class Reaper:
         return reaped
 
     def sweep(self) -> Reaped:
-        """Looks at everything: all runs that have not ended, and all that exists. What fails stops nothing else.
+        """Checks all runs that have not ended, and all existing resources. A part that fails does not stop the others.
 
         Raises:
-            ClientError: whether it is switched off cannot be read; nothing was done.
+            ClientError: the reaper's switch cannot be read; nothing was done.
         """
         reaped, now = Reaped(off=self.is_off()), self.clock()
         self._attempt(reaped, "the open runs", lambda: self._check_runs(now, reaped))
-        self._attempt(reaped, "what is left", lambda: self._check_resources(now, reaped))
+        self._attempt(reaped, "the resources", lambda: self._check_resources(now, reaped))
         return reaped
 
     def _check_runs(self, now: datetime, reaped: Reaped) -> None:
@@ -111,24 +111,26 @@ class Reaper:
         inventory, runs = self.stock.of_all()
         nodes = [one for one in inventory.ours if one.kind is Kind.INSTANCE and not one.going]
         reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
-        # What has been asked to go, though by whom does not matter, was not left behind.
+        # A resource that is already being removed, by anyone, was not left behind.
         stray = [one for one in reaping.strays(inventory.removable, runs, now) if not one.going]
         if stray:
-            self._attempt(reaped, "what is left behind", lambda: self._remove(stray, inventory, now, reaped))
+            self._attempt(reaped, "the removal of leftovers", lambda: self._remove(stray, inventory, now, reaped))
         for open_run in self.runs.open_runs():
             of_run = [one for one in inventory.ours if one.run == open_run.run]
             self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
         left = self._left(inventory, runs, now)
         reaped.left_behind += [f"{one.kind.value} {one.id} of {one.run}: {why}" for one, why in left.items()]
-        self._attempt(reaped, "what stays", lambda: self._record_left(left, inventory, now, reaped))
+        self._attempt(reaped, "the record of what stays", lambda: self._record_left(left, inventory, now, reaped))
         for run in runs.values():
             if run is not None and run.cells > 1 and run.closed_at is None and now < run.expires_at:
                 of_run = [one for one in inventory.removable if one.run == run.run]
                 self._attempt(reaped, run.run, partial(self._left_cells, run.run, of_run, now, reaped))
 
     def _left(self, inventory: Inventory, runs: Mapping[str, Run | None], now: datetime) -> dict[Seen, str]:
-        """What stays, with the reason: all of a run that has ended; of others what is protected and would be removed
-        otherwise, and what is not theirs and is old enough for its evidence to be visible.
+        """Returns what stays, with the reason.
+
+        Of an ended run, that is everything. Of others it is what is protected and would otherwise be removed, and
+        foreign resources that are old enough for their evidence to be visible.
         """
         due = set(reaping.strays(inventory.protected, runs, now)) | set(reaping.settled(inventory.unverified, now))
 
@@ -138,8 +140,9 @@ class Reaper:
         return {one: why for one, why in inventory.left.items() if one in due or is_over(runs[one.run])}
 
     def _record_left(self, left: Mapping[Seen, str], inventory: Inventory, now: datetime, reaped: Reaped) -> None:
-        """Puts on record of each run what stays of it. A run that has ended goes on to cost what its own resources
-        cost; when one of these is gone, a teardown writes that down.
+        """Records for each run what stays of it.
+
+        An ended run continues to cost what its own resources cost. When one of these is gone, a teardown records that.
         """
         ended = {run.run for run in self.runs.left_runs()}
         named = ended | {run.run for run in self.runs.open_runs() if run.left_behind} | {one.run for one in left}
@@ -161,7 +164,7 @@ class Reaper:
                 self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, LEFT_BEHIND), reaped)
                 return
             if not left and any(one.run == run for one in inventory.ours):
-                return  # it is still there, and the teardown that removes it writes so
+                return  # it still exists, and the teardown that removes it records that
         self.runs.leave_behind(record, left_behind(left))
 
     def _overdue(self, run: str, teardowns: list[str], now: datetime, reaped: Reaped) -> None:
@@ -172,7 +175,7 @@ class Reaper:
             self._start(start, reaped)
 
     def _count_cost(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
-        """Counts what an open run has cost by now, and stops one that has cost more than it may."""
+        """Counts what an open run has cost so far, and stops a run that exceeds its limit."""
         increment, reason = count(self.runs, run, seen, now)
         _add(increment, reaped)
         record = self.runs.get(run)
@@ -182,7 +185,7 @@ class Reaper:
             self._start(Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, reason, stop=True), reaped)
 
     def _left_cells(self, run: str, seen: list[Seen], now: datetime, reaped: Reaped) -> None:
-        """Tears down, once more, cells that are over; the others of the run go on."""
+        """Tears down cells again that are over but have leftovers; the run's other cells continue."""
         for cell in reaping.left_cells(seen, self.runs.cells.of(run), now):
             name = f"{run}-{cell}-"
             if any(one.startswith(name) for one in self.executions.teardowns()):
@@ -200,15 +203,17 @@ class Reaper:
             reaped.withheld += described(stray, {})
             return
         self._attempt(
-            reaped, "the record", lambda: self.runs.resources.record_seen(teardown.unrecorded(stray, [], now), now)
+            reaped,
+            "the record of leftovers",
+            lambda: self.runs.resources.record_seen(teardown.unrecorded(stray, [], now), now),
         )
-        # What is going already still holds back what it works with; what is nobody's business here is not touched.
+        # What is already being removed still blocks what depends on it. Foreign resources are not touched.
         runs_of_strays = {one.run for one in stray}
         around = [one for one in inventory.removable if one.run in runs_of_strays and (one in stray or one.going)]
         refused = remove_all(self.stock.leftovers, around)
         reaped.removed += described(stray, refused)
         for run in sorted(runs_of_strays):
-            # It looks until all of it is gone, and says so in the record.
+            # The teardown repeats its passes until all is gone, and records the result.
             start = Start(run, f"{run}-{now:%Y%m%dT%H%M}", RunStatus.FAILED, LEFT_BEHIND)
             self._attempt(reaped, run, partial(self._start, start, reaped))
 
@@ -226,7 +231,7 @@ class Reaper:
     def _attempt(self, reaped: Reaped, what: str, do: Callable[[], None]) -> None:
         try:
             do()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the others must be looked at
+        except Exception as error:  # noqa: BLE001 - all other parts must run
             reaped.failed.append(f"{what}: {type(error).__name__}: {error}")
 
 
@@ -240,7 +245,7 @@ def _kind(run: Run | None) -> str:
 
 
 def _input(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """An execution's input, which is left out of the event when it is long; empty then."""
+    """Returns an execution's input; empty if the event omits it because it is long."""
     try:
         work = json.loads(detail.get("input") or "{}")
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reports as the API has them: where one is to be got, and having one made again."""
+"""Finds reports for the API, and starts making them again."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from troop.errors import NoStoredResultsError, NotEndedError, TroopError
 from troop.flows.bench.benchmarks import Benchmarks
 
 SOON = timedelta(minutes=17)
-"""So long after a run's end its first report may still be about to come: the function may take three times five."""
+"""A run's first report can take this long after the run's end: the function may take three times five minutes."""
 
 
 class NoReportError(TroopError):
     """The run has no report.
 
     Attributes:
-        soon: whether one is about to come.
+        soon: whether the first report is still expected.
     """
 
     def __init__(self, run: str, soon: bool) -> None:
         self.soon = soon
-        what = "its report is about to come: ask again" if soon else "it has no report (any more)"
+        what = "its report is not ready yet: try again" if soon else "it has no report (any more)"
         super().__init__(f"the run {run} has ended, and {what}; POST /benchmarks/{run}/report makes it")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A report, and where it can be got for at most an hour. The address is as good as a key."""
+    """A report, and an address that serves it for at most an hour. Treat the address as a secret."""
 
     stored: StoredReport
     address: str
@@ -42,7 +42,11 @@ class Link:
 
 @dataclass(frozen=True)
 class ReportLinks:
-    """``benchmarks``: the deployment's runs."""
+    """Finds and makes reports.
+
+    Attributes:
+        benchmarks: the deployment's runs.
+    """
 
     benchmarks: Benchmarks
     stored: StoredRuns
@@ -51,15 +55,15 @@ class ReportLinks:
     clock: Callable[[], datetime]
 
     def find(self, run: str, name: str) -> Link:
-        """A run's report.
+        """Returns a run's report.
 
         Args:
             name: of the file, such as ``report.html``.
 
         Raises:
             MissingRunError: there is no such run.
-            NotEndedError: it goes on.
-            NoReportError: it has none.
+            NotEndedError: the run has not ended.
+            NoReportError: it has no report.
             ClientError: AWS refused.
         """
         record = self._ended(run)
@@ -69,13 +73,17 @@ class ReportLinks:
         return Link(stored, self.stored.address(run, name))
 
     def again(self, run: str) -> datetime:
-        """Has a run's report made by this version, of what is kept of it. That takes some seconds, or minutes. Within a
-        minute it is made once, however often this is asked: the answer is when it was asked for first.
+        """Starts making a run's report again, with this version and from what is stored; that takes seconds or minutes.
+
+        Within a minute it is made once, however often it is requested.
+
+        Returns:
+            When it was first requested.
 
         Raises:
             MissingRunError: there is no such run.
-            NotEndedError: it goes on.
-            NothingKeptError: there is nothing to make it of.
+            NotEndedError: the run has not ended.
+            NoStoredResultsError: nothing is stored to make it from.
             ClientError: AWS refused.
         """
         self._ended(run)
@@ -86,7 +94,7 @@ class ReportLinks:
             try:
                 self.calls.make(run)
             except ClientError:
-                self.claims.release(run)  # so that whoever asks again is not told that it is being made
+                self.claims.release(run)  # so that the next request starts it again
                 raise
         return claim.at
 

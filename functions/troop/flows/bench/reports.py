@@ -1,4 +1,4 @@
-"""Makes the report of a run that has ended, as often as it is asked for, of what is on record and what is kept."""
+"""Makes the report of an ended run from its record and its stored results, as often as requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from troop.report.html import report_page
 
 @dataclass(frozen=True)
 class ReportOutcome:
-    """What was written: how many cells and findings the report tells of, and bytes."""
+    """What was written: the number of cells and findings in the report, and sizes in bytes."""
 
     cells: int
     findings: int
@@ -32,8 +32,8 @@ class Reports:
     """Makes the reports of a deployment.
 
     Attributes:
-        script: gives the program that draws charts, which a page brings along.
-        version: Troop's.
+        script: returns the program that draws charts, which every page includes.
+        version: Troop's version.
     """
 
     runs: RunTable
@@ -43,15 +43,15 @@ class Reports:
     version: str
 
     def make(self, run: str) -> ReportOutcome | None:
-        """Keeps the run's record with its results, and makes the report of all that is kept. None for a standing fleet,
-        of which there is nothing to report.
+        """Stores the run's record beside its results, and makes the report of all that is stored. Returns None for a
+        standing fleet, which has no report.
 
         Raises:
             MissingRunError: there is no such run.
-            NotEndedError: it goes on.
-            NothingKeptError: what a report is made of is not there (any more); nothing is written.
-            ReportError: it cannot be read.
-            ClientError: AWS refused; again does no harm.
+            NotEndedError: the run has not ended.
+            NoStoredResultsError: nothing is stored (any more); nothing is written.
+            ReportError: the stored results cannot be read.
+            ClientError: AWS refused; a retry is safe.
         """
         record = self.runs.get(run)
         if record.standing is not None:

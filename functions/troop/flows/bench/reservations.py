@@ -1,4 +1,4 @@
-"""Keeps the reservations of nodes in line with the runs that are open."""
+"""Keeps the reservations of nodes consistent with the open runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from troop.errors import MissingRunError
 
 
 def mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
-    """Releases what no open run holds, and reserves what an open run has and does not hold.
+    """Releases reservations without an open run, and reserves the nodes of open runs that lack a reservation.
 
-    Transactions keep the two in line by themselves. This is for runs that an earlier version has admitted, and for
-    edits by hand.
+    Transactions normally keep both consistent. This repairs runs that an earlier version admitted, and manual edits.
 
     Args:
-        open_runs: as the index has them, which lags behind: each is read again before anything changes.
+        open_runs: from the index, which lags behind: each run is read again before a change.
     """
     known = runs.reservations.read()
     ids = {run.run for run in open_runs}

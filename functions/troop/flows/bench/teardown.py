@@ -1,4 +1,6 @@
-"""The steps of a teardown: close, remove until nothing is left, conclude. Any of them may be repeated, or cut off."""
+"""Implements the steps of a teardown: close, remove until nothing is left, conclude. Each can be repeated or
+interrupted.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,19 @@ from troop.flows.bench.cost_records import Increment, count_ended, reckon
 from troop.flows.bench.inventory import Stocktaking
 
 _OF_RUN = {RunStatus.STOPPED: CellStatus.STOPPED}
-"""What becomes of a cell that has come to no end of its own, by what becomes of the run; else it has FAILED."""
+"""The status of an unfinished cell by the outcome of its run; otherwise FAILED."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be torn down.
+    """A teardown to do.
 
     Attributes:
-        cell: one cell of the run, which stays open; None: the run.
-        status: what the run is to end with, if nobody has closed it before.
-        reason: why it is not SUCCEEDED.
-        passes: how often was looked.
-        quiet: how many of the last looks have shown nothing.
+        cell: one cell of the run, which stays open; None for the whole run.
+        status: the run's final status, unless it was closed before.
+        reason: why that is not SUCCEEDED.
+        passes: the number of passes so far.
+        quiet: the number of latest passes that found nothing.
     """
 
     run: str
@@ -41,8 +43,8 @@ class Work:
 
     @classmethod
     def parse(cls, event: Mapping[str, Any]) -> Work:
-        """From the workflow's input or from what a step before has answered: ``{"run", "cell"?, "status"?,
-        "reason"?, "passes"?, "quiet"?}``; empty texts are as good as none.
+        """Parses the workflow's input, or the answer of an earlier step: ``{"run", "cell"?, "status"?, "reason"?,
+        "passes"?, "quiet"?}``. Empty strings count as absent.
         """
         return cls(
             run=event["run"],
@@ -56,13 +58,13 @@ class Work:
 
 @dataclass(frozen=True)
 class Concluded:
-    """What follows from a conclusion; of a single cell nothing does.
+    """What follows from a conclusion; for a single cell, nothing does.
 
     Attributes:
-        ended: the run, if it has ended by this; None when it had ended before.
-        report: whether a report is to be made: of a benchmark's run, and not of a standing fleet.
-        cost: what the metric has to count of the run's cost; None for nothing.
-        left_behind: what stays; of a cell, too.
+        ended: the run, if this conclusion ended it; None if it had ended before.
+        report: whether to make a report: for a benchmark's run, not for a standing fleet.
+        cost: the part of the run's cost that the metric must count; None for nothing.
+        left_behind: what stays, also of a cell.
     """
 
     ended: Run | None = None
@@ -80,7 +82,8 @@ class Teardown:
     clock: Callable[[], datetime]
 
     def close(self, work: Work) -> None:
-        """From now on nothing is launched. The first to close a run says what becomes of it.
+        """Closes the run or the cell: nothing is launched for it any more. The first caller to close a run sets its
+        outcome.
 
         Raises:
             MissingRunError: there is no such run or cell.
@@ -94,14 +97,14 @@ class Teardown:
             self.runs.cells.change(work.run, cell, phase=names.TEARDOWN, at=now)
 
     def remove(self, work: Work) -> TeardownProgress:
-        """Asks all that may go to go, and keeps with the record what was seen and what is gone. What is not the run's
-        own, or is protected, is not waited for.
+        """Starts the removal of all that may be removed, and records what was seen and what is gone. What is
+        protected, or not the run's own, is not waited for.
 
         Raises:
             TeardownIncompleteError: it has taken too long.
-            ClientError: AWS does not say what there is; trying again is safe.
+            ClientError: AWS does not list what exists; a retry is safe.
         """
-        # The launches come first: what one that has ended since has made is seen by the look that follows.
+        # Launches are read first: the inventory below then shows what a launch that has ended since has created.
         now = self.clock()
         launching = teardown.current(self.runs.launches.of(work.run), work.cell, now)
         inventory, of_run = self.stock.of(work.run, work.cell)
@@ -115,11 +118,10 @@ class Teardown:
         return teardown.after(work.passes, work.quiet, remaining)
 
     def conclude(self, work: Work) -> Concluded:
-        """Nothing is left that may be removed: says so of the cell, or of the run and all its cells, and names what
-        stays.
+        """Records that nothing removable is left of the cell, or of the run and all its cells, and records what stays.
 
         Raises:
-            TeardownIncompleteError: something on record is not known to be gone, and has no reason to stay.
+            TeardownIncompleteError: a resource on record may still exist, and has no reason to stay.
         """
         now = self.clock()
         inventory, resources = self.stock.of(work.run, work.cell)
@@ -129,7 +131,7 @@ class Teardown:
         ]
         if unsure:
             words = ", ".join(f"{r.kind.value} {r.name}" for r in unsure[: teardown.NAMED])
-            raise TeardownIncompleteError(f"not known to be gone: {words}; start the teardown of {work.run} again")
+            raise TeardownIncompleteError(f"these may still exist: {words}; start the teardown of {work.run} again")
         if work.cell is not None:
             self.runs.cells.change(work.run, work.cell, phase=names.OVER, at=now)
             reckon(self.runs, work.run, work.cell, resources, now)
@@ -152,7 +154,7 @@ class Teardown:
 
 
 def remove_all(leftovers: Leftovers, seen: Iterable[Seen]) -> Refusals:
-    """Asks for everything to go that may go now, and for what may go after that."""
+    """Starts the removal of everything that may go now, and then of what those removals allow."""
     left, refused = list(seen), Refusals()
     while these := [one for one in removable(left) if one not in refused]:
         refused |= leftovers.remove(these)

@@ -1,1 +1,1 @@
-"""Steps of chaos: decide, claim, terminate, watch, sweep, tell; and what people change."""
+"""Steps of chaos: decide, claim, terminate, check recovery, sweep, notify; and changes by people."""

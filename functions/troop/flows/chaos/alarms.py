@@ -1,4 +1,4 @@
-"""Whether the alarms that stop a unit's terminations exist."""
+"""Checks whether the alarms that stop a unit's terminations exist."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from troop.aws.chaos.groups import alarm_states
 
 
 def missing(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
-    """Names of which there is no alarm, each of which keeps its unit out of chaos; None when CloudWatch does not tell.
+    """Returns the names without an alarm, each of which prevents its unit's terminations; None if CloudWatch does not
+    answer.
 
-    One call for 100 names, none for none.
+    One call for 100 names, none without names.
     """
     if not names:
         return []
     try:
         states = alarm_states(cloudwatch, names)
-    except (BotoCoreError, ClientError):  # a unit can be looked at and changed all the same
+    except (BotoCoreError, ClientError):  # reading and changing a unit must still work
         return None
     return [name for name in names if name not in states]

@@ -1,4 +1,4 @@
-"""Batches: the cycle collector is kept out of work that makes very many objects and no cycles."""
+"""Disables the cycle collector during work that makes many objects without cycles."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """No cycles are collected inside the block; what is no longer used is freed as always, by its count of references.
+    """Disables the collection of cycles inside the block; reference counting still frees unused objects.
 
-    Facts and decisions hold no cycles, but each hundred thousand of them would be searched for some again and again: a
-    third of a large tick's time.
+    Facts and decisions have no cycles, but each hundred thousand of them would be searched repeatedly: a third of a
+    large tick's time.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Looks after a group from which an instance was terminated, until it is whole again or its time is up."""
+"""Checks a group from which an instance was terminated, until it has recovered or its time is up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from troop.flows import clock_check
 
 @dataclass(frozen=True)
 class Observation:
-    """What one look has shown. ``wait_seconds`` until the next one; 0 when the watch is over."""
+    """The result of one check. ``wait_seconds`` until the next one; 0 if no more are needed."""
 
     event: Event
     detail: str
@@ -31,7 +31,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class RecoveryCheck:
-    """Looks at groups."""
+    """Checks whether groups have recovered."""
 
     autoscaling: Any
     balancers: Balancers
@@ -41,8 +41,8 @@ class RecoveryCheck:
     sleep: Callable[[float], None] = time.sleep
 
     def check_until_sure(self, event_id: str, entered: datetime) -> Observation:
-        """Looks, and looks again soon when the group was whole for the first time: to wait for so short a time here
-        costs less than to go round the workflow once more. Arguments and errors are those of :meth:`look`.
+        """Checks, and checks again soon if the group was whole for the first time: so short a wait costs less here than
+        another round of the workflow. For arguments and errors see :meth:`check`.
         """
         observation = self.check(event_id, entered)
         if observation.wait_seconds and observation.event.watch.whole:
@@ -51,16 +51,16 @@ class RecoveryCheck:
         return observation
 
     def check(self, event_id: str, entered: datetime) -> Observation:
-        """Looks once; an event that needs no watching (any more) is returned as it is.
+        """Checks once; returns an event without need for checks as it is.
 
         Args:
             event_id: of the event.
             entered: when the workflow entered the step, by the workflow's own clock.
 
         Raises:
-            ClockError: this function's clock is wrong, so that it must not judge whether time is up.
+            ClockError: this function's clock is wrong, so it cannot decide whether time is up.
             MissingEventError: there is no such event.
-            StepRefused: somebody else has closed the event meanwhile.
+            StepRefused: something else has closed the event in the meantime.
         """
         clock_check.check(entered, self.clock())
         event = self.events.get(event_id)
@@ -81,15 +81,17 @@ class RecoveryCheck:
         return Observation(event, seen.detail, 0)
 
     def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:
-        """Who is healthy by whom the group gets its traffic from, and what of that could not be read, "" for nothing.
+        """Returns the healthy instances by traffic source, and what could not be read of them, "" for nothing.
 
         Raises:
-            ClientError, BotoCoreError: it cannot be read, and there is time to try again. When there is none left, it
-                counts as nobody healthy: an event that nobody can judge would keep its place in flight for ever.
+            ClientError, BotoCoreError: the health cannot be read, and there is time for a retry. Without time, no
+                instance counts as healthy: otherwise the event would stay in flight forever.
         """
         try:
             return self.balancers.healthy(group), ""
         except (BotoCoreError, ClientError) as error:
             if self.clock() - (event.terminated_at or event.at) <= self.timeout:
                 raise
-            return dict.fromkeys(group.sources, frozenset()), f"who gets traffic could not be read: {error}"
+            return dict.fromkeys(
+                group.sources, frozenset()
+            ), f"the health in the traffic sources could not be read: {error}"

@@ -1,4 +1,4 @@
-"""Changes people make through the API: to a unit's policy, and to the switch."""
+"""Makes the changes that people request through the API: to a unit's policy, and to the switch."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from troop.errors import TroopError
 from troop.state_keys import SWITCH
 
 TRIES = 5
-"""How often a change is tried when others change the same at the same time."""
+"""The number of tries of a change while others change the same item."""
 
 
 class ConflictError(TroopError):
-    """Somebody else has changed it. The message says what to do."""
+    """Someone else has changed the item. The message says what to do."""
 
 
 @dataclass(frozen=True)
 class SwitchView:
-    """The switch, and who has last changed it; None, "" when nobody has yet."""
+    """The switch, and the author of its last change; None and "" if there is none yet."""
 
     switch: Switch
     changed_at: datetime | None
@@ -36,7 +36,7 @@ class SwitchView:
 
 @dataclass(frozen=True)
 class Editor:
-    """Changes what is stored, and records who did."""
+    """Changes stored items, and records the author."""
 
     policies: PolicyTable
     state: StateTable
@@ -48,18 +48,18 @@ class Editor:
 
         Args:
             changes: values as they are stored, by key; None removes.
-            put_back: whether a unit that did not recover is to take part again.
-            version: the version that the change is made for; None for whichever there is.
+            put_back: whether to return an unrecovered unit to chaos.
+            version: the version that the change is based on; None for any.
 
         Raises:
-            ConflictError: the version is another, or others keep changing the unit.
+            ConflictError: the version differs, or others keep changing the unit.
         """
         for _ in range(TRIES):
             item = self.policies.raw(unit)
             stored = version_of(plain(item))
             if version is not None and version != stored:
                 raise ConflictError(
-                    f"version is {version}, that of unit {unit!r} is {stored}: get it, and decide again what to change"
+                    f"version is {version}, but unit {unit!r} has {stored}: get it, and decide again what to change"
                 )
             left_by = self.state.unit(unit).unrecovered if put_back else None
             try:
@@ -70,7 +70,7 @@ class Editor:
         raise ConflictError(f"others are changing unit {unit!r} at the same time: get it, and try again")
 
     def switch(self) -> SwitchView:
-        """How the switch stands."""
+        """Returns the state of the switch."""
         item = plain(self.state.raw(SWITCH))
         return SwitchView(
             switch=self.state.switch_of(item),
@@ -83,8 +83,8 @@ class Editor:
         """Changes the switch.
 
         Args:
-            changes: ``halted``, ``leashed`` and ``reaper_off``, each only if it is to change, and ``reason``; None
-                removes a reason.
+            changes: ``halted``, ``leashed`` and ``reaper_off``, each only if it changes, and ``reason``; None removes a
+                reason.
 
         Raises:
             ConflictError: others keep changing the switch.
@@ -99,7 +99,7 @@ class Editor:
 
 
 def _moment(text: Any) -> datetime | None:
-    """A moment as an item holds it, which people may have edited."""
+    """Parses a moment from an item, which people may have edited."""
     try:
         return moments.parse(text) if isinstance(text, str) else None
     except (ValueError, OverflowError):

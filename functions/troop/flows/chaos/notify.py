@@ -1,7 +1,7 @@
-"""Tells others what was recorded: reads the tables' streams, and puts what is news on the event bus and the topic.
+"""Sends notifications: reads the tables' streams, and sends news to the event bus and the topic.
 
-What chaos does and what people change is in the tables before anything here begins, and nobody waits for it: a
-notification that fails is tried again by itself, and neither stops nor repeats what it tells of.
+The tables already have the records, and nothing waits for a notification. A failed one is retried automatically, and
+neither stops nor repeats what it reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
 
 class UnreadableRecord(Exception):
-    """An item is not as Troop writes it, so nobody can be told of it. To try again would change nothing."""
+    """An item is not as Troop writes it, so there is no notification. A retry would not help."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Notifier:
     """Makes notifications of records, and sends them.
 
     Attributes:
-        leashed: what the switch says until somebody sets it.
+        leashed: the initial state of the switch.
         events, changes, group_tags, state: names of the tables.
-        change_table: tells edits by hand from those of the API.
+        change_table: distinguishes edits by hand from those of the API.
     """
 
     deployment: str
@@ -51,13 +51,14 @@ class Notifier:
     topic: Topic
 
     def tell(self, record: Record) -> list[Notification]:
-        """Sends what the record is to others, and returns it.
+        """Sends the notifications about a record, and returns them.
 
-        The topic gets them even if the bus fails. After an error both get them again: receivers go by their ``id``.
+        The topic gets them even if the bus fails. After an error both get them again: receivers recognise them by their
+        ``id``.
 
         Raises:
             UnreadableRecord: the item is malformed.
-            NotSent, ClientError, BotoCoreError: the bus, the topic, or the table that was asked for the unit's history.
+            NotSent, ClientError, BotoCoreError: of the bus, the topic, or the table with the unit's history.
         """
         news = self._news(record)
         try:
@@ -85,13 +86,13 @@ class Notifier:
         return of_event(self.deployment, event, before, record.at, usually)
 
     def _usually(self, event: Event) -> float | None:
-        """Seconds that the unit has usually taken before this event, by the same method."""
+        """Returns the seconds that the unit usually took before this event, by the same method."""
         alike = EventFilter(unit=event.unit, status=Status.RECOVERED, method=event.method, until=event.at)
         page = self.queries.page(alike, LATEST)
         return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
 
     def _of_change(self, record: Record) -> Iterable[Notification]:
-        if record.old or not record.new:  # a change is written once, and never again
+        if record.old or not record.new:  # a change is written only once
             return []
 
         def read() -> tuple[Change, str]:
@@ -117,7 +118,7 @@ class Notifier:
         return of_change(self.deployment, change, f"{subject}#{record.sequence}", self._defaults, by_hand=True)
 
     def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
-        """The record of the change that an item says it was last changed by."""
+        """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
         return self.change_table.recorded(subject, at, request) if isinstance(at, str) and request else None
 

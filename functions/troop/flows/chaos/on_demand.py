@@ -1,4 +1,4 @@
-"""A termination on demand: claimed here, so that whoever asks is told which instance, and carried out by a workflow."""
+"""Claims a termination on demand, so that the response names the instance; a workflow carries it out."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from troop.flows.chaos.read_facts import read_facts
 from troop.settings import Settings
 
 TRIES = 3
-"""How often a claim is tried when others change, between look and claim, what it rests on."""
+"""The number of tries of a claim while its preconditions change between check and claim."""
 
 _CHANGED = frozenset({"policy-changed", "unit-changed"})
 _NONE_LEFT = frozenset({"too-small", "unhealthy", "protected-instances"})
 
 
 class NotAllowedError(TroopError):
-    """The deployment takes no requests to terminate."""
+    """The deployment accepts no requests to terminate."""
 
     def __init__(self) -> None:
         super().__init__("this deployment terminates nothing on demand: its setting troop:on_demand is false")
 
 
 class RefusedError(TroopError):
-    """A guard, or the claim, is against it.
+    """A guard or the claim refuses.
 
     Attributes:
         reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim_transaction.REFUSALS`.
-        none_left: the group has no instance that could be terminated.
+        none_left: the group has no instance that may be terminated.
     """
 
     def __init__(self, reason: str, detail: str, none_left: bool = False) -> None:
@@ -57,12 +57,12 @@ class RefusedError(TroopError):
 
 
 class OtherGroupError(TroopError):
-    """The key was used before, for another group of the unit."""
+    """The key was used for another group of the unit."""
 
 
 @dataclass(frozen=True)
 class Requested:
-    """What is on record for a request. ``repeated``: it was there before."""
+    """The event of a request. ``repeated``: it existed before."""
 
     event: Event
     repeated: bool
@@ -85,24 +85,24 @@ class OnDemand:
     clock: Callable[[], datetime]
 
     def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Requested:
-        """Claims an instance of the group and starts its workflow; of the same key again, gives what is on record,
-        even if the group has another unit by now, or is gone.
+        """Claims an instance of the group and starts its workflow. For a repeated key, returns the recorded event, even
+        if the group has another unit by now, or is gone.
 
-        A claim whose workflow did not start, because its request was cut off, is started by the next one of its key.
+        If a request ends before its workflow starts, the next request of the same key starts it.
 
         Args:
             group: name of an Auto Scaling group.
             key: of the request, unique within the unit.
-            received: when the request came, by API Gateway's clock.
-            method: how to terminate; the unit's policy says when None.
+            received: when the request arrived, by API Gateway's clock.
+            method: how to terminate; None for the method of the unit's policy.
 
         Raises:
             NotAllowedError: the setting ``on_demand`` is off.
             MissingGroupError: there is no such group.
             RefusedError: a guard refuses.
             OtherGroupError: the key belongs to another group of the unit.
-            ClockError: this function's clock is wrong, so that what it claims would be of another time.
-            ClientError: AWS refused; asking again with the same key is safe.
+            ClockError: this function's clock is wrong, so its claims would have a wrong time.
+            ClientError: AWS refused; a retry with the same key is safe.
         """
         if not self.settings.on_demand:
             raise NotAllowedError
@@ -117,19 +117,19 @@ class OnDemand:
             if event is None:
                 event, repeated = self._claimed(unit, request_key, members, named, method)
         if event.group != group:
-            raise OtherGroupError(f"the key {key!r} was used for {event.group}, of the same unit: choose another")
+            raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
         if event.status is Status.CLAIMED:
             self.starts.start(event.event_id, _work(event))
         return Requested(event, repeated)
 
     def _led_to(self, request_key: RequestKey) -> Event | None:
-        """The event that the key of the group has led to before."""
+        """Returns the event of an earlier request with the key of the group."""
         event_id = self.state.raw(request_key.place).get("event_id")
         return self.events.get(event_id["S"]) if event_id else None
 
     def _members(self, name: str) -> tuple[str, list[Group], Group]:
-        """The unit that the named group belongs to, all groups of it, and that one. A member that nobody knows of yet
-        may be the one that has opted out.
+        """Returns the unit of the named group, all groups of the unit, and the named one. A new group may be the one
+        that has opted out.
         """
         for _ in range(TRIES):
             groups = read_groups(self.autoscaling, [name])
@@ -137,19 +137,19 @@ class OnDemand:
                 raise MissingGroupError(name)
             unit = unit_of(name, groups[0].tags, self.settings.units)
             members = read_members(self.autoscaling, unit, self.settings.units)
-            # Of the two reads the later one counts: the first is only to know whom to look for.
+            # The later read counts: the first one only finds the unit.
             if named := next((group for group in members if group.name == name), None):
                 return unit, members, named
-        raise RefusedError("unit-changed", f"{name} goes from unit to unit: look, and try again")
+        raise RefusedError("unit-changed", f"the unit of {name} keeps changing: check its tags, and try again")
 
     def _claimed(
         self, unit: str, request_key: RequestKey, members: list[Group], named: Group, method: str | None
     ) -> tuple[Event, bool]:
-        """The event, and whether it was there before: another request of the key has claimed it meanwhile."""
+        """Returns the event, and whether another request with the same key has claimed it in the meantime."""
         event_id = on_demand_id(unit, request_key.key)
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.policies.raw(unit)
-            # The order of instances needs no secret here: the key decides, so that a repeated try finds the same one.
+            # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
             facts = read_facts(self, unit, [named], members, item, event_id.encode(), now)
             facts = spare_shielded(self.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
@@ -165,11 +165,11 @@ class OnDemand:
                     event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, request_key
                 )
             except ClaimRefused as refused:
-                # Another request of the same key was faster, or the answer to our own claim was lost.
+                # Another request with the same key was faster, or the response to our own claim was lost.
                 if (present := self._led_to(request_key) or self.events.get(event_id)) is not None:
                     return present, True
                 if refused.reason not in _CHANGED or not left:
-                    raise RefusedError(refused.reason, "it changed while it was claimed: look, and try again") from None
+                    raise RefusedError(refused.reason, "it changed during the claim: check it, and try again") from None
                 continue
             return event, False
         raise AssertionError("the last try returns or raises")
@@ -194,7 +194,7 @@ class OnDemand:
 
 
 def _work(event: Event) -> dict[str, Any]:
-    """The workflow's input, made of what is on record: the same for every request of the event's key."""
+    """Builds the workflow's input from the recorded event: the same for every request with the event's key."""
     return {
         "event_id": event.event_id,
         "unit": event.unit,

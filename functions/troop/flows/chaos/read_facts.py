@@ -1,4 +1,4 @@
-"""A close look at one unit, for whoever is about to claim: all of it is read now."""
+"""Reads all current facts of one unit before a claim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from troop.settings import Settings
 
 
 class Reads(Protocol):
-    """What a look reads with."""
+    """The settings and clients that :func:`read_facts` uses."""
 
     @property
     def settings(self) -> Settings: ...
@@ -42,13 +42,13 @@ def read_facts(
     salt: bytes,
     now: datetime,
 ) -> Facts:
-    """The facts of a unit.
+    """Reads the facts of a unit.
 
     Args:
-        groups: those among which an instance is looked for.
-        members: all groups of the unit: its policy is the strictest member's.
+        groups: those from which an instance is selected.
+        members: all groups of the unit: its policy is the strictest of theirs.
         item: the unit's item in ``GroupTags``, in DynamoDB's types.
-        salt: keys the order of instances.
+        salt: the key of the order of instances.
     """
     calendars = reads.settings.calendars
     policy = effective_policy(members, plain(item), reads.settings, lambda c: calendars[c].at(now).day)

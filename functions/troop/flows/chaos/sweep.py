@@ -1,4 +1,4 @@
-"""Sweeps up what an earlier tick left behind: claims past their deadline, and groups nobody watches any more."""
+"""Sweeps: reconciles claims past their deadline, and checks groups whose watch has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from troop.flows.chaos.check_recovery import RecoveryCheck
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep did with one event. ``error`` says why nothing could be done."""
+    """The result of a sweep for one event. ``error`` says why it failed."""
 
     event_id: str
     status: str
@@ -28,7 +28,7 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweeper:
-    """Reconciles, never terminates."""
+    """Reconciles, but never terminates."""
 
     ec2: Any
     autoscaling: Any
@@ -38,21 +38,19 @@ class Sweeper:
     sleep: Callable[[float], None] = time.sleep
 
     def run(self, started: datetime) -> list[Swept]:
-        """Looks at every event that something is still to be done for. One that fails is reported and does not stop
-        the rest. Nothing is done by a tick that is too old, or by a clock that is wrong: it would end claims that
-        their owners are about to carry out.
+        """Sweeps every open event. A failure is reported and does not stop the rest. A tick that is too old, or a wrong
+        clock, sweeps nothing: it would end claims that are about to be carried out.
 
         Args:
-            started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls
-                the function was due, by EventBridge's.
+            started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls the
+                function was due, by EventBridge's.
         """
         if clock_check.is_stale(started, self.clock()):
             return []
         swept: dict[str, Swept] = {}
         whole = self._each(self.events.open_ids(), started, swept, self._sweep)
         if whole:
-            # A group counts as recovered when it was seen whole twice. The second look must not wait for the next
-            # tick: the unit could be hit again before it.
+            # Recovery needs two checks. The second must not wait for the next tick, which could terminate in the unit.
             self.sleep(CONFIRM_WAIT)
             self._each(whole, started, swept, self._check)
         return list(swept.values())
@@ -64,7 +62,7 @@ class Sweeper:
         swept: dict[str, Swept],
         do: Callable[[str, datetime], Event | None],
     ) -> list[str]:
-        """Does it for each; returns those whose group was seen whole and is to be looked at once more."""
+        """Applies ``do`` to each event; returns those whose group was found whole and needs one more check."""
         whole = []
         for event_id in event_ids:
             try:
@@ -74,8 +72,8 @@ class Sweeper:
                 if event.status is Status.TERMINATED and event.watch.whole:
                     whole.append(event_id)
             except StepRefused:
-                continue  # its own workflow was faster
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others must be swept
+                continue  # the event's workflow was faster
+            except Exception as error:  # noqa: BLE001 - after any error, the others must be swept
                 swept[event_id] = Swept(event_id, "", f"{type(error).__name__}: {error}")
         return whole
 

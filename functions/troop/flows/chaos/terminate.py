@@ -1,4 +1,6 @@
-"""One termination: look again, claim, terminate, mark. Every step may be repeated; none can double the termination."""
+"""Runs one termination: check again, claim, terminate, record. Every step can be repeated; none can double the
+termination.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,11 @@ BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
 
 
 TRIES = 4
-"""After so many a group that is busy is let be: one less than the workflow makes, so that its step does not fail."""
+"""After so many attempts, a busy group is skipped: one fewer than the workflow's, so that its step does not fail."""
 
 
 class TerminationForbiddenError(TroopError):
-    """IAM does not let Troop terminate: that is no instance's peculiarity, and somebody has to see to it.
+    """IAM does not allow Troop to terminate, which is no fault of the instance and needs a person.
 
     Attributes:
         status: of the event.
@@ -53,7 +55,7 @@ class TerminationForbiddenError(TroopError):
 
 @dataclass(frozen=True)
 class Work:
-    """What a tick hands on for one unit."""
+    """A tick's work item for one unit."""
 
     event_id: str
     unit: str
@@ -76,7 +78,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the work: the event, unless a guard or the claim refused, and then why."""
+    """The outcome of the work: the event or, if a guard or the claim refused, the reason."""
 
     event: Event | None
     reason: str = ""
@@ -102,16 +104,15 @@ class Termination:
     clock: Callable[[], datetime]
 
     def run(self, work: Work) -> Outcome:
-        """Carries the work out, or carries on where an earlier try was cut off. What speaks against it is from then on
-        the tick's decision.
+        """Carries out the work, or continues where an earlier try stopped. A refusal replaces the tick's decision.
 
         Raises:
-            TerminationForbiddenError: IAM is against it; what was claimed is closed, or says so.
-            ClientError: AWS failed; the claim stands, says so, and is reconciled by a later sweep.
+            TerminationForbiddenError: IAM refuses; the claim is closed, or has a note about it.
+            ClientError: AWS failed; the claim stays open with a note about it, and a later sweep reconciles it.
         """
         outcome = self._run(work)
         if outcome.event is None and not is_on_demand(work.event_id):
-            # Nothing fails for the telling's sake: another try could find that nothing speaks against it any more.
+            # A failure to record must not fail the step: a retry could pass all guards.
             with suppress(BotoCoreError, ClientError):
                 self.decisions.overrule(work.unit, work.tick, outcome.reason, outcome.detail)
         return outcome
@@ -119,7 +120,7 @@ class Termination:
     def _run(self, work: Work) -> Outcome:
         event = self.events.get(work.event_id)
         if event is None and is_on_demand(work.event_id):
-            return Outcome(None, "unclaimed", "what is terminated on demand is claimed by whoever asks for it")
+            return Outcome(None, "unclaimed", "only the API claims terminations on demand")
         if event is None or event.status is Status.LEASHED:
             outcome = self._claim(work)
             if outcome.event is None:
@@ -130,19 +131,19 @@ class Termination:
         try:
             return Outcome(self._carry_out(event))
         except StepRefused:
-            # Another try of ours, or a sweep, was faster, or an answer was lost: what is on record counts.
+            # Another try of ours, or a sweep, was faster, or a response was lost: the record counts.
             return Outcome(self.events.get(event.event_id) or event)
 
     def _claim(self, work: Work) -> Outcome:
         now = self.clock()
         if is_stale(work.tick, now):
-            return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, it is {moments.iso(now)} now")
+            return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, but it is {moments.iso(now)} now")
         patterns = self.settings.units
         groups = [
             g for g in read_groups(self.autoscaling, work.groups) if unit_of(g.name, g.tags, patterns) == work.unit
         ]
         if not groups:
-            return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} is there any more in {work.unit}")
+            return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} still exists in {work.unit}")
         item = self.policies.raw(work.unit)
         facts = spare_shielded(self.ec2, self._facts(work, groups, item, now), SCHEDULED)
         verdict = judge(facts)
@@ -152,14 +153,14 @@ class Termination:
         if isinstance(verdict, Refusal):
             return Outcome(None, verdict.reason, verdict.detail)
         if facts.day != work.day:
-            return Outcome(None, "stale", f"decided for {work.day}, it is {facts.day} now")
+            return Outcome(None, "stale", f"decided for {work.day}, but it is {facts.day} now")
         event = _event(work, facts, verdict, now)
         if not may_carry_out(event, now):
             return Outcome(None, "outside-window", "too close to the end of the window to be carried out")
         try:
             event = self.claims.make(event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight)
         except ClaimRefused as refused:
-            # The answer to our own claim may have been lost: then the event is there, and ours.
+            # The response to our own claim may have been lost: then the event exists, and is ours.
             present = self.events.get(work.event_id)
             if present is not None and present.execution == work.execution and present.status is not Status.LEASHED:
                 return Outcome(present)
@@ -174,7 +175,7 @@ class Termination:
             return event
         switch = self.state.switch()
         if switch.halted or switch.leashed:
-            # A claim that was asked for already cannot be taken back; a sweep finds out what became of it.
+            # A request that was sent cannot be cancelled; a sweep determines the outcome.
             return event if event.attempts else self._abandon(event, switched_off(switch))
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
             if instance_gone(self.ec2, self.autoscaling, event.instance_id):
@@ -185,10 +186,10 @@ class Termination:
         attempted_at = self.clock()
         if answer is None:
             if not may_carry_out(event, attempted_at):
-                return event  # the way here took too long
+                return event  # the checks took too long
             if event.attempts > 1 and event.method == "drain" and shielded(self.ec2, event.instance_id):
-                # Minutes may have gone since it was chosen, and Auto Scaling would not mind. An earlier try may have
-                # come through before its owner protected it, so a sweep looks later.
+                # The choice may be minutes old, and Auto Scaling ignores the protection. An earlier request may have
+                # succeeded before the owner protected the instance, so a sweep checks later.
                 self.events.note(event, f"{event.instance_id} is protected by EC2 now")
                 return event
             try:
@@ -204,14 +205,14 @@ class Termination:
         if answer is Answer.REQUESTED:
             return self.events.terminated(event, attempted_at)
         if event.attempts > 1:
-            # Gone: by an earlier try. Alive but out of service: that one may still be at work, so a sweep looks later.
+            # Gone: by an earlier request. Alive but out of service: that may still be in progress, so a sweep checks.
             return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or attempted_at)
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
 
     def _against(self, event: Event) -> str:
-        """What speaks against an instance that was claimed on demand, "" when nothing does: minutes can lie between the
+        """Returns the objection to an instance that was claimed on demand, "" for none: minutes can pass between the
         claim and the workflow that carries it out.
         """
         groups = read_members(self.autoscaling, event.unit, self.settings.units)
@@ -219,7 +220,9 @@ class Termination:
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"
         facts = read_facts(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
-        passed = pass_guards(facts, [guard for guard in ON_DEMAND if guard not in CAPS])  # it has been counted itself
+        passed = pass_guards(
+            facts, [guard for guard in ON_DEMAND if guard not in CAPS]
+        )  # the counts include this claim
         if isinstance(passed, Refusal):
             return f"{passed.reason}: {passed.detail}"
         fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
@@ -234,14 +237,14 @@ class Termination:
             with suppress(BotoCoreError, ClientError, StepRefused):
                 self.events.note(event, f"AWS said: {error}")
             if error.response["Error"]["Code"] in BUSY and event.attempts >= TRIES:
-                return Answer.LEFT  # its owner changes it: no time for chaos, and nothing that has to be mended
+                return Answer.LEFT  # its owner is changing it: neither a time for chaos nor a fault
             raise
 
     def _refused(self, event: Event, refused: TerminationRefused) -> Event:
-        """Ends a claim that AWS will not let be carried out, so that its place in flight is free at once."""
+        """Closes a claim that AWS refuses permanently, so that it is no longer in flight."""
         words = f"AWS refused: {refused}"[:LONGEST_NOTE]
         if event.attempts > 1 or refused.repeated:
-            # An earlier try, of which no answer is known, may have come before the refusal: a sweep looks later.
+            # An earlier request without a known response may have succeeded before the refusal: a sweep checks later.
             self.events.note(event, words)
             event = replace(event, detail=words)
         else:

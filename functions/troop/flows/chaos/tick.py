@@ -1,4 +1,4 @@
-"""A tick: decide for every unit of a calendar, and write down every decision before anything is done."""
+"""Runs a tick: decides for every unit of a calendar, and records every decision before any termination."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class UnknownCalendarError(TroopError):
 
 @dataclass(frozen=True)
 class Tick:
-    """Decides. ``salt`` is asked for only when there is something to decide."""
+    """Decides for a tick. Calls ``salt`` only if there is a decision to make."""
 
     settings: Settings
     autoscaling: Any
@@ -45,18 +45,17 @@ class Tick:
     clock: Callable[[], datetime]
 
     def run(self, calendar: str, execution: str, started: datetime) -> tuple[list[Decision], list[dict[str, Any]]]:
-        """Decides for all units on one calendar, as of the moment the execution started.
+        """Decides for all units on one calendar, as of the start of the execution.
 
         Returns:
-            The decisions, and one work item for each instance that is to be terminated; both empty for a tick that is
-            too old.
+            The decisions, and one work item for each instance to terminate; both empty for a tick that is too old.
 
         Raises:
             UnknownCalendarError: the settings have no such calendar.
         """
         if calendar not in self.settings.calendars:
             raise UnknownCalendarError(
-                f"there is no calendar {calendar!r}: known are {', '.join(self.settings.calendars)}"
+                f"there is no calendar {calendar!r}: must be one of {', '.join(self.settings.calendars)}"
             )
         if is_stale(started, self.clock()):
             return [], []

@@ -1,4 +1,4 @@
-"""What is known of units: pages of groups, and one unit from all sides. Every read is bounded."""
+"""Reads units: pages of groups, and all data about one unit. Every read is bounded."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from troop.state_keys import UNIT
 from troop.tags import UNIT_TAG
 
 MOST_GROUPS = 100
-"""Groups of a unit that are looked at; a unit with more is told of as if it had these only."""
+"""The most groups of a unit that are read; further ones are ignored."""
 
 LATEST = 5
-"""Events and changes of a unit that are told."""
+"""The number of events and changes in the view of a unit."""
 
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group in a listing. ``policy`` is what this group brings to its unit, whose other groups can be stricter; see
-    :func:`troop.chaos.participation.told`.
-    ``item``: the unit's, in plain values, empty when there is none.
+    """A group in a listing. ``policy`` is this group's contribution to its unit, whose other groups can be stricter;
+    see :func:`troop.chaos.participation.effective_participation`. ``item``: the unit's, in plain values, empty if there
+    is none.
     """
 
     group: Group
@@ -48,13 +48,13 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class UnitView:
-    """A unit from all sides.
+    """All data about a unit.
 
     Attributes:
-        known: whether a group, a decision, an event or a termination of it is known; an item alone may well be ahead of
-            its group, or misspelled.
-        policy: what holds, see :func:`troop.chaos.participation.told`.
-        item: the unit's item in plain values, empty when there is none.
+        known: whether the unit has a group, a decision, an event or a termination; an item alone may precede its group,
+            or be misspelled.
+        policy: the effective one, see :func:`troop.chaos.participation.effective_participation`.
+        item: the unit's item in plain values, empty if there is none.
         next_possible: see :func:`troop.chaos.outlook.next_possible`.
         events, changes: the last few, newest first.
     """
@@ -84,12 +84,12 @@ class Units:
     changes: ChangeTable
 
     def page(self, limit: int, token: str | None, now: datetime) -> tuple[list[GroupRow], str | None]:
-        """At most ``limit`` (up to 50) groups, and the token of the page after them. Two calls.
+        """Returns at most ``limit`` (up to 50) groups, and the token of the next page. Two calls.
 
-        Troop's own fleets are left out, as they are of no unit.
+        Omits Troop's own fleets, which have no unit.
 
         Raises:
-            BadToken: the token is none of an earlier page, or has expired.
+            BadToken: the token is not from an earlier page, or has expired.
         """
         members, following = groups_page(self.autoscaling, limit, token)
         groups = [group for group in members if not group.is_own_fleet]
@@ -110,7 +110,7 @@ class Units:
         return rows, following
 
     def view(self, unit: str, now: datetime) -> UnitView:
-        """Everything about a unit, of which nothing need be known. Two items, three queries, at most four calls for its
+        """Returns everything about a unit, which may be unknown. Two items, three queries, at most four calls for its
         groups.
         """
         item = plain(self.policies.raw(unit))
@@ -132,7 +132,7 @@ class Units:
         )
 
     def owner(self, name: str) -> str | None:
-        """The unit that the group of a name belongs to; None when there is no such group, or it is one of Troop's own
+        """Returns the unit of the group of that name; None if there is no such group, or it is one of Troop's own
         fleets. One call.
         """
         groups = read_groups(self.autoscaling, [name]) if len(name) <= LONGEST_GROUP_NAME else []
@@ -140,7 +140,9 @@ class Units:
         return next(units, None)
 
     def _groups(self, unit: str, decision: Decided | None) -> tuple[Group, ...]:
-        """Those of the last decision that are still there; when none is, those tagged so, or the one of that name."""
+        """Returns the last decision's groups that still exist; without any, those with the unit's tag, or the one of
+        that name.
+        """
         groups: list[Group] = []
         if decision and decision.groups:
             groups = self._of(unit, read_groups(self.autoscaling, decision.groups[:MOST_GROUPS]))

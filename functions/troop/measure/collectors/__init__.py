@@ -1,5 +1,5 @@
-"""Readers of other tools' output: each makes Troop's operations of it, one module a tool.
+"""Reads other tools' output and converts it to Troop's operations, samples and rows; one module per tool.
 
-They run on the nodes: Python 3.9, standard library, bounded memory. What cannot be read is told by file and line, and
-the rest is kept.
+The modules run on nodes: Python 3.9, standard library, bounded memory. They report unreadable lines by file and line
+number, and keep the rest.
 """

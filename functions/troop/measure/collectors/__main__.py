@@ -1,9 +1,8 @@
-"""Makes what a tool has printed or written into what the agent takes:
-
+"""Converts a tool's output to files for the agent:
     python3 -m troop.measure.collectors jtl results.jtl
 
-It is run by a measured phase's script, once the tool has ended. What cannot be read is told on stderr, by file and
-line, and it ends with 1; all else is written, and counts if the script goes on.
+A measured phase's script runs it after the tool. It reports unreadable lines on stderr and then exits with 1.
+Everything else is written, and counts if the script continues.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from troop.measure.operations import NAME, Operations
 from troop.measure.separate import Separate
 
 Collect = Callable[[argparse.Namespace, Path, Path, Problems], None]
-"""Reads one file, and writes to the folder of results."""
+"""Reads one file and writes to the results folder."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python3 -m troop.measure.collectors", description="Output of other tools, for the agent."
+        prog="python3 -m troop.measure.collectors", description="Convert the output of other tools for the agent."
     )
     tools = parser.add_subparsers(metavar="TOOL", required=True)
     tools.add_parser("hdr", help="HdrHistogram interval logs, such as latte's (--tag, --operation)")
@@ -56,16 +55,18 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     jmeter = tool("jtl", _jtl, "JMeter's log as CSV, with a header")
-    jmeter.add_argument("--stamped-at-end", action="store_true", help="JMeter's sampleresult.timestamp.start=false")
-    tool("fio", _fio, "fio's --output-format=json+")
-    tool("wrk", _wrk, "what wrk or wrk2 printed").add_argument(
-        "--operation", default="requests", type=_name, help="what to call it (default: requests)"
+    jmeter.add_argument(
+        "--stamped-at-end", action="store_true", help="JMeter ran with sampleresult.timestamp.start=false"
     )
-    tool("iozone", _iozone, "what iozone -t printed")
-    stress = tool("cassandra-stress", _cassandra_stress, "what cassandra-stress printed")
-    stress.add_argument("--hdr", type=Path, metavar="LOG", help="what its -log hdrfile= has written, of the same run")
-    metrics = tool("sysstat", _sysstat, "of sadf -j, or of iostat -t -o JSON")
-    metrics.add_argument("-y", action="store_true", help="it is of iostat -y: its first report counts")
+    tool("fio", _fio, "fio's --output-format=json+")
+    tool("wrk", _wrk, "output of wrk or wrk2").add_argument(
+        "--operation", default="requests", type=_name, help="name of the operation (default: requests)"
+    )
+    tool("iozone", _iozone, "output of iozone -t")
+    stress = tool("cassandra-stress", _cassandra_stress, "output of cassandra-stress")
+    stress.add_argument("--hdr", type=Path, metavar="LOG", help="log that -log hdrfile= wrote in the same run")
+    metrics = tool("sysstat", _sysstat, "output of sadf -j or of iostat -t -o JSON")
+    metrics.add_argument("-y", action="store_true", help="output of iostat -y: count its first report")
     return parser
 
 
@@ -79,7 +80,7 @@ def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Probl
     counted = jtl.read(path, Window.of_this_phase(), problems, stamped_at_end=options.stamped_at_end)
     _operations("jtl", counted.operations, results)
     if counted.outside:
-        sys.stdout.write(f"{counted.outside} samples were not in the measured time\n")
+        sys.stdout.write(f"{counted.outside} samples were outside the measured time\n")
 
 
 def _fio(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
@@ -114,14 +115,14 @@ def _operations(tool: str, operations: Operations, results: Path) -> None:
     output.write_operations(tool, operations, results)
     for name, operation in operations.items():
         errors = sum(operation.errors.values())
-        sys.stdout.write(f"{name}: {operation.times.count} in the measured time, and {errors} errors\n")
+        sys.stdout.write(f"{name}: {operation.times.count} operations and {errors} errors in the measured time\n")
 
 
 def _rows(tool: str, rows: Iterable[Separate], results: Path) -> None:
     rows = list(rows)
     output.write_rows(tool, rows, results)
     for row in rows:
-        sys.stdout.write(f"{row.operation}: {row.count}, {row.per_second} a second, of this node alone\n")
+        sys.stdout.write(f"{row.operation}: {row.count} operations, {row.per_second} a second, on this node only\n")
 
 
 if __name__ == "__main__":

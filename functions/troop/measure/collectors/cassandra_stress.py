@@ -1,9 +1,10 @@
-"""What cassandra-stress prints, and its HdrHistogram log (``-log hdrfile=...``).
+"""Reads cassandra-stress's output and its HdrHistogram log (``-log hdrfile=...``).
 
-Without that log there is only its summary: rows that stay apart, one for each type of operation, such as ``WRITE``. If
-the summary is missing they are made of the interval lines, as far as these go. The log has histograms by type and
-interval, which add up, and the interval lines say when errors were: then it is operations. cassandra-stress takes down
-the time of what fails, too, so a histogram's count has it.
+Without the log there is only the summary: one row per node and type of operation, such as ``WRITE``. If the summary is
+missing, the rows are computed from the interval lines as far as they go.
+
+The log has histograms by type and interval, which can be added up to operations; the interval lines give the times of
+errors. cassandra-stress also records the time of failures, so the histograms count them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TOTAL = "total"
 FAILED = "failed"
 
 RESPONSE, SERVICE = "-rt", "-st"
-"""Of tags in the log: with a fixed rate the time from when an operation was due, else from when it was begun."""
+"""Suffixes of tags: the time since an operation was due (with a fixed rate), or since it began."""
 
 _RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
 _HEAD = re.compile(r"type,?\s+total ops\s*,\s*op/s\s*,")
@@ -34,9 +35,9 @@ _TYPE = re.compile(r"([A-Za-z][\w.-]*)\s*,\s+[0-9]+\s*,")
 _SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)(?: [^\s\[]+)?\s*(?:\[(.*)\])?$")
 _OF_TYPE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
 _VALUE = re.compile(r"(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
-"""With or without commas between thousands."""
+"""With or without thousands separators."""
 _MOST_DIGITS = 18
-"""Of a number of threads; Python itself reads no whole number of thousands of digits."""
+"""The limit for numbers of threads: Python refuses to read integers of thousands of digits."""
 _DURATION = re.compile(r"Total operation time\s*:\s*([0-9]+):([0-9]{2}):([0-9]{2})$")
 
 _PERCENTILES = {
@@ -62,12 +63,12 @@ _COLUMNS = (
     "stderr",
     "errors",
 )
-"""Of an interval's line after its type; more may follow."""
+"""The columns of an interval's line after its type; more may follow."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """One line: of the time since the one before; ``total`` and ``until`` count from the beginning.
+    """One line: values since the line before, except for ``total`` and ``until``, which count from the beginning.
 
     Attributes:
         until: seconds.
@@ -82,12 +83,12 @@ class Interval:
 
 @dataclass
 class Run:
-    """What is printed from one header on: intervals and summary, by type of operation.
+    """The output from one header to the next: intervals and summary, by type of operation.
 
     Attributes:
-        line: of the header.
-        threads: as it says before; None if it does not.
-        summary: values by type, by name of the line, which is lower-case.
+        line: number of the header's line.
+        threads: as printed before the header; None if missing.
+        summary: values by type, then by the lower-case name of the line.
     """
 
     line: int
@@ -98,7 +99,7 @@ class Run:
 
     @property
     def types(self) -> list[str]:
-        """Without the total, where there are others."""
+        """All types without the total, or only the total if there are no others."""
         names = [name for name in {**self.summary, **self.intervals} if name != TOTAL]
         return names or [TOTAL]
 
@@ -107,7 +108,7 @@ class Run:
         return self.ended and all(name in self.summary.get(TOTAL, {}) for name in _NEEDED)
 
     def lines_of(self, kind: str) -> list[Interval]:
-        """Only where there are several types each has lines of its own."""
+        """Returns a type's lines. With a single type, these can be the total's."""
         return self.intervals.get(kind) or (self.intervals.get(TOTAL, []) if len(self.types) == 1 else [])
 
     def row(self, kind: str, name: str) -> Separate:
@@ -131,7 +132,7 @@ class Run:
 
 
 def _of_lines(lines: list[Interval], name: str) -> Separate:
-    """As far as they go. Percentiles of single intervals are not those of all."""
+    """Computes a row from the lines; without percentiles, because those of intervals cannot be combined."""
     counts = [line.total - before for line, before in zip(lines, [0, *(line.total for line in lines)])]
     errors = sum(line.errors for line in lines)
     total = sum(counts)
@@ -149,17 +150,17 @@ def _of_lines(lines: list[Interval], name: str) -> Separate:
 
 
 def read(path: Path, problems: Problems) -> list[Run]:
-    """The runs in what it printed; there are several when it looks for the number of threads itself.
+    """Reads the runs; there are several if cassandra-stress searches for the number of threads.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it has no run.
+        CollectorError: the file contains no run.
     """
     return runs(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
 
 
 def runs(text: str, name: str, problems: Problems) -> list[Run]:
-    """As :func:`read`, of a file's text. What servers and drivers say in between is passed over."""
+    """Reads the runs from a file's text, as :func:`read` does. Ignores messages of servers and drivers."""
     runs: list[Run] = []
     threads: int | None = None
     number = 0
@@ -175,13 +176,11 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
             except ValueError as error:
                 problems.add(f"{name}:{number}: {error}")
     if not runs:
-        raise CollectorError(
-            f"{name}:{max(number, 1)}: it has no line of cassandra-stress's intervals, nor their header"
-        )
+        raise CollectorError(f"{name}:{max(number, 1)}: there are no interval lines of cassandra-stress and no header")
     for run, after in zip(runs, [*runs[1:], None]):
         if not run.whole:
             last = after.line - 1 if after else number
-            problems.add(f"{name}:{last}: the output ends before its summary is whole: rows are of interval lines")
+            problems.add(f"{name}:{last}: the summary is incomplete: rows are computed from the interval lines")
     return [run for run in runs if run.intervals or run.summary]
 
 
@@ -194,16 +193,16 @@ def _take(run: Run, line: str) -> None:
         key = match[1].lower()
         if key in _NEEDED or key == "total partitions":
             for kind, value in [(TOTAL, match[2]), *_OF_TYPE.findall(match[3] or "")]:
-                if value == "NaN":  # of nothing at all
+                if value == "NaN":  # of no operations
                     continue
                 if not _VALUE.fullmatch(value):
-                    raise ValueError(f"{value!r} is no number with a decimal point: let Java print in English")
+                    raise ValueError(f"{value!r} is not a number with a decimal point: run Java with an English locale")
                 number = float(value.replace(",", ""))
                 if number > HIGHEST:
                     raise ValueError(f"{key} is {value}: must be at most {HIGHEST}")
                 run.summary.setdefault(kind, {})[key] = number
     elif line.startswith(f"{TOTAL},"):
-        raise ValueError(f"this is no line of an interval: {line[:80]!r}")
+        raise ValueError(f"not an interval line: {line[:80]!r}")
 
 
 def _interval(line: str) -> Interval:
@@ -213,17 +212,17 @@ def _interval(line: str) -> Interval:
     fields = dict(zip(_COLUMNS, values))
     mean, largest, until = (float(fields[key]) for key in ("mean", "max", "time"))
     total, errors = int(fields["total ops"]), int(fields["errors"])
-    if not all(0 <= number <= HIGHEST for number in (mean, largest, until, total, errors)):  # NaN is between nothing
-        raise ValueError(f"this is no interval: {line[:80]!r}")
+    if not all(0 <= number <= HIGHEST for number in (mean, largest, until, total, errors)):  # NaN fails any comparison
+        raise ValueError(f"not an interval: {line[:80]!r}")
     return Interval(total, mean, largest, until, errors)
 
 
 def rows(runs: list[Run], name: str, problems: Problems) -> list[Separate]:
-    """Makes a row of each type of operation; of several runs with the number of threads before it.
+    """Returns a row for each type of operation; with several runs, names begin with the number of threads.
 
     Args:
-        name: what problems call the output.
-        problems: gets a sentence for each type whose numbers do not make a row.
+        name: the output's name in problems.
+        problems: receives a sentence for each type whose numbers are invalid.
     """
     table = []
     for run in runs:
@@ -232,16 +231,16 @@ def rows(runs: list[Run], name: str, problems: Problems) -> list[Separate]:
                 label = a_name(f"{run.threads}-threads:{kind}" if len(runs) > 1 else kind)
                 table.append(checked(run.row(kind, label)))
             except (ValueError, ArithmeticError) as error:
-                problems.add(f"{name}:{run.line}: what is printed of {kind} is damaged: {error}")
+                problems.add(f"{name}:{run.line}: the values of {kind} are damaged: {error}")
     return table
 
 
 def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: Problems) -> Operations:
-    """Times of its logs, and errors of its interval lines, in the measured time.
+    """Counts the times of the logs and the errors of the interval lines in the measured time.
 
     Raises:
         OSError: a log cannot be read.
-        CollectorError: one has no interval of cassandra-stress's.
+        CollectorError: a log has no interval of cassandra-stress.
     """
     result: Operations = {}
     began = math.inf
@@ -258,7 +257,7 @@ def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: 
             problems.add(sentence)
         kinds = sorted({tag[: -len(SERVICE)] for tag in by_tag if tag.endswith((SERVICE, RESPONSE))})
         if not kinds:
-            raise CollectorError(f"{log}:1: it has no interval with a tag such as WRITE{SERVICE}")
+            raise CollectorError(f"{log}:1: there is no interval with a tag such as WRITE{SERVICE}")
         for kind in kinds:
             counting = by_tag[kind + (RESPONSE if kind + RESPONSE in by_tag else SERVICE)]
             add_bounded(result, {a_name(kind): counting.operation})
@@ -268,7 +267,7 @@ def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: 
 
 
 def _add_errors(result: Mapping[str, Operation], run: Run, began: float, window: Window) -> None:
-    """Those of the intervals whose middle is in the window: intervals are counted as a whole, as in the log."""
+    """Adds the errors of intervals whose middle is in the window: as in the log, intervals count as a whole."""
     time = hdr_log.Counting(window.start, window.measured, warm_up_seconds=window.warm_up)
     for kind, operation in result.items():
         before = 0.0

@@ -1,4 +1,4 @@
-"""What all collectors share: how they tell what they could not read, and how they name things."""
+"""Collects problems, and forms valid names, for all collectors."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _OTHERS = re.compile(r"[^A-Za-z0-9._:-]+")
 LONGEST_NAME = 64
 
 MOST_PROBLEMS = 20
-"""That are told one by one; the rest is counted."""
+"""Problems to list; the rest is counted."""
 LONGEST_PROBLEM = 500
-"""Characters: a sentence can quote what the file holds."""
+"""Characters: a sentence can quote the file."""
 
 
 class CollectorError(ValueError):
-    """Output of which nothing can be kept; the message names the file and the line, and says why."""
+    """Nothing of an output can be used; the message names the file and the line, and says why."""
 
 
 @dataclass
 class Problems:
-    """What could not be read, as sentences with file and line."""
+    """Sentences about unreadable parts, with file and line."""
 
     sentences: list[str] = field(default_factory=list)
     count: int = 0
@@ -34,7 +34,7 @@ class Problems:
             self.sentences.append(sentence if len(sentence) <= LONGEST_PROBLEM else f"{sentence[:LONGEST_PROBLEM]}...")
 
     def again(self) -> None:
-        """One more of a kind that was told: it is only counted."""
+        """Counts a problem of a kind that is listed already."""
         self.count += 1
 
     def lines(self) -> list[str]:
@@ -43,10 +43,10 @@ class Problems:
 
 
 def a_name(text: str) -> str:
-    """``text`` as it can name an operation or a kind of error, the same on all nodes.
+    """Returns ``text`` as a name for an operation or a kind of error, the same on all nodes.
 
-    Blanks and slashes become hyphens. Where more is lost, a mark of the whole text is added, so that two texts do not
-    become one name.
+    Blanks and slashes become hyphens. If other characters are lost, a checksum of the text is added to keep names
+    distinct.
     """
     if NAME.fullmatch(text):
         return text

@@ -1,8 +1,9 @@
-"""fio's results, ``--output-format=json+``: times as counts by bucket, which add up over jobs and nodes.
+"""Reads fio's results, ``--output-format=json+``: times as counts by bucket, which can be added up over jobs and nodes.
 
-fio's own buckets are 64 to a doubling: a time is known to within a hundredth, and its maximum exactly. In client/server
-mode every client is told for itself; "All clients" would count all of it twice, and is left out. It says nothing of
-single seconds: what it counts is taken for what happened in the measured time, so it must run for as long
+fio has 64 buckets for every doubling, so a time is exact to a hundredth; the maximum is exact. In client/server mode
+every client has its own results. "All clients" would count them twice, and is left out.
+
+There are no values by second. All results count for the measured time, so fio must run for exactly as long
 (``--time_based --ramp_time=$TROOP_WARM_UP_SECONDS --runtime=$TROOP_MEASURED_SECONDS``).
 """
 
@@ -20,36 +21,38 @@ from troop.measure.operations import Operation, Operations, add_bounded
 
 DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"
-"""All directions together, which fio tells with ``unified_rw_reporting``."""
+"""All directions together, which fio reports with ``unified_rw_reporting``."""
 ALL_CLIENTS = "All clients"
 NANOSECONDS = 1000
-"""In a microsecond."""
+"""Per microsecond."""
 
 
 LATE_SECONDS, LATE_SHARE = 1.0, 0.05
-"""By how much a job may run longer or shorter than was measured."""
+"""The accepted difference between a job's runtime and the measured time."""
 
 
 def read(path: Path, measured: float, problems: Problems) -> Operations:
-    """Operations by direction, such as ``read``; where jobs have several names, by job as well: ``db:read``.
+    """Reads operations by direction, such as ``read``; if jobs have several names, by job too: ``db:read``.
 
     Args:
         measured: seconds.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it holds no job of fio's.
+        CollectorError: the file contains no fio job.
     """
     return operations(path.read_text(encoding="utf-8", errors="replace"), str(path), measured, problems)
 
 
 def operations(text: str, name: str, measured: float, problems: Problems) -> Operations:
-    """As :func:`read`, of a file's text: fio may write messages of its own before the JSON. Of several results, which
-    ``--status-interval`` makes, the last one tells all; where it is cut off, the one before it counts.
+    """Reads operations from a file's text, as :func:`read` does. fio may write messages before the JSON.
+
+    With ``--status-interval`` there are several results. The last one contains all values; if it is cut off, the one
+    before it counts.
     """
     begin = text.rfind(_BEGIN)
     if begin < 0:
-        raise CollectorError(f"{name}:1: there is no result of fio's in it: run fio with --output-format=json+")
+        raise CollectorError(f"{name}:1: there is no fio result: run fio with --output-format=json+")
     problem_count = problems.count
     jobs = _jobs(text, begin, len(text), name, problems)
     before = text.rfind(_BEGIN, 0, begin)
@@ -57,7 +60,7 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
         jobs = _jobs(text, before, begin, name, problems)
         problems.add(f"{name}:{_line(text, begin)}: the last result is cut off or damaged: the result before it counts")
     if not jobs and problems.count == problem_count:
-        raise CollectorError(f"{name}:{_line(text, len(text))}: it has neither jobs nor client_stats")
+        raise CollectorError(f"{name}:{_line(text, len(text))}: the result has neither jobs nor client_stats")
     several = len({job.get("jobname") for _, job in jobs}) > 1
     operations: Operations = {}
     for line, job in jobs:
@@ -73,8 +76,8 @@ Job = Mapping[str, Any]
 
 
 def _jobs(text: str, begin: int, end: int, name: str, problems: Problems) -> list[tuple[int, Job]]:
-    """Those of one result, with their lines."""
-    # Blank lines in place of what was before, so that line numbers stay those of the file.
+    """Returns the jobs of one result with their line numbers."""
+    # Replaces the text before by blank lines, so that line numbers are those of the file.
     text = "\n" * text.count("\n", 0, begin) + text[begin:end]
     jobs = [job for key in ("jobs", "client_stats") for job in elements(text, key, name, problems)]
     return [(line, job) for line, job in jobs if isinstance(job, Mapping) and job.get("jobname") != ALL_CLIENTS]
@@ -85,8 +88,8 @@ def _line(text: str, position: int) -> int:
 
 
 def _of_job(job: Job, where: str, label: str, measured: float, problems: Problems) -> Iterator[tuple[str, Operation]]:
-    """Its operations by direction. Errors are told of the job: the first direction has them all."""
-    unread = f"{where}the job {label} cannot be read: "
+    """Yields a job's operations by direction. fio counts errors by job: the first direction gets all of them."""
+    unread = f"{where}cannot read job {label}: "
     errors, done, damaged = 0, False, False
     try:
         errors = _count(job.get("total_err") or 0, "total_err")
@@ -109,17 +112,17 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
         yield direction, operation
         if abs(seconds - measured) > max(LATE_SECONDS, LATE_SHARE * measured):
             problems.add(
-                f"{where}the job {label} ran for {seconds:g} s, and {measured:g} s are measured: "
-                "rates are wrong by as much; let it run with --time_based and --runtime"
+                f"{where}job {label} ran for {seconds:g} s instead of the measured {measured:g} s, "
+                "which makes rates wrong: run it with --time_based and --runtime"
             )
     if not done and errors:
         yield _pattern(job), Operation(errors={"failed": errors})
         if not damaged:
-            problems.add(f"{where}of the job {label} nothing has succeeded, and {errors} have failed")
+            problems.add(f"{where}all {errors} operations of job {label} failed")
     elif not done and not damaged and not job.get("error"):
-        problems.add(f"{where}the job {label} has done nothing")
+        problems.add(f"{where}job {label} did nothing")
     if job.get("error"):
-        problems.add(f"{where}the job {label} ended with the error {job['error']}")
+        problems.add(f"{where}job {label} ended with error {job['error']}")
 
 
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -131,7 +134,7 @@ def _did(job: Job, direction: str) -> bool:
 
 
 def _pattern(job: Job) -> str:
-    """The direction that a job was to go in, of several the first; where fio does not tell, all of them."""
+    """Returns the direction that a job was configured for: the first of several, or all if fio does not report it."""
     options = job.get("job options")
     pattern = str(options.get("rw", options.get("readwrite", ""))) if isinstance(options, Mapping) else ""
     if pattern.startswith(("rw", "randrw")):
@@ -140,14 +143,14 @@ def _pattern(job: Job) -> str:
 
 
 def _of_direction(section: Mapping[str, Any], direction: str) -> tuple[Operation, float]:
-    """What was done in it, and for how many seconds."""
-    # Completion is what every engine tells; "lat_ns" would add the submission, and has bins only if asked for.
+    """Returns the operation of a direction, and how many seconds it ran."""
+    # Every engine reports completion latency; "lat_ns" includes the submission, but has bins only on request.
     times = next((section[kind] for kind in ("lat_ns", "clat_ns") if section.get(kind, {}).get("bins")), None)
     if times is None:
-        raise ValueError(f"its {direction}s have no bins: run fio with --output-format=json+, without disable_clat")
+        raise ValueError(f"the {direction}s have no bins: run fio with --output-format=json+ and without disable_clat")
     seconds = section["runtime"] / 1000
     if not math.isfinite(seconds):
-        raise ValueError(f"its {direction}s have the runtime {section['runtime']}")
+        raise ValueError(f"the {direction}s have an invalid runtime: {section['runtime']}")
     return Operation(times=_histogram(times), bytes=_count(section["io_bytes"], "io_bytes")), seconds
 
 
@@ -159,7 +162,7 @@ def _count(number: Any, key: str) -> int:
 
 
 def _histogram(times: Mapping[str, Any]) -> Histogram:
-    """A bucket tells the middle of its times. Only the largest time is told by itself: it is one of the last bucket."""
+    """Counts the middle of each bucket, except for the maximum, which is exact and belongs to the last bucket."""
     histogram = Histogram()
     counts = sorted((int(nanoseconds), int(count)) for nanoseconds, count in times["bins"].items())
     middle, count = counts.pop()

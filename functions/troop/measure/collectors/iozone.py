@@ -1,8 +1,8 @@
-"""What iozone prints in throughput mode (``-t``, or ``-l`` and ``-u``): rows that stay apart, without times.
+"""Reads iozone's output in throughput mode (``-t``, or ``-l`` and ``-u``): rows per node, without times.
 
-A row is one test, such as ``initial-writers``; where there are tests with several numbers of processes, each has its
-own, ``2-readers``. The rate is what the processes saw, all of them together; what the parent saw has its own waiting in
-it. How many records that were is told only with ``-C``: without it a row's count is 0.
+A row is one test, such as ``initial-writers``. If there are tests with several numbers of processes, names contain the
+number: ``2-readers``. The rate is the sum that the children see, because the parent's includes waiting. Only ``-C``
+reports the number of records: without it, a row's count is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RECORD = re.compile(r"(?:Each process writes a .* in|Record Size) ([0-9]+) (?:k
 _COMPLETE = "iozone test complete."
 _UNITS = ("kB", "KB", "ops")
 _MOST_DIGITS = 18
-"""Of a number of processes, or of KiB; Python itself reads no whole number of thousands of digits."""
+"""The limit for numbers of processes and of KiB: Python refuses to read integers of thousands of digits."""
 
 
 @dataclass
@@ -62,25 +62,25 @@ class _Test:
 
 
 def read(path: Path, problems: Problems) -> list[Separate]:
-    """A row for each test.
+    """Reads a row for each test.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it has no test in throughput mode.
+        CollectorError: the file has no test in throughput mode.
     """
     return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
 
 
 def rows(text: str, name: str, problems: Problems) -> list[Separate]:
-    """As :func:`read`, of a file's text."""
+    """Reads rows from a file's text, as :func:`read` does."""
     tests = list(_tests(text, name, problems))
     if not tests and not problems.count:
-        raise CollectorError(f"{name}:{_length(text)}: it has no throughput of iozone's: run it with -t")
+        raise CollectorError(f"{name}:{_length(text)}: there is no throughput of iozone: run it with -t")
     for test in tests:
         if not test.whole:
-            problems.add(f"{name}:{test.line}: what iozone tells of {test.processes} {test.label} is cut off")
+            problems.add(f"{name}:{test.line}: the results of {test.processes} {test.label} are cut off")
     if _COMPLETE not in text:
-        problems.add(f"{name}:{_length(text)}: iozone has not completed: {_COMPLETE!r} must be its last line")
+        problems.add(f"{name}:{_length(text)}: iozone did not complete: {_COMPLETE!r} must be its last line")
     several = len({test.processes for test in tests}) > 1
     whole = []
     for test in tests:
@@ -88,9 +88,7 @@ def rows(text: str, name: str, problems: Problems) -> list[Separate]:
             try:
                 whole.append(checked(test.row(several)))
             except (ValueError, ArithmeticError) as error:
-                problems.add(
-                    f"{name}:{test.line}: what iozone tells of {test.processes} {test.label} is damaged: {error}"
-                )
+                problems.add(f"{name}:{test.line}: the results of {test.processes} {test.label} are damaged: {error}")
     return whole
 
 
@@ -111,7 +109,7 @@ def _tests(text: str, name: str, problems: Problems) -> Iterator[_Test]:
                 yield test
                 test = None
             if match is None or match[4] not in _UNITS or "nan" in match[3] or len(match[1]) > _MOST_DIGITS:
-                problems.add(f"{name}:{number}: this is no throughput: {line[:80]!r}")
+                problems.add(f"{name}:{number}: not a throughput: {line[:80]!r}")
             else:
                 test = _Test(number, int(match[1]), match[2], float(match[3]), match[4], record)
         elif test is not None:

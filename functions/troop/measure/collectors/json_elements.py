@@ -1,4 +1,6 @@
-"""The elements of a list in a JSON document, one by one, so that what was cut off leaves those before it."""
+"""Reads the elements of a list in a JSON document one by one, so that all elements before a cut or damage are
+usable.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,23 @@ _BETWEEN = re.compile(r"[\s,]*")
 
 
 def elements(text: str, key: str, name: str, problems: Problems) -> Iterator[tuple[int, Any]]:
-    """Each element of each list that is called ``key``, and the line that it begins in.
+    """Yields each element of each list named ``key``, with the number of its first line.
 
     Args:
-        name: what problems call the document.
-        problems: gets a sentence where a list is damaged or cut off; what stands behind that is lost.
+        name: the document's name in problems.
+        problems: receives a sentence if a list is damaged or cut off; everything after that is lost.
     """
     decoder = json.JSONDecoder()
     begin = re.compile(rf'"{re.escape(key)}"\s*:\s*\[')
     position = 0
-    line, counted = 1, 0  # of the text up to there, so that nothing is counted twice
+    line, counted = 1, 0  # lines before `counted`, to count each only once
     while match := begin.search(text, position):
         position = _past(text, match.end())
         while not text.startswith("]", position):
             try:
                 element, end = decoder.raw_decode(text, position)
             except (ValueError, RecursionError) as error:
-                problems.add(f"{name}:{_line(text, error, position)}: its JSON is cut off or damaged: {error}")
+                problems.add(f"{name}:{_line(text, error, position)}: the JSON is cut off or damaged: {error}")
                 return
             line += text.count("\n", counted, position)
             counted = position

@@ -1,16 +1,16 @@
-"""JMeter's log of samples, JTL, as CSV: each column by its name in the header, whichever there are and in any order.
+"""Reads JMeter's log of samples, JTL, as CSV. Columns are found by their names in the header, in any order.
 
-A sample's ``timeStamp`` is the moment of its start unless JMeter was told ``sampleresult.timestamp.start=false``; its
-``elapsed`` is in milliseconds, so no time is known better than to one.
+A sample's ``timeStamp`` is its start unless JMeter ran with ``sampleresult.timestamp.start=false``. ``elapsed`` is in
+milliseconds, which limits the precision of all times.
 
-Some samples are made of others, which are in the log as well, and would count twice:
+Some samples consist of others that are also in the log, and would count twice:
 
-- Requests that came of one sampler, for redirects and embedded resources, follow it as ``label-0``, ``label-1``. They
-  are left out, for the sample is all of them.
-- Transaction controllers, before or after what they consist of ("generate parent sample" or not). They are left out
-  where their parts are in the log, and count where these are not.
+- Requests of a sampler, for redirects and embedded resources, follow it as ``label-0``, ``label-1``. They are left out,
+  because the sample includes them.
+- Transaction controllers, before or after their parts ("generate parent sample" or not). They are left out if their
+  parts are in the log, and count otherwise.
 
-JMeter keeps all samples of a thread in order, so which belong together is told by thread and time.
+JMeter logs all samples of a thread in order, so thread and time show which samples belong together.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from troop.measure.operations import LONGEST_SECONDS
 
 NEEDED = ("timeStamp", "elapsed", "label", "success")
 TELLING = ("responseMessage", "threadName")
-"""Columns by which what would count twice is told."""
+"""Optional columns that are needed to recognize samples that would count twice."""
 
 LONGEST_FIELD = 1 << 20
-"""Characters: a message may hold a whole answer."""
+"""Characters: a message may contain a whole answer."""
 
 TRANSACTION = "Number of samples in transaction : "
-"""How the message of a transaction controller's sample begins."""
+"""The beginning of the message in a transaction controller's sample."""
 LONGEST = 1000 * LONGEST_SECONDS
-"""Milliseconds of a sample."""
+"""The longest sample in milliseconds."""
 LATEST = 1 << 53
-"""Milliseconds, since 1970."""
+"""The latest time in milliseconds since 1970."""
 MOST_REMEMBERED = 100_000
-"""Threads, and transactions, of which something is remembered."""
+"""The most threads, and transactions, to remember."""
 
 _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
-"""What stands behind the first column's name."""
+"""The character after the first column's name."""
 _ENDS = ("\n", "\r")
 _IN_WORDS = re.compile(r"[0-9][/:. -]+[0-9]")
-_IN_MILLISECONDS = "must be in milliseconds: let JMeter save it so (jmeter.save.saveservice.timestamp_format=ms)"
+_IN_MILLISECONDS = "must be in milliseconds: set jmeter.save.saveservice.timestamp_format=ms"
 _NUMBERED = re.compile(r"(-[0-9]+)+")
 
 
 def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool = False) -> Counted:
-    """The samples that ended within the window; errors by their response code.
+    """Reads the samples that ended within the window; errors are counted by response code.
 
     Args:
-        stamped_at_end: JMeter was told to save the moment of a sample's end.
+        stamped_at_end: JMeter saved the end of each sample as its timestamp.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it does not begin with a header that has the columns :data:`NEEDED`.
+        CollectorError: the file does not begin with a header with the columns :data:`NEEDED`.
     """
     with path.open(encoding="utf-8", errors="replace", newline="") as lines:
         return counted(lines, str(path), window, problems, stamped_at_end=stamped_at_end)
@@ -68,7 +68,9 @@ def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool
 def counted(
     lines: Iterable[str], name: str, window: Window, problems: Problems, *, stamped_at_end: bool = False
 ) -> Counted:
-    """As :func:`read`, of a file's lines. A million samples take a few seconds and no memory to speak of."""
+    """Counts the samples in a file's lines, as :func:`read` does. Takes a few seconds for a million, and little
+    memory.
+    """
     csv.field_size_limit(LONGEST_FIELD)
     source = _Lines(lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)
@@ -79,9 +81,9 @@ def counted(
     once, counted, width, in_words = _Once(), Counted(window), len(columns), False
     if unknown := [column for column in TELLING if column not in columns]:
         problems.add(
-            f"{name}:1: the header has no {', '.join(unknown)}: transactions, and requests that came of a sampler, "
-            "count beside their parts, if the log has any: let JMeter save them "
-            "(jmeter.save.saveservice.thread_name=true, and response_message=true)"
+            f"{name}:1: the header has no {', '.join(unknown)}: transactions and requests of a sampler "
+            "would count twice. Let JMeter save these columns "
+            "(jmeter.save.saveservice.thread_name=true and response_message=true)"
         )
 
     def take(sample: Sample) -> None:
@@ -101,10 +103,10 @@ def counted(
             wrong = str(error)
         else:
             if len(row) != width and row:
-                wrong = f"it has {len(row)} columns, and the header has {width}"
+                wrong = f"the row has {len(row)} columns, but the header has {width}"
         if wrong:
             problems.add(f"{name}:{source.begin}: {wrong}")
-            if len(source.row) > 1:  # a quote without an end: the lines after it are none of its row
+            if len(source.row) > 1:  # an unclosed quote: the lines after it are separate rows
                 source.give_back()
                 rows = csv.reader(source, strict=True, delimiter=source.delimiter)
             continue
@@ -144,7 +146,7 @@ def counted(
     for one in once.rest():
         take(one)
     if not source.whole:
-        problems.add(f"{name}:{source.number}: the log ends in the midst of a line")
+        problems.add(f"{name}:{source.number}: the last line of the log is incomplete")
     return counted
 
 
@@ -153,9 +155,9 @@ class Sample(NamedTuple):
 
     Attributes:
         began: milliseconds since 1970.
-        ended: the same; pauses in it, which are no part of its time, are over then.
+        ended: milliseconds since 1970, after pauses, which are not part of the sample's time.
         took: milliseconds.
-        error: of which kind; None if it succeeded.
+        error: kind of error; None if it succeeded.
         moved: bytes.
     """
 
@@ -168,19 +170,19 @@ class Sample(NamedTuple):
 
 
 class _Once:
-    """Which samples count, so that nothing counts twice. It remembers the last sample of each thread.
+    """Selects the samples that count, so that nothing counts twice. Remembers the last sample of each thread.
 
-    Moments are in whole milliseconds, so a sample of no time at all, at the edge of a transaction, may be part of it or
-    not: then what was certain of the same transaction before decides.
+    Times are whole milliseconds, so a sample without length at the edge of a transaction may be part of it or not. Then
+    the last certain case of the same transaction decides.
     """
 
     def __init__(self) -> None:
         self._last: dict[str, Sample] = {}
-        self._held: dict[str, Sample] = {}  # transactions whose parts are to follow, if they are in the log
+        self._held: dict[str, Sample] = {}  # transactions whose parts may follow
         self._with_parts: dict[str, bool] = {}
 
     def of(self, thread: str, sample: Sample, *, transaction: bool) -> Iterator[Sample]:
-        """What counts, now that this one is known."""
+        """Yields the samples that count, now that the next one is known."""
         held = self._held.pop(thread, None)
         if held is not None and not self._followed(held, sample, transaction=transaction):
             self._remember(thread, held)
@@ -198,7 +200,7 @@ class _Once:
             self._held[thread] = sample
 
     def rest(self) -> Iterable[Sample]:
-        """What counts, now that there are no more."""
+        """Returns the samples that count at the end of the log."""
         return self._held.values()
 
     def _preceded(self, transaction: Sample, last: Sample) -> bool:
@@ -222,7 +224,7 @@ class _Once:
             self._with_parts[transaction.label] = with_parts
 
     def _remember(self, thread: str, sample: Sample) -> None:
-        """As the last one of its thread; the thread that has been silent for longest is forgotten."""
+        """Remembers the thread's last sample; forgets the thread that has been silent for longest."""
         self._last.pop(thread, None)
         if len(self._last) >= MOST_REMEMBERED:
             del self._last[next(iter(self._last))]
@@ -230,7 +232,7 @@ class _Once:
 
 
 def _is_of(sample: Sample, whole: Sample) -> bool:
-    """Whether it is one of the requests that came of a sampler."""
+    """Checks whether a sample is one of the requests of a sampler."""
     begin = len(whole.label)
     return (
         sample.label.startswith(whole.label)
@@ -241,13 +243,13 @@ def _is_of(sample: Sample, whole: Sample) -> bool:
 
 
 class _Lines:
-    """Lines without zeros, which a disk that ran full leaves, and the CSV reader takes for the end of the world.
+    """Lines without NUL characters, which a full disk leaves and the CSV reader cannot read.
 
     Attributes:
-        delimiter: as the first line has it; a comma where that has but one column.
-        row: those that were taken since it was cleared.
-        number: of the last one that was taken.
-        whole: whether the last line has an end.
+        delimiter: that of the first line; a comma if it has only one column.
+        row: the lines read since it was cleared.
+        number: of the last line read.
+        whole: whether the last line has a line ending.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -262,11 +264,11 @@ class _Lines:
 
     @property
     def begin(self) -> int:
-        """The number of the first line of the row."""
+        """The number of the row's first line."""
         return self.number - max(len(self.row) - 1, 0)
 
     def give_back(self) -> None:
-        """All of the row but its first line is to come again, for another reader."""
+        """Returns all lines of the row but the first to the input, for another reader."""
         self._again.extendleft(reversed(self.row[1:]))
         self.number -= len(self.row) - 1
 
@@ -294,15 +296,17 @@ def _columns(rows: Iterator[list[str]], name: str) -> dict[str, int]:
     columns = {column.strip(): number for number, column in enumerate(header)}
     if missing := [column for column in NEEDED if column not in columns]:
         raise CollectorError(
-            f"{name}:1: the header has no {', '.join(missing)}: let JMeter save it "
-            "(jmeter.save.saveservice.print_field_names=true, and output_format=csv)"
+            f"{name}:1: the header has no {', '.join(missing)}: let JMeter save them "
+            "(jmeter.save.saveservice.print_field_names=true and output_format=csv)"
         )
     if len(columns) != len(header):
-        raise CollectorError(f"{name}:1: the header names a column twice")
+        raise CollectorError(f"{name}:1: the header has a column twice")
     return columns
 
 
 def _kind(code: str) -> str:
-    """A response code such as ``404``; without an answer JMeter writes what kind of exception it was."""
+    """Returns a response code such as ``404``; without an answer, the exception's class, which JMeter writes
+    instead.
+    """
     text = code.rpartition(":")[2].strip() or code
     return a_name(text.rpartition(".")[2] or text) if text else "failed"

@@ -1,4 +1,4 @@
-"""Writes what a collector has found where the agent looks for it, each file whole or not at all."""
+"""Writes a collector's results to the folder that the agent reads, each file atomically."""
 
 from __future__ import annotations
 

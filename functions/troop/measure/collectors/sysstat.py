@@ -1,8 +1,8 @@
-"""Node metrics of sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
+"""Reads node metrics from sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
 
-Both tell rates a second over an interval, which become amounts of that interval. What they do not tell (iostat: memory
-and network) stays None. The first report of iostat is of the time since boot, and is left out, unless it was run with
-``-y``, which nothing in its JSON says. Moments are UTC unless they say otherwise, as nodes are.
+Both report rates per second over an interval, which are converted to amounts. Missing metrics (iostat: memory and
+network) stay None. iostat's first report covers the time since boot and is left out, except with ``-y``, which the JSON
+does not show. Times are UTC, as on nodes, unless they state another zone.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from troop.measure.summary import LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Sample
 
 KIB, MIB = 1024, 1024**2
 BLOCK = 512
-"""Bytes, in sysstat's ``bread`` and ``bwrtn``."""
+"""Bytes in a block of sysstat's ``bread`` and ``bwrtn``."""
 
 _FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%m/%d/%y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%y %H:%M:%S")
-"""Of iostat's moments: ISO, by S_TIME_FORMAT=ISO, and what the locale makes of it."""
+"""iostat's time formats: ISO, with S_TIME_FORMAT=ISO, and those of locales."""
 
 Rates = dict[str, float]
-"""By name of ``SERIES``: thousandths, bytes, or amounts a second."""
+"""By name of ``SERIES``: thousandths, bytes, or amounts per second."""
 
 
 def read(path: Path, problems: Problems, *, without_boot: bool = False) -> Samples:
-    """All intervals of the file; None for those that are not in it.
+    """Reads all intervals of the file; None for intervals that are missing.
 
     Args:
-        without_boot: it is of ``iostat -y``, so its first report counts: for as long as the second one.
+        without_boot: the file is from ``iostat -y``: its first report counts, and is as long as the second.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it has no interval that can be read.
+        CollectorError: the file has no readable interval.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
     return samples(text, str(path), problems, without_boot=without_boot)
 
 
 def samples(text: str, name: str, problems: Problems, *, without_boot: bool = False) -> Samples:
-    """As :func:`read`, of a file's text."""
+    """Reads samples from a file's text, as :func:`read` does."""
     if '"sysstat"' not in text[:1000]:
-        raise CollectorError(f"{name}:1: it is no JSON of sysstat's: use sadf -j, or iostat -o JSON")
+        raise CollectorError(f"{name}:1: not JSON of sysstat: use sadf -j or iostat -o JSON")
     taken: list[tuple[int, int, Rates]] = []  # end, seconds, rates
     before: int | None = None
     first: tuple[int, Rates] | None = None
@@ -68,21 +68,21 @@ def samples(text: str, name: str, problems: Problems, *, without_boot: bool = Fa
                 ended, seconds = _stamp(statistics["timestamp"])
                 taken.append(_checked(ended, seconds, _sadf(statistics)))
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            why = f"it has no {error}" if isinstance(error, KeyError) else error
-            problems.add(f"{name}:{line}: an interval cannot be read: {why}")
+            why = f"{error} is missing" if isinstance(error, KeyError) else error
+            problems.add(f"{name}:{line}: cannot read an interval: {why}")
     for sentence in sorted(lacking):
         problems.add(f"{name}:1: {sentence}")
     if not taken:
-        raise CollectorError(f"{name}:{text.count(chr(10)) + 1}: it has no interval that can be read" + _why(problems))
+        raise CollectorError(f"{name}:{text.count(chr(10)) + 1}: there is no readable interval" + _why(problems))
     return _in_line(taken, name)
 
 
 def _checked(ended: int, seconds: int, rates: Rates) -> tuple[int, int, Rates]:
     if not 1 <= seconds <= LONGEST_INTERVAL or ended < seconds:
-        raise ValueError(f"it took {seconds} s")
+        raise ValueError(f"an interval of {seconds} s is out of range")
     for name, rate in rates.items():
-        if not 0 <= rate * seconds <= HIGHEST:  # not a number is neither
-            raise ValueError(f"{name} is {rate}")
+        if not 0 <= rate * seconds <= HIGHEST:  # false for NaN
+            raise ValueError(f"{name} is {rate}, which is out of range")
     return ended, seconds, rates
 
 
@@ -91,17 +91,17 @@ def _why(problems: Problems) -> str:
 
 
 def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
-    """Each interval where its middle lies, for sadc wakes up a moment late at times; one that took as long as several
-    others counts for as many.
+    """Aligns the intervals: each goes where its middle is, because sadc sometimes wakes up late. One that is as long as
+    several others fills as many places.
     """
     interval = Counter(seconds for _, seconds, _ in taken).most_common(1)[0][0]
     phase = Counter(ended % interval for ended, seconds, _ in taken if seconds == interval).most_common(1)[0][0]
-    begins = phase if 2 * phase < interval else phase - interval  # where most of them lies, as seen from 1970 on
+    begins = phase if 2 * phase < interval else phase - interval  # the usual offset of intervals since 1970
     placed = [(*_place(ended - begins, seconds, interval), rates) for ended, seconds, rates in taken]
     first = min(begin for begin, _, _ in placed)
     length = max(end for _, end, _ in placed) - first
     if length > MOST_SAMPLES:
-        raise CollectorError(f"{name}:1: it is of {length} intervals: at most {MOST_SAMPLES} are taken")
+        raise CollectorError(f"{name}:1: there are {length} intervals; the limit is {MOST_SAMPLES}")
     series: dict[str, list[int | None]] = {key: [None] * length for key in SERIES}
     for begin, end, rates in placed:
         for at in range(begin - first, end - first):
@@ -111,7 +111,7 @@ def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
 
 
 def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:
-    """The numbers of the intervals that it fills, from 1970 on; the last one is outside."""
+    """Returns the numbers of the intervals to fill, counted from 1970; the last one is excluded."""
     several = max(1, (2 * seconds + interval) // (2 * interval))
     begin = (2 * ended - seconds - (several - 1) * interval) // (2 * interval)
     return begin, begin + several
@@ -121,27 +121,27 @@ _LEVELS = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "memory_used")
 
 
 def _stamp(statistics: Mapping[str, Any]) -> tuple[int, int]:
-    """When an interval of sadf's ended, and how long it took."""
+    """Returns the end and the length of an interval of sadf."""
     ended = datetime.strptime(f"{statistics['date']} {statistics['time']}", "%Y-%m-%d %H:%M:%S").replace(
         tzinfo=timezone.utc
     )
     seconds = int(statistics["interval"])
     if not statistics.get("utc", 1):
-        raise ValueError("its moments are in local time: use sadf without -T")
+        raise ValueError("the times are local: use sadf without -T")
     return int(ended.timestamp()), seconds
 
 
 def _moment(statistics: Mapping[str, Any]) -> int:
     if "timestamp" not in statistics:
-        raise ValueError("it has no timestamp: run iostat with -t, and S_TIME_FORMAT=ISO in its environment")
+        raise ValueError("the timestamp is missing: run iostat with -t and the environment variable S_TIME_FORMAT=ISO")
     for how in _FORMATS:
         try:
-            moment = datetime.strptime(statistics["timestamp"], how)  # noqa: DTZ007 - UTC unless it says otherwise
+            moment = datetime.strptime(statistics["timestamp"], how)  # noqa: DTZ007 - UTC unless it states a zone
         except ValueError:
             continue
         return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())
     raise ValueError(
-        f"its timestamp is {statistics['timestamp']!r}: run iostat with S_TIME_FORMAT=ISO in its environment"
+        f"unknown timestamp {statistics['timestamp']!r}: run iostat with the environment variable S_TIME_FORMAT=ISO"
     )
 
 
@@ -169,9 +169,10 @@ def _sadf(statistics: Mapping[str, Any]) -> Rates:
 
 
 def _iostat(statistics: Mapping[str, Any], lacking: set[str]) -> Rates:
-    """
+    """Returns the rates of a report.
+
     Args:
-        lacking: gets a sentence for what a report does not tell, and might.
+        lacking: receives a sentence for each value that the report could contain but does not.
     """
     rates = _cpu(statistics["avg-cpu"]) if "avg-cpu" in statistics else {}
     disks = _disks(statistics.get("disk", ()), "disk_device")
@@ -181,7 +182,7 @@ def _iostat(statistics: Mapping[str, Any], lacking: set[str]) -> Rates:
         if unit := next((name for name in names if name in disks[0]), None):
             rates[key] = names[unit] * sum(disk[unit] for disk in disks)
         elif "bytes" in key:
-            lacking.add("it does not tell reads and writes of disks apart: run iostat without -s")
+            lacking.add("the report does not separate reads and writes: run iostat without -s")
     return rates
 
 
@@ -191,16 +192,16 @@ _IOSTAT: Mapping[str, Mapping[str, int]] = {
     "disk_read_bytes": {"rkB/s": KIB, "kB_read/s": KIB, "rMB/s": MIB, "MB_read/s": MIB},
     "disk_write_bytes": {"wkB/s": KIB, "kB_wrtn/s": KIB, "wMB/s": MIB, "MB_wrtn/s": MIB},
 }
-"""What iostat calls them, with ``-x`` and without, and with ``-m``; and of how many that is a number."""
+"""iostat's names with and without ``-x`` and with ``-m``, and the unit of each."""
 
 
 def _disks(disks: Any, key: str) -> list[Mapping[str, Any]]:
-    """Whole disks: neither partitions nor what lies on top of disks, which would count twice."""
+    """Returns the whole disks, without partitions and devices on top of disks, which would count twice."""
     return [disk for disk in disks if WHOLE_DISK.fullmatch(disk[key])]
 
 
 def _cpu(statistics: Mapping[str, Any]) -> Rates:
-    """Thousandths; what guests use (-u ALL tells it apart) is user's, as in /proc."""
+    """Returns thousandths; guest time (separate with -u ALL) belongs to user, as in /proc."""
     user = sum(statistics.get(key, 0) for key in ("user", "usr", "nice", "guest", "gnice"))
     system = sum(statistics.get(key, 0) for key in ("system", "sys", "irq", "soft"))
     return {

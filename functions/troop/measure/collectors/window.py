@@ -1,4 +1,4 @@
-"""The measured time with its warm-up, and operations that are counted in it."""
+"""Counts operations in the measured time and its warm-up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operati
 from troop.measure.windows import Windows, step_for
 
 _MOST_LABELS = 10_000
-"""Whose operations are remembered; a label may be the address of a single request."""
+"""The most labels to remember; a label may be the address of a single request."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """From when to when operations count: they must end within it. In seconds since 1970; ``end`` is outside.
+    """The time in which operations must end to count, in seconds since 1970; ``end`` is excluded.
 
     Attributes:
-        warm_up: seconds before ``start`` whose operations are only told over time.
+        warm_up: seconds before ``start`` in which operations only count over time.
     """
 
     start: float
@@ -30,14 +30,16 @@ class Window:
 
     def __post_init__(self) -> None:
         if not 0 < self.end - self.start <= LONGEST_SECONDS - self.warm_up or self.warm_up < 0:
-            raise ValueError(f"the measured time must be from 0 to {LONGEST_SECONDS} s: it is {self.end - self.start}")
+            raise ValueError(
+                f"the measured time is {self.end - self.start} s: must be more than 0 and at most {LONGEST_SECONDS} s"
+            )
 
     @classmethod
     def of_this_phase(cls, environment: Mapping[str, str] = os.environ) -> Window:
-        """The phase's that this script is run for.
+        """Returns the window of the phase for which this script runs.
 
         Raises:
-            KeyError: it is run by somebody else.
+            KeyError: the agent did not start this script.
             ValueError: the phase is not measured.
         """
         start, seconds, warm_up = phase_environment.measured(environment)
@@ -45,17 +47,17 @@ class Window:
 
     @property
     def measured(self) -> float:
-        """Seconds."""
+        """The length of the measured time in seconds."""
         return self.end - self.start
 
     @property
     def begin(self) -> float:
-        """Of the warm-up."""
+        """The start of the warm-up."""
         return self.start - self.warm_up
 
     @property
     def first(self) -> int:
-        """The first of its whole seconds, which is the warm-up's."""
+        """The first whole second, which is in the warm-up."""
         return math.floor(self.begin)
 
     @property
@@ -63,7 +65,7 @@ class Window:
         return math.ceil(self.end) - self.first
 
     def empty(self) -> Operation:
-        """An operation of which nothing has been counted yet."""
+        """Returns an operation without counts."""
         zeros = [0] * self.seconds
         over_time = Windows(self.first, step_for(self.warm_up + self.measured))
         return Operation(per_second=PerSecond(self.first, zeros, list(zeros)), over_time=over_time)
@@ -71,10 +73,11 @@ class Window:
 
 @dataclass
 class Counted:
-    """Operations that are taken down one by one, each with its own moment.
+    """Operations that are counted one by one.
 
     Attributes:
-        outside: how many ended before the measured time or after it, and count only over time, if at all.
+        outside: the number of operations that ended outside the measured time; those of the warm-up count only over
+            time.
     """
 
     window: Window
@@ -87,7 +90,7 @@ class Counted:
         self._by_label: dict[str, Operation] = {}
 
     def ok(self, name: str, ended: float, microseconds: int, moved: int = 0) -> None:
-        """One has succeeded: it ended then, and took so long.
+        """Counts a success with its end and its time.
 
         Raises:
             ValueError: the time is out of range.
@@ -106,7 +109,7 @@ class Counted:
             operation.bytes += moved
 
     def error(self, name: str, ended: float, kind: str) -> None:
-        """One has failed; ``kind`` is made a name that it can be counted by."""
+        """Counts an error; ``kind`` is converted to a valid name."""
         if not self._begin <= ended < self._end:
             self.outside += 1
             return
@@ -121,7 +124,7 @@ class Counted:
         operation.errors[kind] = operation.errors.get(kind, 0) + 1
 
     def _operation(self, label: str) -> Operation:
-        """Finds or makes the operation of a label, and remembers it, for a name takes as long to make as to count."""
+        """Finds or creates the operation of a label. Remembers it, because forming a name takes as long as counting."""
         operation = self.operations.get(label)
         if operation is None:
             name = a_name(label)

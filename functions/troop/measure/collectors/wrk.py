@@ -1,8 +1,8 @@
-"""What wrk and wrk2 print: rows that stay apart, for percentiles without their histogram cannot be put together.
+"""Reads wrk's and wrk2's output: rows per node, because percentiles without their histogram cannot be combined.
 
-Among its requests wrk counts answers of every status, and late ones; a success is neither. wrk2 prints the same, and
-percentiles with more digits; its "Detailed Percentile spectrum" is left out. What wrk2 calls a timeout is a connection
-on which nothing came for a while, each time it looks: no request of those that it counts.
+wrk counts answers of any status and late ones as requests; neither counts as a success here. wrk2 prints the same with
+more digits; its "Detailed Percentile spectrum" is left out. A timeout of wrk2 is a connection without data for a while,
+counted at every check; it is not one of the counted requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from troop.measure.separate import Separate, checked
 TOOL = "wrk"
 
 _TIMES = {"us": 0.001, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3600e3}
-"""In milliseconds."""
+"""Milliseconds per unit."""
 _BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
 
 _NUMBER = r"(-?nan|[0-9]+(?:\.[0-9]+)?)"
@@ -35,21 +35,21 @@ _LINES = {
     "Requests/sec:": _RATE,
     "Transfer/sec:": _TRANSFER,
 }
-"""How lines begin that must be like this."""
+"""The required format of lines by their beginning."""
 
 
 def read(path: Path, operation: str, problems: Problems) -> list[Separate]:
-    """One row for each run of wrk's that the file has.
+    """Reads one row for each run of wrk in the file.
 
     Raises:
         OSError: the file cannot be read.
-        CollectorError: it holds no run of wrk's.
+        CollectorError: the file contains no run of wrk.
     """
     return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), operation, problems)
 
 
 def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separate]:
-    """As :func:`read`, of a file's text. Lines of scripts in between are passed over."""
+    """Reads rows from a file's text, as :func:`read` does. Ignores lines of scripts."""
     rows: list[Separate] = []
     run: _Run | None = None
     number = 0
@@ -65,7 +65,7 @@ def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separ
                 problems.add(f"{name}:{number}: {error}")
     if run is None:
         first_line = next((f": {line.strip()}" for line in text.splitlines() if line.strip()), "")
-        raise CollectorError(f"{name}:{max(number, 1)}: wrk has not run{first_line}")
+        raise CollectorError(f"{name}:{max(number, 1)}: there is no run of wrk{first_line}")
     _finish(run, rows, name, number, operation, problems)
     return rows
 
@@ -79,11 +79,11 @@ def _finish(run: _Run | None, rows: list[Separate], name: str, line: int, operat
         except (ValueError, ArithmeticError) as error:
             problems.add(f"{name}:{line}: wrk's output is damaged: {error}")
     else:
-        problems.add(f"{name}:{line}: wrk's output ends before it is whole: {', '.join(run.missing)} must follow")
+        problems.add(f"{name}:{line}: wrk's output is incomplete; missing: {', '.join(run.missing)}")
 
 
 class _Run:
-    """What was printed of one run so far."""
+    """The output of one run so far."""
 
     def __init__(self) -> None:
         self.percentiles: dict[str, float] = {}
@@ -106,7 +106,7 @@ class _Run:
                 if line.startswith(begin):
                     match = pattern.match(line + " " if pattern is _LATENCY else line)
                     if match is None:
-                        raise ValueError(f"this is no line of wrk's: {line[:80]!r}")
+                        raise ValueError(f"not a line of wrk: {line[:80]!r}")
                     self.lines.setdefault(begin, match)
 
     @property
@@ -137,7 +137,7 @@ class _Run:
         )
 
     def _seconds(self, requests: int) -> float:
-        """For how long it ran: by its rate, for the time itself is rounded, in minutes by more than a percent."""
+        """Returns the run's seconds from its rate: the printed time is rounded, in minutes by more than a percent."""
         rate, match = _number(self.lines["Requests/sec:"][1]), self.lines["requests"]
         return requests / rate if rate > 0 else (_milliseconds(match[2], match[3]) or 0.0) / 1000
 

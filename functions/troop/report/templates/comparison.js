@@ -1,8 +1,8 @@
-// The charts of a comparison.
+// Draws the charts of a comparison.
 
 const MOST_RATIOS = 40;
 const ROW_HEIGHT = 34;
-const LABEL = 11; // pixels, of the names of rows
+const LABEL = 11; // font size of row names in pixels
 
 function ratioOption(rows, failBelow) {
   const [longest, overflow] = isNarrow() ? [105, "break"] : [240, "truncate"];
@@ -95,7 +95,7 @@ function drawComparison() {
     const apart = [...data.rows].sort((a, b) => Math.abs(Math.log(b.ratio)) - Math.abs(Math.log(a.ratio))).slice(0, MOST_RATIOS);
     const rows = data.rows.filter((row) => apart.includes(row));
     if (rows.length < data.rows.length) {
-      ratios.before(make("p", {}, `The ${rows.length} rows that differ most; the table has all ${data.rows.length}.`));
+      ratios.before(make("p", {}, `The ${rows.length} rows with the largest differences; the table contains all ${data.rows.length}.`));
     }
     ratios.style.height = `${rows.length * ROW_HEIGHT + 90}px`;
     new Chart(ratios, ratios.dataset.label, () => ratioOption(rows, data.fail_below));

@@ -1,5 +1,5 @@
 "use strict";
-// What all charts share: colours of the page, lines that can be chosen, tips, paper.
+// Shared by all charts: colours of the page, selectable lines, tips, paper.
 
 document.querySelector(".unscripted").remove();
 
@@ -49,7 +49,7 @@ function clock(seconds) {
   return (seconds < 0 ? "−" : "") + text;
 }
 
-// A logarithmic axis when values spread over more than two decades, else one from 0.
+// Returns a logarithmic axis if values spread over more than two decades, otherwise one from 0.
 function valueAxis(values, unit) {
   const known = values.filter((value) => value > 0);
   const least = known.reduce((a, b) => Math.min(a, b), Infinity);
@@ -95,7 +95,7 @@ function lineSeries(line, data, more = {}) {
   };
 }
 
-// Rows of [colour, name, value] under a head, as elements: names are text, whatever is in them.
+// Builds rows of [colour, name, value] under a head from elements, so that names are always text.
 function tip(head, rows) {
   const box = make("div", { class: "tip" }, make("strong", {}, head));
   for (const [shade, name, value] of rows) {
@@ -128,16 +128,16 @@ function basis(more) {
 
 const isNarrow = () => innerWidth < 600 && !onPaper;
 
-// The pixels that the longest of these names takes as a label.
+// Returns the width of the longest of these names as a label, in pixels.
 function widest(names, size) {
   const pen = make("canvas").getContext("2d");
   pen.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
   return names.reduce((most, name) => Math.max(most, Math.ceil(pen.measureText(name).width)), 0);
 }
 
-// A chart in `box`, drawn from what `option` gives each time it is called.
+// A chart in `box`, drawn from the options that `option` returns at each call.
 class Chart {
-  // `paper` {width, height} is for what is only printed; else it is as large as its box.
+  // `paper` {width, height} is for charts that are only printed; others are as large as their box.
   constructor(box, label, option, paper = null) {
     this.box = box;
     this.option = option;
@@ -154,7 +154,7 @@ class Chart {
   fit() {
     if (onPaper || !this.box.clientWidth) return;
     this.drawn.resize();
-    if (this.narrow !== isNarrow()) this.draw(); // a phone that was turned
+    if (this.narrow !== isNarrow()) this.draw(); // the phone was rotated
   }
 
   draw() {
@@ -174,7 +174,7 @@ class Chart {
   }
 }
 
-// Those that are shown at first: of many the first of their repetitions, from all over the list.
+// Returns the lines to show initially: of many, first repetitions from all over the list.
 function shownAtFirst(lines) {
   const all = lines.map((_, place) => place);
   const firsts = all.filter((place) => lines[place].first !== false);
@@ -183,8 +183,7 @@ function shownAtFirst(lines) {
   return new Set(Array.from({ length: MOST_LINES }, (_, n) => from[Math.round((n * (from.length - 1)) / (MOST_LINES - 1))]));
 }
 
-// What can be switched on and off beside a chart, which is its legend, too. Lines without a style of their own get the
-// first one that is free.
+// The switches for lines beside a chart, which are also its legend. Lines without a style get the first free one.
 class Lines {
   constructor(lines, changed, dashes = true) {
     this.lines = lines;
@@ -218,7 +217,7 @@ class Lines {
       const free = this.taken.findIndex((taken) => taken === undefined);
       this.taken[free === -1 ? this.taken.length : free] = place;
     }
-    if (this.lines.length > MOST_LINES) this.count.textContent = `${this.shown.size} of ${this.lines.length} lines are shown`;
+    if (this.lines.length > MOST_LINES) this.count.textContent = `${this.shown.size} of ${this.lines.length} lines shown`;
     this.labels.forEach((label, place) => {
       label.classList.toggle("off", !this.shown.has(place));
       label.children[1].replaceChildren(swatch(this.style(place)));
@@ -255,7 +254,7 @@ function swatch(style) {
   return svg;
 }
 
-// A labelled choice among names; hidden when there is but one.
+// A labelled choice of names; hidden if there is only one.
 function choice(label, names, changed) {
   const id = `choice-${document.querySelectorAll("select").length}`;
   const select = make("select", { id });
@@ -266,8 +265,7 @@ function choice(label, names, changed) {
   return box;
 }
 
-// Makes `box` a chart of one of `views` [{title, lines}], which can be chosen, and of those of its lines that are
-// switched on.
+// Draws one of `views` [{title, lines}] in `box`: the selected view, and its lines that are switched on.
 function chartOf(box, label, views, option) {
   const legend = make("div");
   let view = views[0];

@@ -1,7 +1,7 @@
-// The charts of a report.
+// Draws the charts of a report.
 
 const PAPER_CELLS = 4;
-const WARM_UP_LABEL = 75; // CSS pixels that it takes, and some room
+const WARM_UP_LABEL = 75; // in CSS pixels, with margin
 const PANELS = [
   { title: "Throughput", unit: "operations/s", large: true, names: { per_second: "" } },
   { title: "Latency", unit: "ms", large: true, names: { p50_ms: "p50", p99_ms: "p99", max_ms: "max" } },
@@ -47,8 +47,8 @@ function scalingOption(view, lines) {
   });
 }
 
-// Where a percentile is on an axis that has as much room for 90 to 99 as for 99 to 99.9. The highest value of all
-// stands where one in all of them is.
+// Returns the place of a percentile on an axis with equal room for 90 to 99 and 99 to 99.9. The maximum of all values
+// is at the place of one in all of them.
 function place(percentile, count, before) {
   return percentile < 100 ? -Math.log10(1 - percentile / 100) : Math.max(before, Math.log10(Math.max(count, 1)));
 }
@@ -92,7 +92,7 @@ function distributionOption(view, lines) {
   });
 }
 
-// The lines of a panel: a colour for each operation or role, a dash for each of its measures.
+// Returns the lines of a panel: a colour for each operation or role, a dash for each measure.
 function panelLines(panel, series) {
   const whose = [];
   return series.filter((one) => one.name in panel.names && one.values.some((value) => value !== null)).map((one) => {
@@ -194,7 +194,7 @@ function overTime(box) {
   };
   box.append(choice("Cell", packed.map((one) => one.dataset.name), show), panels, paper);
 
-  // Paper shows some cells one below the other. They are unpacked beforehand: printing does not wait.
+  // Paper shows several cells one below the other. They are unpacked in advance, because printing does not wait.
   const firsts = packed.filter((one) => "first" in one.dataset).slice(0, PAPER_CELLS);
   const printed = Promise.all((firsts.length ? firsts : packed.slice(0, PAPER_CELLS)).map(unpacked));
   let cells = [];
@@ -228,7 +228,7 @@ function drawReport() {
   if (latency) chartOf(latency, "Operation", data.distributions, distributionOption);
   const time = document.getElementById("time-charts");
   return time ? overTime(time).catch(() => {
-    time.append(make("p", { class: "note" }, "This browser cannot unpack what is drawn here: a newer one can."));
+    time.append(make("p", { class: "note" }, "This browser cannot unpack the values over time: use a newer browser."));
   }) : Promise.resolve();
 }
 

@@ -1,4 +1,4 @@
-"""Somebody at the page in a browser, before an API in memory."""
+"""Opens the page in a browser, with an API in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.cli.page_world import Ahead, World, page_server, serving
 
 @dataclass
 class Looking:
-    """Somebody at the page. ``errors``: what the browser complained about."""
+    """A user at the page. ``errors``: errors of the browser."""
 
     page: Page
     server: PageServer
@@ -28,7 +28,7 @@ class Looking:
         return self.page
 
     def has_called(self, path: str, times: int, since: int) -> bool:
-        """Whether the page has asked for a path so many times, after the first ``since`` calls."""
+        """Whether the page requested a path at least ``times`` times, after the first ``since`` calls."""
         return [call[1] for call in self.world.calls[since:]].count(path) >= times
 
     def changes(self) -> list[tuple[str, str, Any]]:
@@ -59,5 +59,5 @@ def looking(browser: Browser, world: World) -> Iterator[Looking]:
         assert looking.errors == []
 
 
-# Time for what was asked before to be answered: the API in memory takes next to none.
+# Waits for responses to earlier requests: the API in memory answers almost at once.
 SETTLED = "fetch('/icon.svg').then((answer) => answer.text()).then(() => new Promise((done) => setTimeout(done, 50)))"

@@ -1,4 +1,4 @@
-"""The page in a browser: who gets in, and what somebody is told whom nobody answers."""
+"""Tests the page in a browser: access, and messages without an answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page.conftest import Looking
 
 MESSAGES: list[tuple[Answer | Exception, str]] = [
-    (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: get new ones"),
-    (Answer(403, {"Message": "User: x is not authorized"}), "you may not do that: your policies must allow"),
+    (Answer(403, {"message": "The security token included in the request is expired"}), "have expired: renew them"),
+    (Answer(403, {"Message": "User: x is not authorized"}), "permission denied: your policies must allow"),
     (UnreachableError("no route to host"), "the API of Troop cannot be reached: no route to host"),
 ]
 
@@ -30,7 +30,7 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
 
         with monkeypatch.context() as patched:
             patched.setattr(looking.world, "request", fail)
-            page.get_by_role("button", name="Load anew").click()
+            page.get_by_role("button", name="Refresh").click()
             expect(page.get_by_role("alert")).to_contain_text(message)
         page.get_by_role("button", name="Try again").click()
         expect(page.get_by_text("There are no runs.")).to_be_visible()
@@ -39,12 +39,12 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
 def test_a_server_that_was_started_anew_or_is_gone_is_told(looking: Looking) -> None:
     page, server = looking.page, looking.server
     page.context.set_offline(True)
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("`troop ui` does not answer")).to_be_visible()
     page.context.set_offline(False)
     server.guard = replace(server.guard, token="another")
     page.get_by_role("button", name="Try again").click()
-    expect(page.get_by_role("heading", name="Open the link once more")).to_be_focused()
+    expect(page.get_by_role("heading", name="Open a new link")).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
 
 
@@ -52,10 +52,10 @@ def test_nobody_gets_in_without_the_link(looking: Looking, browser: Browser) -> 
     stranger = browser.new_context().new_page()
     stranger.set_default_timeout(PAGE_PATIENCE_MS)
     stranger.goto(f"{looking.server.address}/#/units")
-    expect(stranger.get_by_role("heading", name="Open the link once more")).to_be_visible()
+    expect(stranger.get_by_role("heading", name="Open a new link")).to_be_visible()
     stranger.goto("about:blank")
     stranger.goto(f"{looking.server.address}/#ticket=used-before")
-    expect(stranger.get_by_text("this link has been used before")).to_be_visible()
+    expect(stranger.get_by_text("this link was used before")).to_be_visible()
     stranger.context.close()
 
 

@@ -1,4 +1,4 @@
-"""The page in a browser: events, as they happen."""
+"""Tests the page in a browser: live events."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def test_events_come_by_themselves_and_are_said(looking: Looking) -> None:
     page.get_by_label("Live").uncheck()
     expect(page.locator("#liveness")).to_have_text("Not live.")
     call_count = len(looking.world.calls)
-    page.clock.fast_forward(25_000)  # the switch is looked at every 30 s
+    page.clock.fast_forward(25_000)  # the page reads the switch every 30 s
     page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")
     assert looking.world.calls[call_count:] == []
     page.get_by_label("Live").check()
-    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.locator("#liveness")).to_contain_text("Live: updated at")
 
 
 def test_nothing_is_asked_while_nobody_looks(looking: Looking) -> None:
     page = looking.go("events")
     page.clock.install()
     page.reload()
-    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.locator("#liveness")).to_contain_text("Live: updated at")
     expect(page.get_by_role("button", name="Halt")).to_be_visible()
     page.evaluate(HIDDEN, True)
-    expect(page.locator("#liveness")).to_have_text("Not live while nobody looks.")
+    expect(page.locator("#liveness")).to_have_text("Not live while the page is hidden.")
     call_count = len(looking.world.calls)
     page.clock.run_for(120_000)
-    page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")  # whatever was asked before has arrived
+    page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")  # responses to earlier requests have arrived
     assert looking.world.calls[call_count:] == []
     page.evaluate(HIDDEN, False)
-    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.locator("#liveness")).to_contain_text("Live: updated at")
     assert {path for _, path, _ in looking.world.calls[call_count:]} == {"events", "switch"}
 
 
@@ -67,8 +67,8 @@ def test_older_events_are_loaded_when_asked_for(looking: Looking) -> None:
     for count in (50, 100, 120):
         expect(page.locator("tbody tr")).to_have_count(count)
         if count < 120:
-            page.get_by_role("button", name="Load older ones").click()
-    expect(page.get_by_role("button", name="Load older ones")).to_have_count(0)
+            page.get_by_role("button", name="Load older events").click()
+    expect(page.get_by_role("button", name="Load older events")).to_have_count(0)
 
 
 def test_more_events_than_fit_into_a_look_leave_no_gap(looking: Looking) -> None:
@@ -79,18 +79,18 @@ def test_more_events_than_fit_into_a_look_leave_no_gap(looking: Looking) -> None
     looking.world.events = some(range(59, -1, -1))
     looking.page.clock.install()
     page = looking.go("events")
-    page.get_by_role("button", name="Load older ones").click()
+    page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(60)
     looking.world.events = some(range(64, -1, -1))
     page.clock.fast_forward(3_000)
     expect(page.locator("tbody tr")).to_have_count(65)
-    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.locator("#liveness")).to_contain_text("Live: updated at")
     looking.world.events = some(range(139, -1, -1))
     page.clock.fast_forward(3_000)
     for count in (50, 100, 140):
         expect(page.locator("tbody tr")).to_have_count(count)
         if count < 140:
-            page.get_by_role("button", name="Load older ones").click()
+            page.get_by_role("button", name="Load older events").click()
     units = page.locator("tbody tr td:nth-child(2)").all_inner_texts()
     assert units == [f"u{n:03d}" for n in range(139, -1, -1)]
 
@@ -103,24 +103,28 @@ def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(looki
     world.events = list(events)
     clock.install()
     page = looking.go("events")
-    page.get_by_role("button", name="Load older ones").click()
+    page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(66)
     link = page.get_by_role("link", name="u65")
     link.focus()
     for number in (53, 65):
         events[number] |= {"status": "RECOVERED", "recovery_seconds": 31.0}
-    world.events = [event("new", at="2026-11-20T13:00:00.000Z"), *events[:60], *events[61:]]  # u60 is on record no more
+    world.events = [
+        event("new", at="2026-11-20T13:00:00.000Z"),
+        *events[:60],
+        *events[61:],
+    ]  # without u60
     call_count = len(world.calls)
     clock.fast_forward(5_000)
     expect(page.get_by_role("row", name=re.compile("u53"))).to_contain_text("31.0 s")
     expect(page.locator("#news")).to_have_text("One event: u53 recovered.")
     expect(page.get_by_role("link", name="u60")).to_have_count(0)
-    expect(page.locator("#liveness")).to_contain_text("13 older ones are under way: they are looked at in turn, 10")
+    expect(page.locator("#liveness")).to_contain_text("13 older events are in progress; each update requests 10")
     assert [path for _, path, _ in world.calls[call_count:]].count("events") == 1
     assert len([path for _, path, _ in world.calls[call_count:] if path.startswith("events/")]) == 10
     clock.fast_forward(5_000)
-    expect(page.get_by_role("row", name=re.compile("u65"))).to_contain_text("31.0 s")  # it is its turn
-    expect(page.locator("#liveness")).to_have_text(re.compile("^Live: looked at [0-9:]+ UTC\\.$"))
+    expect(page.get_by_role("row", name=re.compile("u65"))).to_contain_text("31.0 s")  # requested in the second update
+    expect(page.locator("#liveness")).to_have_text(re.compile("^Live: updated at [0-9:]+ UTC\\.$"))
     expect(link).to_be_focused()
     page.get_by_label("Status").select_option("TERMINATED")
     expect(page.locator("tbody tr")).to_have_count(10)
@@ -132,12 +136,12 @@ def test_a_look_that_fails_is_told_and_made_again_later(looking: Looking) -> Non
     world.events = list(events)
     clock.install()
     page = looking.go("events")
-    page.get_by_role("button", name="Load older ones").click()
+    page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(51)
     world.refusals["GET", "events/2026-11-20~u50"] = [Answer(500, {"statusCode": 500, "message": "it broke"})]
     clock.fast_forward(5_000)
-    expect(page.locator("#liveness")).to_have_text("Not live: it broke. Tries again in 9 s.")
+    expect(page.locator("#liveness")).to_have_text("Not live: it broke. Next attempt in 9 s.")
     expect(page.locator("tbody tr")).to_have_count(51)
     del world.refusals["GET", "events/2026-11-20~u50"]
     clock.fast_forward(9_000)
-    expect(page.locator("#liveness")).to_contain_text("Live: looked at")
+    expect(page.locator("#liveness")).to_contain_text("Live: updated at")

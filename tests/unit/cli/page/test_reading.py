@@ -1,4 +1,4 @@
-"""The page in a browser: for keyboards, phones and readers, and whatever others have named things."""
+"""Tests the page in a browser: keyboard, phones, screen readers, and hostile names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_keyboard_goes_everywhere(looking: Looking) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("button", name="Load anew")).to_be_focused()
+    expect(page.get_by_role("button", name="Refresh")).to_be_focused()
     page.keyboard.press("Shift+Tab")
     expect(page.get_by_role("link", name="Benchmarks")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
@@ -55,7 +55,7 @@ def test_who_did_not_wait_for_the_view_keeps_the_focus(looking: Looking, monkeyp
 
     monkeypatch.setattr(looking.world, "request", slow)
     looking.go("events")
-    page.get_by_placeholder("unit, group, instance, detail").fill("le")  # the view before has a search of its own
+    page.get_by_placeholder("unit, group, instance, detail").fill("le")  # the previous view also has a search field
     answering.set()
     expect(page.get_by_text("There are no events yet.")).to_be_visible()
     expect(page).to_have_title("Events · Troop")
@@ -70,7 +70,7 @@ def test_loading_anew_twice_shows_everything_once(looking: Looking) -> None:
         expect(page.get_by_role("row", name=re.compile(row))).to_have_count(1)
         call_count = len(looking.world.calls)
         twice = "(button) => { button.click(); button.click(); }"
-        page.get_by_role("button", name="Load anew").evaluate(twice)
+        page.get_by_role("button", name="Refresh").evaluate(twice)
         expect(page.get_by_role("row", name=re.compile(row))).to_be_visible()
         eventually(partial(looking.has_called, path, 2, call_count))
         page.evaluate(SETTLED)
@@ -94,7 +94,7 @@ def test_what_others_have_named_stays_text(looking: Looking) -> None:
         expect(page.locator("tbody tr").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
     looking.go("units")
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     expect(page.locator("tbody tr")).to_have_count(6)
     expect(page.get_by_role("link", name=HOSTILE)).to_be_visible()
     expect(page.get_by_role("link", name="web\ufffdexe.\ufffd")).to_be_visible()

@@ -1,4 +1,4 @@
-"""The page in a browser: runs of benchmarks and their reports."""
+"""Tests the page in a browser: benchmark runs and their reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_benchmarks(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     looking.go(f"runs/{going['run']}")
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("dialog")).to_contain_text("everything it has created is removed")
+    expect(page.get_by_role("dialog")).to_contain_text("removes everything that the run created")
     page.get_by_role("dialog").get_by_role("button", name="Stop the run").click()
     expect(page.locator(".headline")).to_contain_text("stopping")
     assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
@@ -57,13 +57,13 @@ def test_results_that_were_loaded_by_hand_stay(looking: Looking, monkeypatch: py
     page = looking.go(f"runs/{RUN}")
     for number in ("c001", "c002"):
         looking.world.runs[RUN] = {**going, "cells": [one for one in going["cells"] if one["cell"] == number]}
-        page.get_by_role("button", name=f"Load the results of {number}").click()
+        page.get_by_role("button", name=f"Load results of {number}").click()
         expect(page.get_by_role("row", name=re.compile(f"{number} n. write"))).to_be_visible()
     going["run"]["status"] = "STOPPING"
     page.clock.fast_forward(30_000)
     expect(page.locator(".headline")).to_contain_text("stopping")
     expect(page.get_by_role("row", name=re.compile("c00[12] n. write"))).to_have_count(2)
-    expect(page.get_by_role("button", name="Load the results")).to_have_count(0)
+    expect(page.get_by_role("button", name="Load results")).to_have_count(0)
 
 
 def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
@@ -90,7 +90,7 @@ def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
     expect(opened.value.get_by_role("heading", name="The report")).to_be_visible()
 
 
-REPORT_BUTTON = re.compile("^Make the report anew")
+REPORT_BUTTON = re.compile("^Recreate the report")
 
 
 def test_a_report_is_made_anew(looking: Looking) -> None:
@@ -99,27 +99,27 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     looking.page.clock.install()
     page = looking.go(f"runs/{RUN}")
     status = page.get_by_role("status").filter(has_text="report")
-    expect(status).to_have_text("Report made 21 Nov 2026, 15:21:40 UTC.")
+    expect(status).to_have_text("Report created 21 Nov 2026, 15:21:40 UTC.")
     page.get_by_role("button", name=REPORT_BUTTON).focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("in the background")
-    expect(dialog).to_contain_text("The one that is there was made 21 Nov 2026, 15:21:40")
-    expect(dialog.get_by_role("button", name="Make it anew")).to_be_focused()
+    expect(dialog).to_contain_text("replaces the current one, created 21 Nov 2026, 15:21:40")
+    expect(dialog.get_by_role("button", name="Recreate")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(status).to_contain_text("Asked for 22 Nov 2026, 09:00:00 UTC: the report is made in the background")
-    button = page.get_by_role("button", name="The report is being made")
+    expect(status).to_contain_text("Requested 22 Nov 2026, 09:00:00 UTC. Creating the report takes seconds")
+    button = page.get_by_role("button", name="Creating the report")
     expect(button).to_be_focused()
     expect(button).to_have_attribute("aria-disabled", "true")
-    page.keyboard.press("Enter")  # once is enough
+    page.keyboard.press("Enter")  # a second request is ignored
     expect(dialog).to_have_count(0)
     page.clock.fast_forward(2_000)
     looking.go("runs")
-    looking.go(f"runs/{RUN}")  # whoever comes back finds how it stands
-    expect(status).to_contain_text("Asked for")
+    looking.go(f"runs/{RUN}")  # the state of the request survives a change of view
+    expect(status).to_contain_text("Requested")
     world.report = report_answer("2", "2026-11-22T09:00:07.000Z")
     page.clock.fast_forward(15_000)
-    expect(status).to_have_text("The new report is there, made 22 Nov 2026, 09:00:07 UTC.")
+    expect(status).to_have_text("The new report is ready, created 22 Nov 2026, 09:00:07 UTC.")
     expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
     expect(page.get_by_role("link", name="Open the report")).to_be_visible()
     assert looking.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
@@ -131,18 +131,18 @@ def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: L
     world.report = Answer(404, {"statusCode": 404, "message": "it has no report (any more)"})
     page = looking.go(f"runs/{RUN}/report")
     expect(page.get_by_role("alert")).to_contain_text("it has no report (any more)")
-    page.get_by_role("button", name="Make the report").click()
+    page.get_by_role("button", name="Create the report").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("There is none now.")
+    expect(dialog).to_contain_text("There is no report now.")
     for status, why in ((404, "nothing is kept any more"), (409, "it has not ended")):
         world.refusals["POST", path] = [Answer(status, {"statusCode": status, "message": why})]
-        dialog.get_by_role("button", name="Make it").click()
+        dialog.get_by_role("button", name="Create").click()
         expect(dialog.get_by_role("alert")).to_have_text(why)
     del world.refusals["POST", path]
     page.context.route("https://bucket.example/**", lambda route: route.fulfill(body="<h1>The report</h1>"))
     page.clock.install()
-    dialog.get_by_role("button", name="Make it").click()
-    expect(page.locator("#made")).to_contain_text("Asked for")
+    dialog.get_by_role("button", name="Create").click()
+    expect(page.locator("#report-status")).to_contain_text("Requested")
     world.report = report_answer("2")
     page.clock.fast_forward(3_000)
     expect(page.get_by_text("The report", exact=True)).to_be_visible()
@@ -153,11 +153,11 @@ def test_a_report_that_does_not_come_is_told(looking: Looking) -> None:
     looking.page.clock.install()
     page = looking.go(f"runs/{RUN}")
     page.get_by_role("button", name=REPORT_BUTTON).click()
-    page.get_by_role("dialog").get_by_role("button", name="Make it anew").click()
-    expect(page.locator("#made")).to_contain_text("Asked for")
+    page.get_by_role("dialog").get_by_role("button", name="Recreate").click()
+    expect(page.locator("#report-status")).to_contain_text("Requested")
     call_count = len(looking.world.calls)
     page.clock.run_for(17 * 60_000 + 20_000)
-    expect(page.locator("#made")).to_contain_text("is not there yet")
+    expect(page.locator("#report-status")).to_contain_text("is not ready yet")
     expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
     assert len([path for _, path, _ in looking.world.calls[call_count:] if path.endswith("report")]) < 80
 

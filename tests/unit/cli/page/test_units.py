@@ -1,4 +1,4 @@
-"""The page in a browser: units, and deciding that one is left alone or takes part."""
+"""Tests the page in a browser: units, opting out and opting in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_units_are_searched_and_sorted(looking: Looking) -> None:
 def test_the_list_tells_why_one_is_left_alone_until_when_and_whose_it_is(looking: Looking) -> None:
     looking.world.add("closing", opt_out=True, reason="month-end closing", until="2099-12-31", owner="finance")
     page = looking.page
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     for words in ("month-end", "finance", "2099-12"):
         page.get_by_label("Search").fill(words)
         expect(page.locator("tbody tr")).to_have_count(1)
@@ -48,7 +48,7 @@ def test_two_thousand_units_stay_usable(looking: Looking) -> None:
     for number in range(2_000):
         looking.world.add(f"unit-{number:04d}")
     page = looking.page
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("500 units loaded so far")).to_be_visible()
     assert page.locator("tbody tr").count() == 200
     page.get_by_label("Search").fill("unit-19")
@@ -65,7 +65,7 @@ def test_two_thousand_units_stay_usable(looking: Looking) -> None:
 def test_a_protected_unit_does_not_take_part(looking: Looking) -> None:
     looking.world.add("tiny", protected="troop:protected")
     page = looking.page
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("row", name=re.compile("^tiny"))).to_contain_text("protected")
     page.get_by_label("Show", exact=True).select_option("in")
     expect(page.get_by_role("row", name=re.compile("^tiny"))).to_have_count(0)
@@ -77,12 +77,12 @@ def test_a_protected_unit_does_not_take_part(looking: Looking) -> None:
 def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     looking.world.add("bad", problem="tag troop:probability is 'often'")
     page = looking.page
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("row", name=re.compile("^bad")).locator(".badge")).to_have_text("malformed")
     looking.go("units/bad")
     expect(page.locator(".headline .badge")).to_have_text("malformed")
     expect(page.get_by_role("button", name="Opt out")).to_be_visible()
-    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # that mends nothing
+    expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # opting in does not help
 
 
 def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(looking: Looking) -> None:
@@ -112,18 +112,18 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
     page = looking.go("units/web")
     page.get_by_role("button", name="Opt out").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("No instance of web-v1 is terminated")
-    expect(dialog.get_by_label("Why")).to_be_focused()
+    expect(dialog).to_contain_text("no roll terminates an instance of web-v1")
+    expect(dialog.get_by_label("Reason")).to_be_focused()
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(page.get_by_role("button", name="Opt out")).to_be_focused()
     assert looking.changes() == []
     page.keyboard.press("Enter")
-    expect(dialog.get_by_label("Why")).to_be_focused()
+    expect(dialog.get_by_label("Reason")).to_be_focused()
     page.keyboard.type("month-end closing")
     dialog.get_by_label("Until").fill("2099-12-31")
     dialog.get_by_role("button", name="Opt out").click()
-    expect(page.locator("#flash")).to_have_text("web is left alone until 2099-12-31, that day included.")
+    expect(page.locator("#flash")).to_have_text("web is opted out until the end of 2099-12-31.")
     change = {"opt_out": True, "until": "2099-12-31", "reason": "month-end closing", "version": 0}
     assert looking.changes() == [("PATCH", "groups/web", change)]
     page.get_by_role("button", name="Opt in").click()
@@ -134,38 +134,38 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
 
 def test_until_today_can_be_chosen_where_the_day_ends_late(looking: Looking) -> None:
     page = looking.page
-    page.clock.set_fixed_time("2026-11-24T02:00:00Z")  # in America it is still the 23rd
+    page.clock.set_fixed_time("2026-11-24T02:00:00Z")  # still the 23rd in America
     looking.go("units/web")
     page.get_by_role("button", name="Opt out").click()
     page.get_by_role("dialog").get_by_label("Until").fill("2026-11-23")
     page.get_by_role("dialog").get_by_role("button", name="Opt out").click()
-    expect(page.locator("#flash")).to_have_text("web is left alone until 2026-11-23, that day included.")
+    expect(page.locator("#flash")).to_have_text("web is opted out until the end of 2026-11-23.")
 
 
 def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
     looking.world.units["web"]["unrecovered"] = "2026-11-20#web"
     page = looking.go("units/web")
-    expect(page.locator(".headline .badge")).to_have_text("has not recovered")  # and not that it takes part
-    page.get_by_role("button", name="Put back").click()
-    page.get_by_role("dialog").get_by_role("button", name="Put back").click()
+    expect(page.locator(".headline .badge")).to_have_text("not recovered")  # not "takes part"
+    page.get_by_role("button", name="Opt in again").click()
+    page.get_by_role("dialog").get_by_role("button", name="Opt in again").click()
     expect(page.get_by_text("has not recovered")).to_have_count(0)
     assert looking.changes()[0][2]["unrecovered"] is False
 
 
 def test_what_has_not_recovered_is_left_alone_and_leads_to_its_event(looking: Looking) -> None:
     looking.world.add("sick", unrecovered="od#sick#a~key")
-    looking.world.add("lost", unrecovered="2026-11-19#lost")  # of which the last events tell nothing
+    looking.world.add("lost", unrecovered="2026-11-19#lost")  # not among the last events
     looking.world.add("bad", problem="tag troop:probability is 'often'")
     on_demand = event("sick", status="UNRECOVERED", event_id="od#sick#a~key", id="od~sick~23a~7Ekey", detail="2 of 3")
     looking.world.events = [on_demand]
     page = looking.page
-    page.get_by_role("button", name="Load anew").click()
+    page.get_by_role("button", name="Refresh").click()
     page.get_by_label("Show", exact=True).select_option("out")
     expect(page.locator("tbody tr")).to_have_count(3)
     assert rows(page) == ["bad", "lost", "sick"]
     expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its termination of 2026-11-19")
     page.get_by_role("link", name="sick").click()
-    sentence = "It has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC, and is left alone"
+    sentence = "The unit has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC. Skipped until"
     expect(page.locator(".problem")).to_contain_text(sentence)
     expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("not now")
     page.locator(".problem").get_by_role("link").click()
@@ -181,8 +181,8 @@ def test_somebody_elses_change_in_between_is_shown_and_not_undone(looking: Looki
     looking.world.units["web"] |= {"item": {"opt_out": True, "reason": "theirs"}, "version": 7}
     dialog.get_by_role("button", name="Opt out").click()
     expect(dialog).to_contain_text("changed by somebody else")
-    expect(dialog).to_contain_text("Now: left alone (settings): theirs.")
-    expect(dialog).to_contain_text("somebody else. This is how it is now")
+    expect(dialog).to_contain_text("Now: skipped (settings): theirs.")
+    expect(dialog).to_contain_text("somebody else. This dialog now shows the current state")
     dialog.get_by_role("button", name="Opt out").click()
     expect(dialog).to_have_count(0)
     assert [body["version"] for _, _, body in looking.changes()] == [0, 7]

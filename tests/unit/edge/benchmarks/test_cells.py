@@ -63,7 +63,7 @@ def test_the_limit_of_nodes_is_for_those_there_are_at_a_time(half: Half) -> None
     assert post(definition=scaled(4, 5, repetitions=2, parallel=2))[0] == 202
     refusals = problems(definition=scaled(4, 5, repetitions=2, parallel=3), key="k2")
     assert (
-        "is 3, which brings up to 14 nodes at a time: must be less, for at most 10 in all"
+        "is 3, which runs up to 14 nodes at a time: must be less, for at most 10 in all"
         in refusals["body.definition.parallel"]
     )
     refusals = problems(definition=scaled(4, 11), key="k2")

@@ -142,14 +142,14 @@ def test_the_files_own_prices_move_no_limit_where_aws_names_a_price(half: Half, 
     assert price_of(quote, "traffic") == 0.02
     assert quote["expected"] == pytest.approx(listed["expected"] + 3 * 0.02, abs=1e-6)
     (warning,) = quote["warnings"]
-    assert warning.startswith(f"by the file's own prices it is expected to cost ${3.01 if not by_hand else 3.15}, at")
+    assert warning.startswith(f"with the file's prices, it is expected to cost ${3.01 if not by_hand else 3.15}, at")
     message = refused(definition=document("m7g.large", prices=prices, budget=round(listed["expected"] - 0.01, 6)))
     assert "must be at least what it is expected to cost" in message
 
 
 def test_a_price_of_0_does_not_stand_in_for_one_that_aws_does_not_name(half: Half, market: Market) -> None:
     market.products.clear()
-    assert "cannot be had" in refused(definition=document("m7g.large", prices={"m7g.large": 0}))
+    assert "are unknown" in refused(definition=document("m7g.large", prices={"m7g.large": 0}))
     assert price_of(estimate("m7g.large", prices={"m7g.large": 0.5}), "m7g.large") == 0.5
 
 
@@ -167,12 +167,12 @@ def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
         market.products.clear()
     definition = document("m7g.large")
     message = refused(definition=definition)
-    assert "prices of m7g.large, on-demand cannot be had" in message
+    assert "prices of m7g.large, on-demand are unknown" in message
     assert why is None or f"(AWS's price list could not be read: {why})" in message
-    assert "must be given by hand" in message
+    assert "must be set in the file" in message
     assert half.started() == {}
     quote = estimate("m7g.large")
-    assert "of m7g.large, on-demand cannot be had" in quote["problems"][0]["problem"]
+    assert "of m7g.large, on-demand are unknown" in quote["problems"][0]["problem"]
     assert ("AWS's price list could not be read: " + (why or "") in quote["warnings"]) is (why is not None)
     assert post(definition=definition, set={"accept_unknown_prices": True})[0] == 202
     assert post(definition=definition | {"prices": {"m7g.large": 1}}, key="k2")[0] == 202
@@ -203,7 +203,7 @@ def test_a_run_beyond_the_operators_limit_is_refused_whatever_its_file_says(half
     del market.products["m7g.large"]
     unpriced = document("m7g.large", accept_unknown_prices=True)
     message = refused(definition=unpriced)
-    assert "prices of m7g.large, on-demand cannot be had" in message
+    assert "prices of m7g.large, on-demand are unknown" in message
     assert "troop:max_run_cost=none" in message, "what has no price is held back by no limit"
     assert post(definition=unpriced | {"prices": {"m7g.large": 0.1}})[0] == 202
 
@@ -213,8 +213,8 @@ def test_a_run_that_can_cost_more_than_the_operators_limit_says_so(half: Half) -
     quote = estimate()
     assert quote["problems"] == []
     assert quote["warnings"] == [
-        f"it can cost ${-(-quote['most'] * 100 // 1) / 100:.2f}: once it has cost more than troop:max_run_cost, $0.04, "
-        "it is stopped"
+        f"it can cost ${-(-quote['most'] * 100 // 1) / 100:.2f}: Troop stops it once it has cost more than "
+        "troop:max_run_cost, $0.04"
     ]
 
 
@@ -285,7 +285,7 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
 def test_what_is_late_is_not_waited_for(half: Half, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(price_book, "wait", lambda futures, timeout: (set(), set(futures)))
     quote = estimate("c5.large")
-    assert "not all prices could be read in time: try again" in quote["warnings"]
+    assert "some prices could not be read in time: try again" in quote["warnings"]
     assert price_of(quote, "c5.large") is None
 
 

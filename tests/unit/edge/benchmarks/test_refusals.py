@@ -16,18 +16,18 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
 @pytest.mark.parametrize(
     ("how", "where", "message"),
     [
-        ({"definition": {}}, "body.definition.name", "is missing: must be given"),
+        ({"definition": {}}, "body.definition.name", "is missing: must be set"),
         ({"definition": changed(count=0)}, "body.definition.fleets.drivers.count", "is 0: must be a whole number"),
         ({"definition": changed(count=11)}, "body.definition.fleets", "at most 10 in all"),
         ({"size": "huge"}, "body.size", "is 'huge': must be one of smoke"),
         ({"set": {"parameters.treads": 1}}, "body.set.parameters.treads", "must be one of threads"),
-        ({"files": {"other.py": b""}}, "body.definition.phases.0.script", "a file beside the benchmark's: other.py"),
-        ({"files": {**FILES, "a/b": b""}}, "body.files.a/b", "is no name that can be used: must be a file's name"),
+        ({"files": {"other.py": b""}}, "body.definition.phases.0.script", "a file in the benchmark's folder: other.py"),
+        ({"files": {**FILES, "a/b": b""}}, "body.files.a/b", "is not a valid name: must be a file name"),
         ({"files": {**FILES, "large": bytes(2**20)}}, "body.files", "at most 1048576 in all: make artifacts"),
         (
             {"definition": changed(instance_type="c7g.huge")},
             "body.definition.fleets.drivers.instance_type",
-            "is 'c7g.huge': must be an instance type that this region has",
+            "is 'c7g.huge': must be an instance type that this region offers",
         ),
         (
             {"definition": changed(instance_type="mac1.metal")},
@@ -37,7 +37,7 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
         (
             {"definition": changed(count=3, zones=3, sizes={})},
             "body.definition.fleets.drivers.zones",
-            "at most 2: of the network's zones, eu-central-1a, eu-central-1b offer it",
+            "at most 2: in the network, only eu-central-1a, eu-central-1b offer it",
         ),
         (
             {"definition": changed(artifacts=[{"name": "d", "source": "./d", "sha256": "0f" * 32}])},
@@ -106,7 +106,7 @@ def test_only_allowed_buckets_may_be_read(half: Half) -> None:
     status, body = post(definition=changed(buckets=["my-data", "payroll"]))
     assert status == 403
     assert "may not read payroll: its setting troop:allowed_buckets names my-data. To allow it" in body["message"]
-    assert "with its STAGE or DEPLOYMENT where it has one" in body["message"]
+    assert "with STAGE or DEPLOYMENT if the deployment uses one" in body["message"]
     assert "`make deploy ARGS='-c troop:allowed_buckets=my-data,payroll'`" in body["message"]
     assert post(definition=changed(buckets=["my-data"]))[0] == 202
 
@@ -126,5 +126,5 @@ def test_a_deployment_without_benchmarks_says_so(account: Account, method: str, 
     status, answer = ask(method, path, body)
     assert (status, answer["message"]) == (
         403,
-        "this deployment runs no benchmarks: its setting troop:benchmarks is false",
+        "this deployment does not run benchmarks: its setting troop:benchmarks is false",
     )

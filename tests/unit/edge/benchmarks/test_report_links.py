@@ -94,7 +94,7 @@ def test_of_a_run_that_goes_on_there_is_none_yet(half: Half, payloads: list[dict
     run = going()
     for method in ("GET", "POST"):
         status, body = ask(method, f"/benchmarks/{run}/report")
-        assert (status, "has not ended: its report is made when it has" in body["message"]) == (409, True)
+        assert (status, "has not ended: its report is created when it ends" in body["message"]) == (409, True)
     assert payloads == []
 
 
@@ -155,7 +155,7 @@ def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, payl
     run = ended(half)
     half.s3.delete_object(Bucket=BUCKET, Key=f"runs/{run}/definition.json")
     status, body = ask("POST", f"/benchmarks/{run}/report")
-    assert (status, "nothing is kept any more" in body["message"]) == (404, True)
+    assert (status, "have expired, so it can have no report" in body["message"]) == (404, True)
     assert payloads == []
 
 

@@ -54,7 +54,7 @@ def test_it_ends_by_itself_when_its_time_is_over(stand: Stand) -> None:
     assert stand.scale(run, 5)[0] == 409
     assert stand.keep(run) == "done"
     settled = stand.step(run, "settle", error="", cause="")
-    assert (settled["status"], settled["reason"]) == ("STOPPED", "its time was over: expires_after")
+    assert (settled["status"], settled["reason"]) == ("STOPPED", "its time has expired: expires_after")
 
 
 def test_a_launch_that_fails_is_the_reason(stand: Stand) -> None:

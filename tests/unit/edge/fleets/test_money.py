@@ -14,7 +14,7 @@ def test_a_fleet_without_a_price_or_beyond_its_budget_is_refused(stand: Stand, m
     definition = {**FILE, "fleets": {"workers": {"count": 2, "instance_type": "m7g.large"}}}
     del market.products["m7g.large"]
     status, body = stand.ask_up(definition)
-    assert (status, "prices of m7g.large, on-demand cannot be had" in body["message"]) == (400, True)
+    assert (status, "prices of m7g.large, on-demand are unknown" in body["message"]) == (400, True)
     assert stand.ask_up(definition, set={"accept_unknown_prices": True}, key="accepted")[0] == 202
     by_hand = {**definition, "prices": {"m7g.large": 1}}
     status, body = stand.ask_up({**by_hand, "budget": 16}, key="dear")
@@ -48,7 +48,7 @@ def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
     assert (answer["problems"], answer["warnings"]) == (
         [],
         [
-            "by the file's own prices it is expected to cost $8.03, at most $8.53; limits, budget and alarms go by "
+            "with the file's prices, it is expected to cost $8.03, at most $8.53; limits, budget and alarms use "
             "AWS's prices"
         ],
     )
@@ -72,7 +72,7 @@ def test_a_fleet_grows_only_within_its_budget_and_the_operators_limit(
     run = stand.up(definition={**FILE, "fleets": {"workers": workers}, **({"budget": budget} if budget else {})})
     status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})
     assert status == 400
-    assert "count is 4: must be at most 3: with so many it is expected to cost $32." in body["message"]
+    assert "count is 4: must be at most 3: as requested, it is expected to cost $32." in body["message"]
     assert message in body["message"]
     assert ask("PATCH", f"/fleets/{run}", {"count": 3})[0] == 200
     stand.account.clock.forward(hours=4)

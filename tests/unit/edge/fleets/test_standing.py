@@ -107,5 +107,5 @@ def test_a_group_that_somebody_has_deleted_ends_the_fleet(stand: Stand) -> None:
     settled = stand.step(run, "settle", error="", cause="")
     assert (settled["status"], settled["reason"]) == (
         "FAILED",
-        "somebody has deleted the Auto Scaling group of the fleet workers",
+        "the Auto Scaling group of the fleet workers was deleted",
     )

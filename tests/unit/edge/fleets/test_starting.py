@@ -36,7 +36,7 @@ def test_a_fleet_is_on_record_when_its_workflow_starts(stand: Stand) -> None:
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"fleets": {"workers": {"count": 11, "instance_type": "c7g.large"}}}, "fleets", "at most 10 in all"),
     ({"fleets": {"workers": {"count": 1, "instance_type": "c7g.huge"}}}, "fleets.workers.instance_type", "that this"),
-    ({"setup": "other.sh"}, "setup", "a file beside the fleet's: setup.sh"),
+    ({"setup": "other.sh"}, "setup", "a file in the fleet's folder: setup.sh"),
     ({"expires_after": "15m"}, "expires_after", "at least 25m"),
     ({"expires_after": "25h"}, "expires_after", "a duration from 10m to 24h"),
     ({"phases": []}, "phases", "is not known: must be one of"),

@@ -68,7 +68,7 @@ def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
     text = (DATA / "cassandra-stress-mixed.txt").read_text()
     problems = Problems()
     runs = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
-    assert problems.lines() == ["a.txt:22: the output ends before its summary is whole: rows are of interval lines"]
+    assert problems.lines() == ["a.txt:22: the summary is incomplete: rows are computed from the interval lines"]
     reads, writes = cassandra_stress.rows(runs, "a.txt", Problems())
     assert (reads.count, reads.per_second, reads.mean_ms, reads.max_ms) == (630, 210.0, 1.0, 5.2)
     assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
@@ -100,7 +100,7 @@ def test_runs_with_several_numbers_of_threads_are_told_apart() -> None:
 
 @pytest.mark.parametrize("text", ["", "Unable to find any hosts\n"])
 def test_what_is_no_output_of_it_is_refused(text: str) -> None:
-    with pytest.raises(CollectorError, match=r"a\.txt:1: it has no line of cassandra-stress"):
+    with pytest.raises(CollectorError, match=r"a\.txt:1: there are no interval lines of cassandra-stress"):
         cassandra_stress.runs(text, "a.txt", Problems())
 
 
@@ -155,7 +155,7 @@ def test_errors_of_a_longer_interval_lie_in_all_of_its_seconds() -> None:
 def test_another_log_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "a.hlog"
     log.write_text(LOG.read_text().replace("-st,", "-x,").replace("-rt,", "-y,"))
-    with pytest.raises(CollectorError, match=r"a\.hlog:1: it has no interval with a tag such as WRITE-st"):
+    with pytest.raises(CollectorError, match=r"a\.hlog:1: there is no interval with a tag such as WRITE-st"):
         cassandra_stress.operations([log], [], Window(LOG_BEGAN, LOG_BEGAN + 4), Problems())
 
 

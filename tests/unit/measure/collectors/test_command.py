@@ -41,7 +41,7 @@ def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.Captu
     assert operations["missing"].errors == {"404": 64}
     assert operations["GET-the-home-page-4f4e59ec"].times.count == 64
     assert operations["GET-the-home-page-4f4e59ec"].over_time is not None
-    assert "GET-the-home-page-4f4e59ec: 32 in the measured time, and 0 errors" in capsys.readouterr().out
+    assert "GET-the-home-page-4f4e59ec: 32 operations and 0 errors in the measured time" in capsys.readouterr().out
 
 
 def test_jobs_of_fio_become_operations(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pyt
     assert run("hdr", log, "--tag", "READ-st", "--operation", "read") == 0
     assert operations_in(results, [])["read"].times.count == 860
     assert run("hdr", log, "--operation", "read") == 1
-    assert "choose one, or they count twice" in capsys.readouterr().err
+    assert "would count twice: choose one with --tag" in capsys.readouterr().err
 
 
 def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Path) -> None:

@@ -49,8 +49,8 @@ def test_a_test_that_was_cut_off_is_told_and_those_before_it_are_kept(end: str) 
     rows = iozone.rows(text[: text.index(end, text.index("2 rewriters"))], "a.txt", problems)
     assert [row.operation for row in rows] == ["initial-writers"]
     cut, incomplete = problems.lines()
-    assert cut == "a.txt:38: what iozone tells of 2 rewriters is cut off"
-    assert "iozone has not completed" in incomplete
+    assert cut == "a.txt:38: the results of 2 rewriters are cut off"
+    assert "iozone did not complete" in incomplete
 
 
 def test_a_rate_that_is_none_is_told_by_its_line() -> None:
@@ -58,13 +58,13 @@ def test_a_rate_that_is_none_is_told_by_its_line() -> None:
     problems = Problems()
     assert len(iozone.rows(text, "a.txt", problems)) == 5
     assert problems.lines() == [
-        "a.txt:29: this is no throughput: 'Children see throughput for  3 initial writers \\t=  much'"
+        "a.txt:29: not a throughput: 'Children see throughput for  3 initial writers \\t=  much'"
     ]
 
 
 @pytest.mark.parametrize("text", ["", "iozone: not found\n"])
 def test_what_is_no_throughput_is_refused(text: str) -> None:
-    with pytest.raises(CollectorError, match=r"a\.txt:1: it has no throughput"):
+    with pytest.raises(CollectorError, match=r"a\.txt:1: there is no throughput"):
         iozone.rows(text, "a.txt", Problems())
 
 

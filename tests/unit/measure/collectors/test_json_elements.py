@@ -34,4 +34,4 @@ def test_a_deeply_nested_element_is_told_and_those_before_it_are_kept() -> None:
     problems = Problems()
     assert list(elements('{"a": [1, ' + "[" * 100_000, "a", "x", problems)) == [(1, 1)]
     (sentence,) = problems.lines()
-    assert sentence.startswith("x:1: its JSON is cut off or damaged")
+    assert sentence.startswith("x:1: the JSON is cut off or damaged")

@@ -22,8 +22,8 @@ HEADER = "timeStamp,elapsed,label,responseCode,success,bytes"
 
 
 BLIND = (
-    "a.jtl:1: the header has no responseMessage, threadName: transactions, and requests that came of a sampler, count "
-    "beside their parts, if the log has any: let JMeter save them (jmeter.save.saveservice.thread_name=true, and "
+    "a.jtl:1: the header has no responseMessage, threadName: transactions and requests of a sampler would "
+    "count twice. Let JMeter save these columns (jmeter.save.saveservice.thread_name=true and "
     "response_message=true)"
 )
 """What is said of most logs here, which have only what their tests are about."""
@@ -85,7 +85,7 @@ def test_a_log_without_its_header_is_refused(header: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("1795287010000,7,read,200,tru", "a.jtl:3: it has 5 columns, and the header has 6"),
+        ("1795287010000,7,read,200,tru", "a.jtl:3: the row has 5 columns, but the header has 6"),
         ("1795287010000,x,read,200,true,1", "a.jtl:3: invalid literal"),
         ("1795287010000,-7,read,200,true,1", "a.jtl:3: elapsed is -7"),
         ("17952x,7,read,200,true,1", "a.jtl:3: invalid literal"),
@@ -109,8 +109,8 @@ def test_moments_in_words_are_told_once_with_what_to_set() -> None:
     blind, problem, more = problems.lines()
     assert (blind, more) == (BLIND, "and 8 more")
     assert problem == (
-        "a.jtl:2: timeStamp is '2026/11/22 03:00:00.123': must be in milliseconds: let JMeter save it so "
-        "(jmeter.save.saveservice.timestamp_format=ms)"
+        "a.jtl:2: timeStamp is '2026/11/22 03:00:00.123': must be in milliseconds: set "
+        "jmeter.save.saveservice.timestamp_format=ms"
     )
 
 
@@ -260,8 +260,8 @@ def test_a_log_that_was_cut_off_says_so() -> None:
     operations, problems = read(whole[: whole.rindex(",")])
     assert operations["read"].times.count == 2
     assert problems == [
-        "a.jtl:4: it has 5 columns, and the header has 6",
-        "a.jtl:4: the log ends in the midst of a line",
+        "a.jtl:4: the row has 5 columns, but the header has 6",
+        "a.jtl:4: the last line of the log is incomplete",
     ]
 
 

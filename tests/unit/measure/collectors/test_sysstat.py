@@ -99,7 +99,7 @@ def test_reads_and_writes_in_one_are_told_once_and_the_rest_is_kept() -> None:
     assert samples.series["cpu_user"] == [10] * 29
     assert samples.series["disk_read_bytes"] == [None] * 29
     (problem,) = problems.lines()
-    assert problem == "a.json:1: it does not tell reads and writes of disks apart: run iostat without -s"
+    assert problem == "a.json:1: the report does not separate reads and writes: run iostat without -s"
 
 
 def test_the_first_report_counts_where_it_is_said_to() -> None:
@@ -110,7 +110,7 @@ def test_the_first_report_counts_where_it_is_said_to() -> None:
     assert (samples.start, samples.series["disk_reads"]) == (1_795_297_499, [1, 2, 3])
     assert sysstat.samples(by_iostat(*disks), "a.json", problems).series["disk_reads"] == [2, 3]
     assert problems.lines() == []
-    with pytest.raises(CollectorError, match="no interval"):
+    with pytest.raises(CollectorError, match="no readable interval"):
         sysstat.samples(by_iostat(disks[0]), "a.json", problems, without_boot=True)
 
 
@@ -152,17 +152,17 @@ def test_intervals_before_the_cut_are_kept(name: str) -> None:
     samples = sysstat.samples(cut, "a.json", problems)
     assert len(samples.series["cpu_user"]) == len(sysstat.read(DATA / name, Problems()).series["cpu_user"]) - 1
     (problem,) = problems.lines()
-    assert problem.startswith(f"a.json:{cut.count(chr(10)) + 1}: its JSON is cut off")
+    assert problem.startswith(f"a.json:{cut.count(chr(10)) + 1}: the JSON is cut off")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "a.json:1: it is no JSON of sysstat's"),
-        ("Linux 6.1 (vm)  11/21/26  _x86_64_\n", "a.json:1: it is no JSON of sysstat's"),
-        ('{"sysstat": {"hosts": []}}', "a.json:1: it has no interval"),
+        ("", "a.json:1: not JSON of sysstat"),
+        ("Linux 6.1 (vm)  11/21/26  _x86_64_\n", "a.json:1: not JSON of sysstat"),
+        ('{"sysstat": {"hosts": []}}', "a.json:1: there is no readable interval"),
         ('{"sysstat": {"hosts": [{"statistics": [{"avg-cpu": {}}]}]}}', "run iostat with -t"),
-        ('{"sysstat": {"hosts": [{"statistics": [{"timestamp": {}}]}]}}', "it has no 'date'"),
+        ('{"sysstat": {"hosts": [{"statistics": [{"timestamp": {}}]}]}}', "'date' is missing"),
     ],
 )
 def test_what_tells_of_no_interval_is_refused(text: str, message: str) -> None:

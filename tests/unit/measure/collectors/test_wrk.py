@@ -82,17 +82,17 @@ def test_a_run_that_was_cut_off_is_told_and_those_before_it_are_kept() -> None:
     rows = wrk.rows(text + text[: text.index("Requests/sec")], "a.txt", "home", problems)
     assert [row.count for row in rows] == [282_619]
     (problem,) = problems.lines()
-    assert problem == "a.txt:24: wrk's output ends before it is whole: Requests/sec, Transfer/sec must follow"
+    assert problem == "a.txt:24: wrk's output is incomplete; missing: Requests/sec, Transfer/sec"
 
 
 def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:
     text = (DATA / "wrk-4.1.0.txt").read_text().replace("19.64MB", "a lot")
     problems = Problems()
     assert wrk.rows(text, "a.txt", "home", problems) == []
-    assert problems.lines()[0] == "a.txt:13: this is no line of wrk's: 'Transfer/sec:     a lot'"
+    assert problems.lines()[0] == "a.txt:13: not a line of wrk: 'Transfer/sec:     a lot'"
 
 
 @pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:8799 Connection refused\n"])
 def test_what_is_no_output_of_wrks_is_refused(text: str) -> None:
-    with pytest.raises(CollectorError, match=r"a\.txt:1: wrk has not run"):
+    with pytest.raises(CollectorError, match=r"a\.txt:1: there is no run of wrk"):
         wrk.rows(text, "a.txt", "home", Problems())

@@ -51,7 +51,7 @@ test-all: test agent-boot second-opinions  ## run the same, with benchmarks stop
 browser:
 	@scripts/browser
 
-lint: setup  ## check with ruff, names, mypy and import-linter
+lint: setup  ## check style, names, types, sentence lengths and imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -60,6 +60,7 @@ lint: setup  ## check with ruff, names, mypy and import-linter
 	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
+	@sentences=$$($(BIN)/python scripts/prose.py --check) || { echo "$$sentences" | grep '^!'; exit 1; }
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 
 unit: setup browser  ## run only the unit tests

@@ -74,20 +74,20 @@ def test_what_is_wrong_is_named_by_file_line_key_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("after", "message"),
     [
-        ("!!binary Mg==", "the tag !!binary is not known here"),
-        ("!!timestamp 2026-01-01", "the tag !!timestamp is not known here"),
-        ("!!set {one, two}", "the tag !!set is not known here"),
-        ("!mine 2", "the tag !mine is not known here"),
-        ("!!bool maybe", "'maybe' is no bool"),
-        ("!!int ''", "'' is no int"),
-        ("!!float 1_0", "'1_0' is no float"),
+        ("!!binary Mg==", "the tag !!binary is not supported: write the value without it"),
+        ("!!timestamp 2026-01-01", "the tag !!timestamp is not supported: write the value without it"),
+        ("!!set {one, two}", "the tag !!set is not supported: write the value without it"),
+        ("!mine 2", "the tag !mine is not supported: write the value without it"),
+        ("!!bool maybe", "'maybe' is not of type bool"),
+        ("!!int ''", "'' is not of type int"),
+        ("!!float 1_0", "'1_0' is not of type float"),
     ],
 )
 def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, after: str, message: str) -> None:
     file.write_text(f"{TEXT}scale:\n  n1: {{fleets.drivers.count: {after}}}\n")
     result = run("bench", "validate", str(file))
     assert result.exit_code == Exit.USAGE
-    assert f"{file} is no YAML: {message}" in result.stderr
+    assert f"{file} is not YAML: {message}" in result.stderr
     line = len(TEXT.splitlines()) + 2
     assert f"line {line}, column" in result.stderr
     result = run("bench", "validate", str(file), "--json")
@@ -95,7 +95,7 @@ def test_tags_of_what_no_file_can_have_are_named_by_line(run: Run, file: Path, a
     document = json.loads(result.stdout)
     (problem,) = document["problems"]
     assert (document["valid"], problem["line"], problem["where"], problem["allowed"]) == (False, line, "", "")
-    assert f"is no YAML: {message}" in problem["message"]
+    assert f"is not YAML: {message}" in problem["message"]
 
 
 @pytest.mark.parametrize("command", ["validate", "estimate"])

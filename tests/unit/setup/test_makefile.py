@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = sorted({path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")})
-NAMES = {"local": "local-tests"}
+NAMES = {"local": "local-tests", "opinions": "second-opinions"}
 """Of the targets that are not called as the folder they test."""
 
 

@@ -284,7 +284,7 @@ def test_dashboards_show_what_was_done_and_why(deployment: Deployment) -> None:
     assert "is to be terminated" in deployment.shown("decisions")
     assert f">{SMALL}</button>" in deployment.shown("units")
     assert "stop_alarms=tick-good" in deployment.shown("units", unit=CALM)
-    assert "runs no benchmarks" in deployment.shown("runs")
+    assert "does not run benchmarks" in deployment.shown("runs")
 
 
 def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deployment) -> None:

@@ -48,7 +48,7 @@ def _tidy(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
-    """Two conditions say so, each of which would do: the event's, and what the unit's item tells."""
+    """Three conditions say so, each of which would do: the event's, the unit's item's, and the instance's."""
     real = claim_transaction.Claims._unit
 
     def anything(*args: Any) -> dict[str, Any]:
@@ -57,6 +57,11 @@ def nothing_says_that_the_day_has_had_its_claim(patch: Patch) -> None:
 
     patch.setattr(claim_transaction.Claims, "_unit", anything)
     _without(patch, claim_transaction.Claims, "_event", "attribute_not_exists(event_id) OR #status = :leashed")
+    instances_are_not_reserved(patch)
+
+
+def instances_are_not_reserved(patch: Patch) -> None:
+    _without(patch, claim_transaction.Claims, "_place", "NOT contains(#instances, :id)")
 
 
 def no_halt_condition(patch: Patch) -> None:

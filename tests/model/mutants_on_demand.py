@@ -26,6 +26,7 @@ def keys_count_only_before_the_claim(patch: Patch) -> None:
         return {"Update": body | {"ConditionExpression": "attribute_not_exists(zzz)"}}
 
     patch.setattr(RequestKey, "record", record)
+    mutants.instances_are_not_reserved(patch)
 
 
 def _moving(world: World) -> None:

@@ -71,7 +71,7 @@ def test_another_group_of_the_unit_is_another_request(account: Account) -> None:
     post()
     status, answer = post("late")
     assert status == 409
-    assert "was used for web" in answer["message"]
+    assert "was used for group web" in answer["message"]
 
 
 def test_a_key_whose_event_somebody_has_removed_terminates_nothing_more(account: Account) -> None:

@@ -62,7 +62,7 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     of("terminate")
     account.check_recovery(f"{FRIDAY}#web")
     account.check_recovery(f"{FRIDAY}#web")
-    of("recovery")
+    of("check_recovery")
     account.group("db")
     account.terminate(account.item("db"))
     of("terminate")

@@ -25,7 +25,7 @@ _WORDS = {
     "key-used": "the key already has an event",
 }
 REFUSALS = tuple(_WORDS)
-"""The reasons to refuse a claim, in the order of the transaction's parts."""
+"""The reasons to refuse a claim."""
 
 
 class ClaimRefused(Exception):
@@ -81,19 +81,19 @@ class Claims:
             ClientError: any other refusal by DynamoDB.
         """
         event = replace(event, before=unit.last)
-        parts = [
-            self._event(event),
-            self._switch(),
-            self._policy(event.unit, policy_item),
-            self._counter(f"{DAY}{event.day}", max_per_day),
-            self._place(event, max_in_flight),
-            self._unit(event, unit),
-            *([key.record(self.state, event)] if key else []),
-        ]
+        parts = {
+            "already-today": self._event(event),
+            "switched": self._switch(),
+            "policy-changed": self._policy(event.unit, policy_item),
+            "day-cap": self._counter(f"{DAY}{event.day}", max_per_day),
+            **({"key-used": key.record(self.state, event)} if key else {}),
+            "unit-changed": self._unit(event, unit),
+            "in-flight": self._place(event, max_in_flight),
+        }
         try:
-            transact(self.client, parts, self.sleep)
+            transact(self.client, list(parts.values()), self.sleep)
         except ConditionFailed as failed:
-            reason = REFUSALS[failed.part]
+            reason = list(parts)[failed.part]
             words = _WORDS[reason].format(max_per_day=max_per_day, max_in_flight=max_in_flight)
             raise ClaimRefused(reason, words) from None
         return event

@@ -179,7 +179,7 @@ def test_so_many_go_at_a_time_as_was_asked_for(bench: Bench) -> None:
         (("SUCCEEDED", "FAILED"), "PARTIAL", "1 of 2 cells succeeded; c002 FAILED: why"),
         (("INVALID", "SUCCEEDED"), "PARTIAL", "1 of 2 cells succeeded; c001 INVALID: why"),
         (("FAILED", "FAILED"), "FAILED", "c001 FAILED: why; c002 FAILED: why"),
-        (("SUCCEEDED", None), "PARTIAL", "1 of 2 cells succeeded; c002 FAILED: its workflow has ended without"),
+        (("SUCCEEDED", None), "PARTIAL", "1 of 2 cells succeeded; c002 FAILED: its workflow ended without"),
     ],
 )
 def test_a_run_ends_as_its_cells_do(bench: Bench, ends: tuple[str | None, ...], status: str, reason: str) -> None:

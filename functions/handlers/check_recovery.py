@@ -9,8 +9,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments
 from troop.aws.chaos.events import StepRefused
+from troop.aws.chaos.outcome_metrics import emit_outcomes, outcomes
 from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_outcomes, outcomes
+from troop.aws.metrics import emit
 from troop.metrics import Metric
 from troop.wiring import chaos, environment
 

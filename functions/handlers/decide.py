@@ -9,9 +9,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments
+from troop.aws.chaos.decision_log import log_decisions
 from troop.aws.chaos.decisions import put_work
 from troop.aws.clients import client
-from troop.aws.logs import log_decisions, step
+from troop.aws.logs import step
 from troop.aws.metrics import emit
 from troop.chaos.work_keys import work_key
 from troop.environment import Variable

@@ -8,8 +8,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop import moments
+from troop.aws.chaos.outcome_metrics import emit_outcomes, outcomes
 from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_outcomes, emit_repairs, outcomes
+from troop.aws.metrics import emit, emit_repairs
 from troop.errors import TroopError
 from troop.metrics import Repair
 from troop.wiring import chaos, environment

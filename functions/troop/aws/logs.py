@@ -1,9 +1,9 @@
-"""Defines how functions log: every line, also of a failure, carries an id, and each decision gets its own line."""
+"""Defines how functions log: every line, also of a failure, carries an id."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -11,22 +11,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.aws.metrics import emit
-from troop.chaos.decisions import Decision
 from troop.environment import Variable
 from troop.errors import RunClosedError
 from troop.metrics import Metric
 
 Handler = Callable[[dict[str, Any], LambdaContext], dict[str, Any]]
-
-MOST_GROUPS = 10
-"""The most groups that a decision's line names; ``group_count`` is their total."""
-
-LONGEST_DETAIL = 1000
-"""The most characters of a detail in a decision's line; the table stores all of it."""
-
-# Omits what is the same in all lines of a function, and has its own name to do so: a tick over many units writes as
-# many lines, and every byte costs.
-_decisions = Logger(service="decisions", location=None, xray_trace_id=None)
 
 
 def step(logger: Logger, correlation: str) -> Callable[[Handler], Handler]:
@@ -62,20 +51,3 @@ def _within(event: Any, path: str) -> Any:
     for key in path.split("."):
         event = event.get(key) if isinstance(event, dict) else None
     return event
-
-
-def log_decisions(decisions: Iterable[Decision], execution: str) -> None:
-    """Writes one line for each decision: a copy of the table's records for queries over many units and days."""
-    _decisions.set_correlation_id(execution)
-    for decision in decisions:
-        _decisions.info(
-            "decision",
-            unit=decision.unit,
-            day=decision.day.isoformat() if decision.day else None,
-            reason=decision.reason,
-            detail=decision.detail[:LONGEST_DETAIL],
-            groups=list(decision.groups[:MOST_GROUPS]),
-            group_count=len(decision.groups),
-            rolled=decision.rolled,
-            probability=decision.policy.probability.value,
-        )

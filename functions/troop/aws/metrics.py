@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from troop.chaos.events import OPEN, Status
-from troop.metrics import DIMENSION, KIND, NAMESPACE, STATUS, Metric, Repair
+from troop.metrics import DIMENSION, KIND, NAMESPACE, Metric, Repair
 
-_OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
-_OPEN = frozenset(status.value for status in OPEN)
 _UNITS = {Metric.RECOVERY_SECONDS: MetricUnit.Seconds, Metric.RUN_COST: MetricUnit.NoUnit}
 
 logger = Logger()
@@ -40,13 +36,6 @@ def emit(deployment: str, values: Mapping[Metric, float], **dimensions: str) -> 
         logger.warning("metrics were not written", exc_info=True)
 
 
-def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
-    """Counts ended events, with a line for each status; skips events in flight and missing events."""
-    ended = Counter(status for status in statuses if status and status not in _OPEN)
-    for status, count in ended.items():
-        emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
-
-
 def emit_repairs(deployment: str, repair: Repair, count: int) -> None:
     """Counts automatic repairs; writes no line for 0."""
     if count:
@@ -58,8 +47,3 @@ def emit_by_kind(deployment: str, metric: Metric, counts: Mapping[str, int]) -> 
     for kind, count in counts.items():
         if count:
             emit(deployment, {metric: count}, **{KIND: kind})
-
-
-def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:
-    """Counts events by those final statuses that have a metric; skips other statuses."""
-    return dict(Counter(_OF_STATUS[status] for status in statuses if status in _OF_STATUS))

@@ -1,4 +1,4 @@
-"""What a workflow function does not import it does not wait for at a cold start."""
+"""What a workflow function does not import it does not wait for at a cold start; and each half stands alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import configparser
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,24 +14,41 @@ import pytest
 from tests.patience import PATIENCE
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
+HANDLERS = sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py"))
 THAT_MAY = {"api", "report"}
 """Import pydantic: what callers send, and what a report consists of, is validated by it."""
-OTHERS = sorted({path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py")} - THAT_MAY)
+OF_BOTH_HALVES = {"api", "widgets"}
+BENCHMARKS = ("troop.bench", "troop.bench_file", "troop.aws.bench", "troop.flows.bench", "troop.wiring.bench")
+CHAOS = ("troop.chaos", "troop.aws.chaos", "troop.flows.chaos", "troop.wiring.chaos")
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_workflow_functions_import_neither_pydantic_nor_the_x_ray_sdk(name: str) -> None:
+@cache
+def _contract(name: str) -> configparser.SectionProxy:
+    contracts = configparser.ConfigParser()
+    contracts.read(FUNCTIONS.parent / ".importlinter")
+    return contracts[f"importlinter:contract:{name}"]
+
+
+def _handlers(contract: str) -> list[str]:
+    return [name.removeprefix("handlers.") for name in _contract(contract)["source_modules"].split()]
+
+
+@pytest.mark.parametrize("name", [name for name in HANDLERS if name != "api"])
+def test_functions_import_neither_what_they_do_not_need_nor_the_other_half(name: str) -> None:
     program = f"import json, sys, handlers.{name}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=FUNCTIONS, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     modules = set(json.loads(done.stdout))
     assert "aws_lambda_powertools" in modules
-    assert not modules & {"pydantic", "pydantic_core", "aws_xray_sdk", "troop.api", "troop.bench_file"}
+    if name not in THAT_MAY:
+        assert not modules & {"pydantic", "pydantic_core", "aws_xray_sdk", "troop.api", "troop.bench_file"}
+    if name not in OF_BOTH_HALVES:
+        other = CHAOS if name in _handlers("bench") else BENCHMARKS
+        assert [module for module in sorted(modules) if module.startswith(other)] == []
 
 
-def test_none_of_them_is_left_out_of_the_contract() -> None:
-    contracts = configparser.ConfigParser()
-    contracts.read(FUNCTIONS.parent / ".importlinter")
-    modules = contracts["importlinter:contract:workflow"]["source_modules"].split()
-    assert sorted(modules) == [f"handlers.{name}" for name in OTHERS]
+def test_the_contracts_leave_no_handler_out() -> None:
+    assert sorted(_handlers("workflow")) == [name for name in HANDLERS if name not in THAT_MAY]
+    assert sorted(_handlers("chaos") + _handlers("bench")) == [name for name in HANDLERS if name not in OF_BOTH_HALVES]
+    assert {*_contract("bench")["forbidden_modules"].split()} >= {"troop.chaos", "troop.aws.chaos", "troop.flows.chaos"}

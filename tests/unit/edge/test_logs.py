@@ -10,7 +10,7 @@ from handlers import teardown, watchdog
 from tests.unit.edge.account import CONTEXT, FRIDAY, Account, Cut, calls, cut_at
 from tests.unit.edge.benches import Bench
 from tests.unit.edge.conftest import Log
-from troop.aws.logs import LONGEST_DETAIL, MOST_GROUPS
+from troop.aws.chaos.decision_log import LONGEST_DETAIL, MOST_GROUPS
 
 
 def lines(log: Log, message: str) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from aws_cdk import aws_stepfunctions as sfn
 
 from infra.data import Data
 from infra.health_targets import Watched
+from troop import faults
 from troop.chaos.work_keys import TICKS_PREFIX
-from troop.faults import FAULTS
 from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
 from troop.tags import UNTOUCHABLE_TAGS
 
@@ -67,7 +67,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:UpdateItem"], data.state.table_arn, data.decisions.table_arn),
-        *faults(stack),
+        *hits(stack),
     ]
 
 
@@ -255,13 +255,13 @@ def allow(actions: Sequence[str], *resources: str, conditions: Mapping[str, Any]
     )
 
 
-def faults(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
     """Allows what each fault needs, and denies it for each protecting tag. A tag has a statement of its own, because
     all conditions within one must hold, and one tag is enough to refuse.
 
     The actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
     """
-    needed = list(dict.fromkeys(permission for fault in FAULTS for permission in fault.permissions))
+    needed = list(dict.fromkeys(permission for fault in faults.FAULTS for permission in fault.permissions))
     of_groups = {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}}
     allowed = [
         allow(

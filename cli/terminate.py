@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -16,6 +15,8 @@ from cli.context import confirm, connection
 from cli.errors import CliError, Exit
 from troop import moments
 from troop.chaos.events import OPEN, Status
+from troop.faults import names, parse_name
+from troop.values import BadValue
 
 _POLL_SECONDS = 2.0
 _GRACE_SECONDS = 180.0
@@ -27,15 +28,22 @@ _LONGEST_CLAIM, _LONGEST_RECOVERY = 600.0, 43_200.0
 _OPEN = frozenset(str(status) for status in OPEN)
 
 
-class Method(StrEnum):
-    CRASH = "crash"
-    DRAIN = "drain"
+def _method(text: str) -> str:
+    try:
+        return parse_name(text)
+    except BadValue as error:
+        raise typer.BadParameter(f"{text!r} must be {error}") from None
 
 
 def terminate(
     ctx: typer.Context,
     group: Annotated[str, typer.Argument(help="The name of an Auto Scaling group.")],
-    method: Annotated[Method | None, typer.Option(help="By default the method of the unit's policy.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            parser=_method, metavar=f"<{'|'.join(names())}>", help="By default the method of the unit's policy."
+        ),
+    ] = None,
     key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     wait: Annotated[bool, typer.Option(help="Wait until the group has recovered, or its time is over.")] = True,
@@ -45,7 +53,7 @@ def terminate(
     conn = connection(ctx)
     confirm(f"Terminate an instance of {group} in {conn.deployment} now", yes)
     key = key or str(uuid4())
-    request = {"group": group, "idempotency_key": key} | ({"method": str(method)} if method else {})
+    request = {"group": group, "idempotency_key": key} | ({"method": method} if method else {})
     tell: Callable[[str], None] = show.note if as_json else show.say
     event, repeated = conn.client.terminate(request)
     before = "already requested" if repeated else "claimed"

@@ -20,6 +20,7 @@ from aws_cdk import aws_stepfunctions as sfn
 
 from infra.data import Data
 from infra.health_targets import Watched
+from troop import faults
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
 from troop.tags import UNTOUCHABLE_TAGS
@@ -59,13 +60,6 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
     """Allows checking again, claiming, and terminating instances of Auto Scaling groups: no other instances, and never
     a protected one. A reason against the termination replaces the tick's decision.
     """
-    instances = stack.format_arn(service="ec2", resource="instance", resource_name="*")
-    groups = stack.format_arn(
-        service="autoscaling",
-        resource="autoScalingGroup",
-        resource_name="*:autoScalingGroupName/*",
-        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
-    )
     return [
         *_read_unit(data, "autoscaling:DescribeAutoScalingInstances"),
         _read_salt(data),
@@ -73,13 +67,7 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:UpdateItem"], data.state.table_arn, data.decisions.table_arn),
-        allow(
-            ["ec2:TerminateInstances"],
-            instances,
-            conditions={"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}},
-        ),
-        allow(["autoscaling:TerminateInstanceInAutoScalingGroup"], groups),
-        *_never_touch(),
+        *hits(stack),
     ]
 
 
@@ -267,16 +255,34 @@ def allow(actions: Sequence[str], *resources: str, conditions: Mapping[str, Any]
     )
 
 
-def _never_touch() -> list[iam.PolicyStatement]:
-    """Denies terminations for each protecting tag. Each has a statement of its own, because all conditions within one
-    must hold, and one tag is enough to refuse.
+def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+    """Allows what each fault needs, and denies it for each protecting tag. A tag has a statement of its own, because
+    all conditions within one must hold, and one tag is enough to refuse.
 
-    Both actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
+    The actions know the key: it is the instance's tag for EC2, and the group's for Auto Scaling.
     """
+    needed = list(dict.fromkeys(permission for fault in faults.FAULTS for permission in fault.permissions))
+    of_groups = {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}}
+    allowed = [
+        allow(
+            [need.action],
+            stack.format_arn(
+                service=need.action.partition(":")[0],
+                resource=need.resource,
+                arn_format=cdk.ArnFormat.NO_RESOURCE_NAME,
+            ),
+            conditions=of_groups if need.grouped else None,
+        )
+        for need in needed
+    ]
+    return [*allowed, *_never_touch([need.action for need in needed])]
+
+
+def _never_touch(actions: Sequence[str]) -> list[iam.PolicyStatement]:
     return [
         iam.PolicyStatement(
             effect=iam.Effect.DENY,
-            actions=["ec2:TerminateInstances", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+            actions=list(dict.fromkeys(actions)),
             resources=["*"],
             conditions={"Null": {f"aws:ResourceTag/{tag}": "false"}},
         )

@@ -13,6 +13,7 @@ from typing import Any
 from infra import ROOT
 from infra.settings import PREFIX, read_settings, written_context
 from troop.errors import SettingsError
+from troop.faults import FAULTS
 
 PATH = ROOT / "docs" / "settings.md"
 
@@ -39,9 +40,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "value in the table or in a tag counts as this one; `troop group` then shows this setting as its source.",
         "min_days_between": "Business days from one termination of a unit to its next; 0 and 1 both allow one on "
         "every business day. An owner's `min_days_between` overrides it.",
-        "method": "`crash`: EC2 ends the instance without shutting down its operating system, like a hardware failure "
-        "([what data it can lose](chaos.md#what-a-crash-can-lose)). `drain`: Auto Scaling terminates it, with "
-        "lifecycle hooks and connection draining. An owner's `method` overrides it.",
+        "method": " ".join(f"`{fault.name}`: {fault.summary}." for fault in FAULTS)
+        + " See [what data a crash can lose](chaos.md#what-a-crash-can-lose). An owner's `method` overrides it.",
         "max_per_day": "The most terminations of the whole deployment in a day, on-demand ones included. The day is "
         "the calendar's local day.",
         "max_in_flight": "The most terminations of the whole deployment whose groups have not recovered yet.",

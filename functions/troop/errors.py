@@ -31,6 +31,14 @@ class MissingGroupError(TroopError):
         super().__init__(f"there is no Auto Scaling group named {group!r}")
 
 
+class MissingFaultError(TroopError):
+    """A method of termination that this version of Troop does not have."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"there is no method {name!r} in this version, so another version has written it")
+
+
 class MissingEventError(TroopError):
     """An event id that is not in the table."""
 

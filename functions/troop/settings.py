@@ -14,11 +14,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from troop import values
+from troop import faults, values
 from troop.calendars import Calendar, parse_calendar
 from troop.errors import SettingsError
 
-METHODS = ("crash", "drain")
 PARTICIPATION = ("opt-out", "opt-in")
 OLDEST_TICK = timedelta(minutes=15)
 """An older tick is not delivered, and does nothing: another one has followed, or the day is over."""
@@ -40,7 +39,7 @@ class Settings:
         lowest_min_healthy: the lower bound for an owner's ``min_healthy``.
         min_days_between: business days from one termination of a unit to the next; the next business day is 1, so 0 and
             1 have the same effect.
-        method: ``crash`` or ``drain``.
+        method: the name of a fault (:data:`troop.faults.FAULTS`).
         max_per_day: terminations in the whole deployment on one local day.
         max_in_flight: terminations that can be waiting for recovery at one time.
         on_demand: whether the API accepts requests to terminate.
@@ -152,7 +151,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "min_healthy": values.whole(1, 10_000),
     "lowest_min_healthy": values.whole(1, 10_000),
     "min_days_between": values.whole(0, 250),
-    "method": values.one_of(*METHODS),
+    "method": faults.parse_name,
     "max_per_day": values.whole(1, 100_000),
     "max_in_flight": values.whole(1, 1000),
     "on_demand": values.boolean,

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import aws_cdk as cdk
 import pytest
 
+from infra.permissions import hits
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.roles import ROLES
 from tests.infra.statements import Template, allow
+from troop import faults
+from troop.faults.fault import Permission
+from troop.tags import UNTOUCHABLE_TAGS
 
 
 def test_there_are_no_other_roles(template: Template) -> None:
@@ -120,3 +127,14 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
         "<ApiRestDeploymentStagev1>/GET/simianarmy/api/v1/chaos",
         "<ApiRestDeploymentStagev1>/POST/simianarmy/api/v1/chaos",
     }
+
+
+def test_a_fault_brings_its_permissions_and_a_tag_denies_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    freeze = replace(faults.FAULTS[0], name="freeze", permissions=(Permission("ssm:SendCommand", "instance/*", True),))
+    monkeypatch.setattr(faults, "FAULTS", (*faults.FAULTS, freeze))
+    statements = [statement.to_statement_json() for statement in hits(cdk.Stack())]
+    (allowed,) = [s for s in statements if s["Effect"] == "Allow" and s["Action"] == "ssm:SendCommand"]
+    assert allowed["Condition"] == {"Null": {"aws:ResourceTag/aws:autoscaling:groupName": "false"}}
+    denied = [s["Action"] for s in statements if s["Effect"] == "Deny"]
+    assert len(denied) == len(UNTOUCHABLE_TAGS)
+    assert all("ssm:SendCommand" in actions for actions in denied)

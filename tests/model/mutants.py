@@ -16,6 +16,7 @@ from troop.chaos import claim_rules, policy
 from troop.chaos.events import Event, Status
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
+from troop.faults.fault import Answer
 from troop.flows import clock_check
 from troop.flows.chaos import sweep, terminate
 from troop.settings import Settings
@@ -180,7 +181,7 @@ def attempts_do_not_hold_up_an_end(patch: Patch) -> None:
 
 
 def a_repeated_call_finds_its_own_work_foreign(patch: Patch) -> None:
-    patch.setattr(termination, "_gone", lambda answer: termination.Answer.GONE)
+    patch.setattr(termination, "_gone", lambda answer: Answer.GONE)
 
 
 def the_record_of_a_shutdown_comes_after_the_call(patch: Patch) -> None:

@@ -101,7 +101,7 @@ class World:
         self.termination = Termination(
             decisions=decisions,
             claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
-            terminator=Terminator(ec2, autoscaling),
+            terminator=Terminator({"ec2": ec2, "autoscaling": autoscaling}),
             **seen,
         )
         del seen["salt"]

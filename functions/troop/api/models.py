@@ -47,9 +47,9 @@ class EventOut(BaseModel):
         description="Seconds from the termination to the first check that found the group recovered"
     )
     os_shutdown: bool | None = Field(
-        description="Whether the operating system was shut down before the instance ended: always with "
-        "drain; with crash only where EC2 rejects a termination without it. null before the call "
-        "to AWS, and for events of versions that did not record it"
+        description="Whether the operating system was shut down before the instance ended; with crash only "
+        "where EC2 rejects a termination without it. null before the call to AWS, and for events of "
+        "versions that did not record it"
     )
     detail: str
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from troop.api.errors import ErrorOut, answers
 from troop.api.models import EventOut
 from troop.api.requests import received_at
-from troop.api.unit_models import refuse_unknown
+from troop.api.unit_models import Method, refuse_unknown
 from troop.chaos.events import to_url
 from troop.errors import MissingGroupError
 from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError
-from troop.settings import METHODS
 from troop.wiring import chaos_api, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -41,15 +40,12 @@ class TerminationIn(BaseModel):
         pattern=r"^[A-Za-z0-9._:-]+$",
         description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
     )
-    method: Literal["crash", "drain"] | None = Field(None, description="The unit's policy decides if omitted")
+    method: Method = Field(None, description="The unit's policy decides if omitted")
 
     @model_validator(mode="before")
     @classmethod
     def _known(cls, raw: Any) -> Any:
         return refuse_unknown(raw, cls)
-
-
-assert set(METHODS) == {"crash", "drain"}
 
 
 class RefusedOut(ErrorOut):

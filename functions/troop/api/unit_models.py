@@ -17,8 +17,8 @@ from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
 from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
 from troop.chaos.units import unit_to_url
+from troop.faults import FAULTS, names
 from troop.flows.chaos.units import GroupRow, UnitView
-from troop.settings import METHODS
 from troop.wiring import environment
 
 PROTECTED = Field(
@@ -229,6 +229,9 @@ def _as_stored(key: str) -> BeforeValidator:
 
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S")]
 _Name = Annotated[str, Field(min_length=1, max_length=LONGEST_ALARM, pattern=r"\S")]
+_FaultName = Annotated[str, Field(json_schema_extra={"enum": list(names())})]
+Method = Annotated[_FaultName | None, _as_stored("method")]
+"""The name of a fault, or null."""
 
 
 class UnitPatch(BaseModel):
@@ -264,9 +267,7 @@ class UnitPatch(BaseModel):
     calendar: Annotated[_Text | None, _as_stored("calendar")] = Field(
         None, description="One of the settings' calendars"
     )
-    method: Annotated[Literal["crash", "drain"] | None, _as_stored("method")] = Field(
-        None, description="crash terminates at once; drain goes through lifecycle hooks and load balancers"
-    )
+    method: Method = Field(None, description="; ".join(f"{fault.name}: {fault.summary}" for fault in FAULTS))
     unrecovered: Literal[False] = Field(
         False, description="If sent as false, returns a unit that did not recover to chaos"
     )
@@ -289,5 +290,4 @@ class UnitPatch(BaseModel):
         return "unrecovered" in self.model_fields_set
 
 
-assert set(METHODS) == {"crash", "drain"}
 assert set(PARSERS) <= set(UnitPatch.model_fields)

@@ -7,6 +7,8 @@ from datetime import date, datetime
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+from troop.faults import find_fault
+
 _ON_DEMAND = "od#"
 
 SCHEMA = 1
@@ -80,7 +82,7 @@ class Event:
         desired: the group's desired capacity at the claim, in the group's capacity units.
         attempted_at: when Troop was first about to send AWS the request to terminate.
         attempts: the number of these attempts.
-        os_shutdown: whether the operating system is shut down before the instance ends: always by ``drain``, by
+        os_shutdown: whether the operating system is shut down before the instance ends, as the fault does; by
             ``crash`` only where EC2 rejects a termination without it. None before the first attempt.
         terminated_at: when Troop sent the request that AWS accepted.
         recovered_at: when the first of the two consecutive checks found the group whole.
@@ -141,13 +143,13 @@ def in_words(event_id: str) -> str:
 
 
 def exception_of(method: str, os_shutdown: bool | None) -> str:
-    """Explains a crash with a shutdown of the operating system; "" for every other termination.
+    """Explains a shutdown of the operating system by a fault that has none; "" for every other termination.
 
     >>> exception_of("crash", True)
     'its operating system was shut down first, because AWS rejects a crash without that'
     """
-    gentle = method == "crash" and os_shutdown
-    return "its operating system was shut down first, because AWS rejects a crash without that" if gentle else ""
+    fault = find_fault(method)  # another version can have more
+    return fault.fallback if fault and os_shutdown else ""
 
 
 def to_url(event_id: str) -> str:

@@ -9,11 +9,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from troop import values
+from troop import faults, values
 from troop.chaos.groups import Group
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.records import record
-from troop.settings import METHODS, Settings
+from troop.settings import Settings
 
 TAG_PREFIX = "troop:"
 
@@ -39,7 +39,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "owner": values.text(),
     "stop_alarms": _alarms,
     "calendar": values.text(),
-    "method": values.one_of(*METHODS),
+    "method": faults.parse_name,
 }
 """The keys that people can set: in a unit's table item or, with the prefix ``troop:``, as tags of a group."""
 
@@ -134,7 +134,7 @@ def effective_policy(
     """Computes the policy of a unit: the strictest of its groups' policies.
 
     Any opt-out wins (the one that lasts longest), then the smallest probability, the largest minimum and distance, the
-    gentler method and all stop alarms together. Groups on different calendars are malformed.
+    gentlest method and all stop alarms together. Groups on different calendars are malformed.
 
     Args:
         groups: the unit's groups, at least one.
@@ -268,7 +268,7 @@ def _strictest(members: Sequence[dict[str, Sourced[Any]]]) -> tuple[dict[str, So
         "probability": pick("probability", float),
         "min_healthy": pick("min_healthy", lambda v: -v),
         "min_days_between": pick("min_days_between", lambda v: -v),
-        "method": pick("method", lambda v: v != "drain"),
+        "method": pick("method", lambda v: -faults.gentleness(v)),
         "calendar": members[0]["calendar"],
         "stop_alarms": Sourced(merged_alarms, sources),
         "reason": decisive["reason"] if decisive["reason"].value else pick("reason", lambda v: not v),

@@ -10,6 +10,7 @@ from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.termination import Terminator
 from troop.aws.clients import client, termination_client
 from troop.environment import Variable
+from troop.faults import services
 from troop.flows.chaos.check_recovery import RecoveryCheck
 from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
@@ -53,7 +54,7 @@ def termination() -> Termination:
         events=chaos_tables.events(),
         policies=chaos_tables.policies(),
         state=chaos_tables.state(),
-        terminator=Terminator(termination_client("ec2"), termination_client("autoscaling")),
+        terminator=Terminator({service: termination_client(service) for service in services()}),
         salt=salt,
         clock=environment.now,
     )

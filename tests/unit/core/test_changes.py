@@ -53,7 +53,7 @@ def test_what_is_stored(key: str, value: Any, stored: Any) -> None:
         ("stop_alarms", ["a"] + [f"b{n}" for n in range(MOST_NAMES)], "at most 50 names"),
         ("stop_alarms", ["x" * (LONGEST_ALARM + 1)], "of at most 255 characters each"),
         ("stop_alarms", [1], "names separated by commas"),
-        ("method", "gently", "one of crash, drain"),
+        ("method", "gently", "one of crash, shutdown, drain"),
     ],
 )
 def test_what_is_refused(key: str, value: Any, allowed: str) -> None:

@@ -21,7 +21,7 @@ MALFORMED = {
     "owner": ("x" * 257, "text of 1 to 256 characters"),
     "stop_alarms": ("a,,b", "names separated by commas, none of them empty"),
     "calendar": ("", "text of 1 to 256 characters"),
-    "method": ("explode", "one of crash, drain"),
+    "method": ("explode", "one of crash, shutdown, drain"),
 }
 
 

@@ -28,7 +28,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("lowest_min_healthy", 3, "at most troop:min_healthy, which is 2"),
     ("min_days_between", -1, "a whole number from 0 to 250"),
     ("min_days_between", "1.5", "a whole number from 0 to 250"),
-    ("method", "explode", "one of crash, drain"),
+    ("method", "explode", "one of crash, shutdown, drain"),
     ("max_per_day", 0, "a whole number from 1 to 100000"),
     ("max_in_flight", 1001, "a whole number from 1 to 1000"),
     ("recovery_timeout_minutes", 721, "a whole number from 1 to 720"),
@@ -176,7 +176,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     with pytest.raises(SettingsError) as caught:
         parse_settings(raw_settings(method="x" * 1000))
     assert len(str(caught.value)) < 300
-    assert str(caught.value).endswith("...: must be one of crash, drain")
+    assert str(caught.value).endswith("...: must be one of crash, shutdown, drain")
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,13 @@ from tests.unit.edge.asking import ask
 from troop.aws.chaos import groups
 from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.event_items import from_item, to_item
-from troop.aws.chaos.termination import Answer, Terminator
+from troop.aws.chaos.termination import Terminator
 from troop.aws.clients import client
 from troop.aws.dynamo import plain, typed
 from troop.aws.transact import ATTEMPTS, ConditionFailed, transact, write
 from troop.chaos.events import Event, Status, Watch
 from troop.chaos.groups import Group
+from troop.faults.fault import Answer
 
 
 def test_groups_are_read_page_by_page_and_by_name(account: Account) -> None:
@@ -205,7 +206,7 @@ def test_alarms_by_the_hundred(account: Account) -> None:
 
 def test_draining_what_auto_scaling_no_longer_knows(account: Account) -> None:
     account.group("web", size=2)
-    terminator = Terminator(account.ec2, account.autoscaling)
+    terminator = Terminator({"ec2": account.ec2, "autoscaling": account.autoscaling})
     detached, terminated = account.instances("web")
     account.autoscaling.detach_instances(
         InstanceIds=[detached], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
@@ -219,7 +220,7 @@ def test_draining_what_auto_scaling_no_longer_knows(account: Account) -> None:
 
 
 def test_terminating_what_ec2_does_not_know(account: Account) -> None:
-    terminator = Terminator(account.ec2, account.autoscaling)
+    terminator = Terminator({"ec2": account.ec2, "autoscaling": account.autoscaling})
     assert terminator.terminate("crash", "i-0123456789abcdef0") is Answer.GONE
 
 

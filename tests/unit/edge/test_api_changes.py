@@ -148,7 +148,7 @@ class TestPolicy:
             ({"min_healthy": "few"}, "body.min_healthy: is 'few', must be a whole number from 1 to 10000"),
             ({"until": "2026-13-01"}, "body.until: is '2026-13-01', must be a date as YYYY-MM-DD"),
             ({"calendar": "moon"}, "body.calendar: is 'moon', must be one of default, night"),
-            ({"method": "gently"}, "body.method: is 'gently', must be one of crash, drain"),
+            ({"method": "gently"}, "body.method: is 'gently', must be one of crash, shutdown, drain"),
             ({"stop_alarms": [""]}, "body.stop_alarms: is [''], must be names separated by commas"),
             ({"optout": True}, "body: optout is unknown, must be spelled opt_out"),
             ({"unrecovered": True}, "body.unrecovered: is true, must be false"),

@@ -14,6 +14,7 @@ from tests.unit.edge.account import FRIDAY, Account, Cut, calls
 from tests.unit.edge.asking import ask, get
 from troop.aws.clients import client
 from troop.chaos.events import Status
+from troop.faults import names
 
 SUNDAY_NIGHT = datetime(2026, 11, 22, 23, 0, tzinfo=UTC)
 EVENT = "od#web#k1"
@@ -276,7 +277,7 @@ def _stand_by(account: Account) -> None:
     )
 
 
-@pytest.mark.parametrize("method", ["crash", "drain"])
+@pytest.mark.parametrize("method", names())
 def test_what_somebody_else_has_ended_first_is_told_as_that(account: Account, method: str) -> None:
     account.group("web")
     _, event = post(method=method)

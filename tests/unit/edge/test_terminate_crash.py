@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
-from tests.unit.edge.account import WEB, Account, Cut, calls
+from tests.unit.edge.account import WEB, Account, Cut, calls, refusing
 from troop.api.models import EventOut
 from troop.chaos.events import Status
 
@@ -54,6 +54,27 @@ def test_a_crash_skips_the_shutdown(account: Account, monkeypatch: pytest.Monkey
     assert ec2.requests == [{"InstanceIds": [event.instance_id], "SkipOsShutdown": True}]
     assert event.os_shutdown is False
     assert EventOut.of(event).os_shutdown is False
+
+
+def test_a_shutdown_is_a_crash_that_does_not_skip_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web", tags={"troop:method": "shutdown"})
+    ec2 = Ec2()
+    with calls(monkeypatch, ec2):
+        assert account.terminate(account.item("web"))["status"] == "TERMINATED"
+    event = account.event(WEB)
+    assert ec2.requests == [{"InstanceIds": [event.instance_id]}]
+    assert account.gone() == [event.instance_id]
+    assert (event.method, event.os_shutdown) == ("shutdown", True)
+
+
+def test_a_shutdown_has_nothing_to_fall_back_to(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web", tags={"troop:method": "shutdown"})
+    with (
+        calls(monkeypatch, refusing("TerminateInstances", "UnknownParameter")) as operations,
+        pytest.raises(ClientError),
+    ):
+        account.terminate(account.item("web"))
+    assert operations.count("TerminateInstances") == 1
 
 
 def test_a_drain_shuts_down(account: Account) -> None:

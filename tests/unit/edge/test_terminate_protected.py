@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import WEB, Account, calls, refusing
 from troop.aws.chaos.termination_protection import MOST_TRIES, Asking, shielded
+from troop.faults import names
 
 ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
 
@@ -20,7 +21,7 @@ def protect(account: Account, *instances: str, kind: str = "termination") -> Non
         account.ec2.modify_instance_attribute(InstanceId=instance, **{ATTRIBUTES[kind]: {"Value": True}})
 
 
-@pytest.mark.parametrize("method", ["crash", "drain"])
+@pytest.mark.parametrize("method", names())
 @pytest.mark.parametrize("kind", ATTRIBUTES)
 def test_what_ec2_protects_is_not_chosen(account: Account, method: str, kind: str) -> None:
     """Auto Scaling would terminate it all the same: whoever protected it did not mean that."""

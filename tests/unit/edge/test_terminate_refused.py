@@ -14,6 +14,7 @@ from troop.flows.chaos.terminate import TRIES, TerminationForbiddenError
     ("method", "operation", "code"),
     [
         ("crash", "TerminateInstances", "UnauthorizedOperation"),
+        ("shutdown", "TerminateInstances", "UnauthorizedOperation"),
         ("drain", "TerminateInstanceInAutoScalingGroup", "AccessDenied"),
     ],
 )

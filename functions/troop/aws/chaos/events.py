@@ -16,6 +16,7 @@ from troop.aws.chaos.event_items import from_item, to_item, watch_value
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, Event, Status, is_on_demand
+from troop.faults import fault_named
 from troop.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.tables import EVENT_OPEN, EVENTS_BY_OPEN
 
@@ -80,6 +81,7 @@ class EventTable:
 
         Raises:
             StepRefused: this execution may no longer carry out the claim.
+            MissingFaultError: another version has claimed it, with a method that this one does not have.
         """
         answer = self._step(
             event,
@@ -89,7 +91,7 @@ class EventTable:
             {
                 ":now": moments.iso(now),
                 ":one": 1,
-                ":shutdown": event.method != "crash",
+                ":shutdown": fault_named(event.method).os_shutdown,
                 ":claimed": Status.CLAIMED.value,
                 ":execution": event.execution,
             },
@@ -98,8 +100,8 @@ class EventTable:
         return from_item(answer["Attributes"])
 
     def with_os_shutdown(self, event: Event) -> Event:
-        """Records that the operating system will be shut down although the method is ``crash``. This precedes the
-        request, because its response can be lost.
+        """Records that the operating system will be shut down although the fault has no shutdown. This precedes
+        the request, because its response can be lost.
 
         Raises:
             StepRefused: the event is no longer CLAIMED.

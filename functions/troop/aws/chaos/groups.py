@@ -8,10 +8,10 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.chaos.groups import Group, Instance
+from troop.faults.fault import GONE_STATES
 from troop.tags import PROTECTED_TAG
 
 REFRESH_ENDED = frozenset({"Successful", "Failed", "Cancelled", "RollbackSuccessful", "RollbackFailed"})
-GONE_STATES = frozenset({"shutting-down", "terminated"})
 LEAVING = "Terminat"
 """The prefix of the lifecycle states in which the group is terminating an instance, including a hook's wait."""
 

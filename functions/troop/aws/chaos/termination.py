@@ -1,16 +1,17 @@
-"""Terminates an instance, by one of two methods."""
+"""Carries out a fault: calls AWS, and translates its answers and errors."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from botocore.exceptions import ClientError, ParamValidationError
 
-from troop.aws.chaos.groups import GONE_STATES, LEAVING, instance_gone, lifecycle
+from troop.aws.chaos.groups import LEAVING, instance_gone, lifecycle
 from troop.chaos.groups import IN_SERVICE
+from troop.faults import fault_named
+from troop.faults.fault import INVALID_REQUEST, Answer, Failure, Meaning, Place
 
 PROTECTED = frozenset({"OperationNotPermitted", "UnsupportedOperation"})
 """EC2's codes for an instance that its owner protects, or that a service operates."""
@@ -23,25 +24,8 @@ BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention"})
 """Auto Scaling's codes during another change of the group, which ends at an unknown time."""
 
 
-_PARAMETER = re.compile(r"skip[\s_-]*os[\s_-]*shutdown", re.IGNORECASE)
-
-_REJECTIONS = frozenset(
-    {
-        "InvalidParameter",
-        "InvalidParameterCombination",
-        "InvalidParameterValue",
-        "InvalidRequest",
-        "Unsupported",
-        "UnsupportedOperation",
-    }
-)
-"""EC2's codes that reject a parameter if the message names it. ``UnsupportedOperation`` also has another meaning: see
-:data:`PROTECTED`.
-"""
-
-
 class SkipRejected(Exception):
-    """EC2, or the SDK, does not accept ``SkipOsShutdown`` here. Nothing has been terminated."""
+    """AWS, or the SDK, does not accept the fault without a shutdown here. Nothing has been terminated."""
 
 
 class TerminationRefused(Exception):
@@ -58,97 +42,69 @@ class TerminationRefused(Exception):
         super().__init__(str(error))
 
 
-class Answer(StrEnum):
-    """The result of a request: AWS terminates the instance because of it; the instance was already being terminated; or
-    it lives, but no longer in service of its group.
-    """
+@dataclass(frozen=True)
+class _Instance:
+    """The access of a fault to its instance."""
 
-    REQUESTED = "asked"
-    GONE = "gone"
-    LEFT = "left"
+    instance_id: str
+    clients: Mapping[str, Any]
+    os_shutdown: bool = False
+
+    def place(self) -> Place:
+        ec2, autoscaling = self.clients["ec2"], self.clients["autoscaling"]
+        state = lifecycle(autoscaling, self.instance_id)
+        if state == IN_SERVICE:
+            return Place.IN_SERVICE
+        leaving = (state or "").startswith(LEAVING)
+        return Place.GONE if leaving or instance_gone(ec2, autoscaling, self.instance_id) else Place.OUTSIDE
 
 
 @dataclass(frozen=True)
 class Terminator:
-    """Terminates with clients whose calls have a time limit.
+    """Carries out faults.
 
-    ``crash`` ends the instance through EC2 without a shutdown of its operating system. ``drain`` uses the group's
-    lifecycle hooks and its load balancers; it does not change the desired capacity, so the group replaces the instance.
+    Attributes:
+        clients: by service (:func:`troop.faults.services`); their calls have a time limit.
     """
 
-    ec2: Any
-    autoscaling: Any
+    clients: Mapping[str, Any]
 
     def check(self, method: str, instance_id: str) -> Answer | None:
-        """Returns the result without a request, if the instance's state already decides it; otherwise None.
-
-        EC2's response contains the previous state. Auto Scaling's does not, and it accepts instances that are already
-        being terminated.
-        """
-        if method == "crash":
-            return None
-        state = lifecycle(self.autoscaling, instance_id)
-        if state == IN_SERVICE:
-            return None
-        if (state or "").startswith(LEAVING):
-            return Answer.GONE
-        return Answer.GONE if instance_gone(self.ec2, self.autoscaling, instance_id) else Answer.LEFT
+        """Returns the result without a request, if the instance's state already decides it; otherwise None."""
+        return fault_named(method).over(_Instance(instance_id, self.clients))
 
     def terminate(self, method: str, instance_id: str, *, os_shutdown: bool = False) -> Answer:
-        """Sends AWS the request to terminate an instance.
+        """Sends AWS the request to hit an instance.
 
         Args:
-            method: ``crash`` or ``drain``.
+            method: the name of the fault.
             instance_id: of the instance.
-            os_shutdown: let EC2 shut the operating system down first; ``drain`` always does.
+            os_shutdown: allow a shutdown of the operating system to a fault that has none.
 
         Raises:
-            SkipRejected: a ``crash`` without a shutdown is not possible here; one with ``os_shutdown`` is.
+            SkipRejected: without a shutdown the fault is not possible here; with ``os_shutdown`` it is.
             TerminationRefused: AWS refuses permanently.
             ClientError: the request failed for now.
             BotoCoreError: AWS did not answer in time.
         """
+        fault = fault_named(method)
         try:
-            return self._crash(instance_id, os_shutdown) if method == "crash" else self._drain(instance_id)
+            response = fault.strike(_Instance(instance_id, self.clients, os_shutdown))
+        except ParamValidationError as error:
+            if fault.meaning(Failure(INVALID_REQUEST, str(error), os_shutdown)) is Meaning.NEEDS_SHUTDOWN:
+                raise SkipRejected(str(error)) from error
+            raise
         except ClientError as error:
-            if error.response["Error"]["Code"] in PROTECTED | FORBIDDEN:
+            code = error.response["Error"]["Code"]
+            meaning = fault.meaning(Failure(code, str(error), os_shutdown))
+            if meaning is Meaning.NEEDS_SHUTDOWN:
+                raise SkipRejected(str(error)) from error
+            if meaning is Meaning.GONE:
+                return _gone(error.response)
+            if code in PROTECTED | FORBIDDEN:
                 raise TerminationRefused(error) from error
             raise
-
-    def _crash(self, instance_id: str, os_shutdown: bool) -> Answer:
-        # Without the parameter EC2 stops the services of the instance in order, for up to minutes.
-        skip = {} if os_shutdown else {"SkipOsShutdown": True}
-        try:
-            answer = self.ec2.terminate_instances(InstanceIds=[instance_id], **skip)
-        except ParamValidationError as error:
-            if skip and _PARAMETER.search(str(error)):
-                raise SkipRejected(str(error)) from error
-            raise
-        except ClientError as error:
-            if skip and _rejects_skip(error):
-                raise SkipRejected(str(error)) from error
-            if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
-                return _gone(error.response)
-            raise
-        before = answer["TerminatingInstances"][0]["PreviousState"]["Name"]
-        return _gone(answer) if before in GONE_STATES else Answer.REQUESTED
-
-    def _drain(self, instance_id: str) -> Answer:
-        try:
-            self.autoscaling.terminate_instance_in_auto_scaling_group(
-                InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "ValidationError" and "not found" in str(error).lower():
-                return _gone(error.response)
-            raise
-        return Answer.REQUESTED
-
-
-def _rejects_skip(error: ClientError) -> bool:
-    code = error.response["Error"]["Code"]
-    # Of the call's parameters, only this one can be unknown.
-    return code == "UnknownParameter" or (code in _REJECTIONS and _PARAMETER.search(str(error)) is not None)
+        return _gone(response) if fault.was_over(response) else Answer.REQUESTED
 
 
 def _gone(answer: Any) -> Answer:

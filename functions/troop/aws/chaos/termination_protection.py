@@ -64,7 +64,7 @@ class Asking:
 def shielded(ec2: Any, instance_id: str) -> bool:
     """Checks whether EC2's API refuses to terminate the instance; also True for one that EC2 no longer knows.
 
-    Auto Scaling would terminate such an instance. But its owner wants it to live, so both methods spare it.
+    Auto Scaling would terminate such an instance. But its owner wants it to live, so every fault spares it.
 
     Raises:
         ClientError: the attributes cannot be read, so the instance must not be terminated.

@@ -19,7 +19,7 @@ from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import LONGEST_NOTE, EventTable, StepRefused
 from troop.aws.chaos.groups import instance_gone, read_groups
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.termination import BUSY, Answer, SkipRejected, TerminationRefused, Terminator
+from troop.aws.chaos.termination import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.aws.chaos.termination_protection import shielded, spare_shielded
 from troop.aws.chaos.unit_groups import read_members
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
@@ -30,6 +30,8 @@ from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.errors import TroopError
+from troop.faults import fault_named
+from troop.faults.fault import Answer
 from troop.flows.chaos.read_facts import read_facts
 from troop.flows.clock_check import is_stale
 from troop.settings import Settings
@@ -187,9 +189,10 @@ class Termination:
         if answer is None:
             if not may_carry_out(event, attempted_at):
                 return event  # the checks took too long
-            if event.attempts > 1 and event.method == "drain" and shielded(self.ec2, event.instance_id):
-                # The choice may be minutes old, and Auto Scaling ignores the protection. An earlier request may have
-                # succeeded before the owner protected the instance, so a sweep checks later.
+            again = event.attempts > 1 and not fault_named(event.method).refused_if_protected
+            if again and shielded(self.ec2, event.instance_id):
+                # The choice may be minutes old, and AWS ignores the protection. An earlier request may have succeeded
+                # before the owner protected the instance, so a sweep checks later.
                 self.events.note(event, f"{event.instance_id} is protected by EC2 now")
                 return event
             try:

@@ -20,8 +20,7 @@ from cli.client import TroopClient
 from cli.page_server import PageServer
 from cli.settings_files import TriedSettings
 from tests.unit.cli.conftest import FakeApi
-from troop.chaos.decisions import Account
-from troop.chaos.facts import Switch
+from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url
 
 ABOUT = {"deployment": "Troop", "account": "111122223333", "region": "eu-central-1", "local": False}

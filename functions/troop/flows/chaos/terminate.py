@@ -22,7 +22,7 @@ from troop.aws.chaos.termination import BUSY, Answer, SkipRejected, TerminationR
 from troop.aws.chaos.termination_protection import shielded, spare_shielded
 from troop.aws.chaos.unit_groups import read_members
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
-from troop.chaos.events import Event, Status, is_on_demand
+from troop.chaos.events import AbandonReason, Event, Status, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
 from troop.chaos.on_demand import ON_DEMAND, beside
@@ -165,8 +165,9 @@ class Termination:
             return event
         switch = self.reader.state.switch()
         if switch.halted or switch.leashed:
-            # A request that was sent cannot be cancelled; a sweep determines the outcome.
-            return event if event.attempts else self._abandon(event, switched_off(switch))
+            if event.attempts:
+                return event  # a request that was sent cannot be cancelled; a sweep determines the outcome
+            return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
             if instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id):
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
@@ -243,8 +244,8 @@ class Termination:
             raise TerminationForbiddenError(event)
         return event
 
-    def _abandon(self, event: Event, why: str) -> Event:
-        return self.events.close(event, Status.ABANDONED, why)
+    def _abandon(self, event: Event, why: str, cause: AbandonReason = AbandonReason.REFUSED) -> Event:
+        return self.events.close(event, Status.ABANDONED, why, cause=cause)
 
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:

@@ -129,7 +129,7 @@ class World(FakeApi):
             receipt = {"run": RUN, "requested_at": "2026-11-22T09:00:00.000Z"}
             return self.report if method == "GET" else Answer(202, receipt)
         if rest not in self.runs:
-            return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})
+            return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}", "code": "no-such-run"})
         if method == "DELETE":
             self.runs[rest]["run"]["status"] = "STOPPING"
             return Answer(202, self.runs[rest]["run"])

@@ -46,10 +46,11 @@ class RefusedError(TroopError):
     Attributes:
         reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim_transaction.REFUSALS`.
         none_left: the group has no instance that may be terminated.
+        desired: the group's desired capacity; None for a refusal by the claim.
     """
 
-    def __init__(self, reason: str, detail: str, none_left: bool = False) -> None:
-        self.reason, self.detail, self.none_left = reason, detail, none_left
+    def __init__(self, reason: str, detail: str, none_left: bool = False, desired: int | None = None) -> None:
+        self.reason, self.detail, self.none_left, self.desired = reason, detail, none_left, desired
         super().__init__(f"{reason}: {detail}")
 
 
@@ -149,7 +150,7 @@ class OnDemand:
                 verdict = beside(last) or verdict
             if isinstance(verdict, Refusal):
                 none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
-                raise RefusedError(verdict.reason, verdict.detail, none_left)
+                raise RefusedError(verdict.reason, verdict.detail, none_left, named.desired)
             event = self._event(event_id, facts, verdict, method)
             try:
                 event = self.claims.make(

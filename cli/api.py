@@ -51,6 +51,11 @@ class Answer:
             return str(self.body.get("message") or self.body.get("Message") or "")
         return ""
 
+    @property
+    def code(self) -> str:
+        """The API's ``code``, one of :class:`troop.errors.ErrorCode`; "" without one."""
+        return str(self.body.get("code") or "") if isinstance(self.body, Mapping) else ""
+
 
 class Api(Protocol):
     """The interface of the API: answers requests."""

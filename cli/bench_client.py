@@ -13,6 +13,7 @@ from cli.calls import Calls, listed
 from cli.errors import CliError, Exit
 from troop import moments
 from troop.bench.problems import Problem
+from troop.errors import ErrorCode
 
 RUNS_PAGE = 100
 """The longest page that the API returns."""
@@ -211,7 +212,7 @@ _FLEET = _Kind("fleets", "fleet", "a standing fleet", "troop fleet")
 
 
 def _is_missing(answer: Answer) -> bool:
-    return answer.status == 404 and answer.message.startswith(("there is no run ", "there is no fleet "))
+    return answer.code in (ErrorCode.NO_SUCH_RUN, ErrorCode.NO_SUCH_FLEET)
 
 
 def _run_path(run: str) -> str:

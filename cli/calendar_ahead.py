@@ -10,9 +10,9 @@ from typing import Any
 from cli.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
-from troop.chaos.decisions import TERMINATE, Account, Decision
+from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.expected_ticks import ticks_of
-from troop.chaos.facts import Switch
+from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_between
 
 TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is in progress")

@@ -105,7 +105,8 @@ class Calls:
         if answer.status == 409:
             return CliError(Exit.CONFLICT, message or "it has changed in the meantime: check it and try again")
         if answer.status in (400, 404, 413, 415):
-            return CliError(Exit.REFUSED, message or f"the API refuses {method} /{path} with {answer.status}")
+            message = message or f"the API refuses {method} /{path} with {answer.status}"
+            return CliError(Exit.REFUSED, message, answer.code)
         if answer.status == 429:
             return CliError(Exit.API_FAILED, "too many requests to the API: try again in a minute")
         if retries.function_did_not_start(answer):

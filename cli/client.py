@@ -114,7 +114,7 @@ class TroopClient:
             raise self._no_such_group(str(request["group"]), answer.message)
         if answer.status in (403, 409, 410) and isinstance(answer.body, dict) and "statusCode" in answer.body:
             # From the API, not from IAM.
-            to_do = remedy(str(answer.body.get("reason", "")), answer.message, str(request["group"]))
+            to_do = remedy(str(answer.body.get("reason", "")), str(request["group"]), answer.body.get("desired"))
             raise CliError(Exit.REFUSED, f"{answer.message}; {to_do}" if to_do else answer.message)
         raise self.refusal(answer, "POST", "terminations")
 

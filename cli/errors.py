@@ -42,8 +42,9 @@ class CliError(Exception):
 
     Attributes:
         code: the exit code of the command.
+        api_code: one of :class:`troop.errors.ErrorCode`, from the API's answer; "" without one.
     """
 
-    def __init__(self, code: Exit, message: str) -> None:
-        self.code = code
+    def __init__(self, code: Exit, message: str, api_code: str = "") -> None:
+        self.code, self.api_code = code, api_code
         super().__init__(message)

@@ -11,8 +11,7 @@ from typing import Any
 from cli import yaml_files
 from cli.errors import CliError, Exit
 from troop import values
-from troop.chaos.decisions import Account
-from troop.chaos.facts import Counts, Switch
+from troop.chaos.facts import Account, Counts, Switch
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
 from troop.chaos.units import unit_of
 from troop.settings import Settings

@@ -13,14 +13,12 @@ from cli import aws, settings_files
 from cli.deployment import Deployment
 from cli.errors import CliError, Exit
 from cli.settings_files import TriedSettings
-from troop.aws.chaos.account import read_account, read_details
-from troop.aws.chaos.balancers import Balancers, BalancersOfATick
+from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.termination_protection import Asking
-from troop.chaos.decisions import Account
-from troop.chaos.facts import Facts
+from troop.chaos.facts import Account, Facts
 from troop.errors import SettingsError
 from troop.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STATE_TABLE
+from troop.settings import Settings
 
 
 def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSettings:
@@ -50,33 +48,38 @@ def salt(session: boto3.Session, deployment: Deployment) -> bytes:
     return str(answer["SecretString"]).encode()
 
 
-def account(session: boto3.Session, deployment: Deployment, leashed: bool) -> Account:
-    """Returns groups, policies, the switch and the state of units, as they are now.
+def reader(session: boto3.Session, deployment: Deployment, settings: Settings) -> AccountReader:
+    """Returns the reader that a tick of the deployment would use.
 
-    Args:
-        leashed: the value of the switch as long as nobody has set it.
+    Raises:
+        CliError: FAILED, if the stack lacks one of the tables.
+    """
+    client = cache(partial(_client, session))
+    return AccountReader(
+        settings,
+        client,
+        PolicyTable(client("dynamodb"), _output(deployment, GROUP_TAGS_TABLE)),
+        StateTable(client("dynamodb"), _output(deployment, STATE_TABLE), settings.leashed),
+    )
+
+
+def account(source: AccountReader) -> Account:
+    """Returns groups, policies, the switch and the state of units, as they are now.
 
     Raises:
         CliError: what :func:`cli.aws.translated_errors` raises.
     """
-    dynamodb = _client(session, "dynamodb")
-    policies = PolicyTable(dynamodb, _output(deployment, GROUP_TAGS_TABLE))
-    state = StateTable(dynamodb, _output(deployment, STATE_TABLE), leashed)
     with aws.translated_errors():
-        return read_account(_client(session, "autoscaling"), _client(session, "ec2"), policies, state)
+        return source.account()
 
 
-def details_reader(session: boto3.Session) -> Callable[[list[Facts]], list[Facts]]:
-    """Returns a function that adds the current instance refreshes, stop alarms, load balancer targets and EC2
-    protection to the facts of units that are due.
-    """
-    autoscaling, cloudwatch = _client(session, "autoscaling"), _client(session, "cloudwatch")
-    balancers = BalancersOfATick(Balancers(cache(partial(_client, session))))
-    closer = partial(read_details, autoscaling, cloudwatch, balancers, Asking(_client(session, "ec2")))
+def details_reader(source: AccountReader) -> Callable[[list[Facts]], list[Facts]]:
+    """Returns :meth:`AccountReader.details_reader`, with errors for the command line."""
+    details = source.details_reader()
 
     def read(due: list[Facts]) -> list[Facts]:
         with aws.translated_errors():
-            return closer(due)
+            return details(due)
 
     return read
 

@@ -18,9 +18,8 @@ from cli.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
 from troop.chaos import forecast
-from troop.chaos.decisions import Account
 from troop.chaos.expected_ticks import ticks_of
-from troop.chaos.facts import Switch
+from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
 from troop.settings import Settings
 
@@ -103,13 +102,14 @@ def _of_account(
     deployment = find_deployment(session, options.deployment)
     chosen = tried or live_account.deployed_settings(session, deployment)
     key = what_if.salt_of(salt) if salt is not None else live_account.salt(session, deployment)
-    account = live_account.account(session, deployment, chosen.chaos.leashed)
+    reader = live_account.reader(session, deployment, chosen.chaos)
+    account = live_account.account(reader)
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
     notes = ["instance refreshes, stop alarms and the health reported by load balancers stay as they are now"]
     if salt is not None:
         notes.append(what_if.salt_note(salt))
-    return _Basis(account, chosen, key, now, live_account.details_reader(session), str(deployment), notes)
+    return _Basis(account, chosen, key, now, live_account.details_reader(reader), str(deployment), notes)
 
 
 def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:

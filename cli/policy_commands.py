@@ -16,6 +16,7 @@ from cli.policy import AHEAD_HINT
 from cli.policy_export import exported
 from cli.policy_files import UnitChange
 from cli.policy_values import of_item, over
+from troop.errors import ErrorCode
 
 _OPT_OUT = ("opt_out", "until")
 
@@ -122,7 +123,7 @@ def _send(client: TroopClient, change: UnitChange, policy: Mapping[str, Any]) ->
         client.change_unit(change.unit, body)
     except CliError as error:
         until = over(body, somewhere=True)
-        if until is None or error.code is not Exit.REFUSED or "until is " not in str(error):
+        if until is None or error.api_code != ErrorCode.OPT_OUT_OVER:
             raise
         stored = {**policy, **{key: old for key, (old, _) in change.changes.items()}}
         rest = policy_files.compare(change.unit, stored, _without_opt_out(change.unit, policy, until), change.version)

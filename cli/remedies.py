@@ -23,8 +23,12 @@ _REMEDIES = {
 """By the reason of each guard that applies to a termination on demand."""
 
 
-def remedy(reason: str, detail: str, group: str) -> str:
-    """Returns what to do, to follow a refusal's sentence; "" for an unknown reason."""
-    if reason == "too-small" and detail.endswith("wants no instances"):
+def remedy(reason: str, group: str, desired: int | None = None) -> str:
+    """Returns what to do, to follow a refusal's sentence; "" for an unknown reason.
+
+    Args:
+        desired: the group's desired capacity; None if not known.
+    """
+    if reason == "too-small" and desired == 0:
         return "enlarge the group"
     return _REMEDIES.get(reason, "").format(group=group)

@@ -10,8 +10,9 @@ from typing import Any
 
 from cli.settings_files import TriedSettings
 from troop.calendars import WEEKDAYS, Calendar
-from troop.chaos.decisions import TERMINATE, Account, Decision, calendar_of, facts_of_units
+from troop.chaos.decisions import TERMINATE, Decision, calendar_of
 from troop.chaos.expected_ticks import is_open
+from troop.chaos.facts import Account, facts_of_units
 from troop.chaos.forecast import skip_through, ticks_between
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy

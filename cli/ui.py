@@ -116,7 +116,7 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
         CliError: something cannot be read. Without permission for the salt, the forecast has days only.
     """
     settings = live_account.deployed_settings(session, deployment)
-    account = live_account.account(session, deployment, settings.chaos.leashed)
+    account = live_account.account(live_account.reader(session, deployment, settings.chaos))
     try:
         return Basis(account, settings, live_account.salt(session, deployment))
     except CliError as error:

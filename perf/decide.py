@@ -23,8 +23,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 
-from troop.chaos.decisions import Account, decide_all, facts_of_units
-from troop.chaos.facts import Counts, Switch, UnitState
+from troop.chaos.decisions import decide_all
+from troop.chaos.facts import Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.flows.chaos.batches import without_collections
 from troop.settings import KEYS, Settings, parse_settings

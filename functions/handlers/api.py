@@ -27,6 +27,7 @@ from troop.api import (
     switch,
     terminations,
 )
+from troop.api.errors import CodedError
 from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
 from troop.api.validation_messages import problem_of
 from troop.values import spelling
@@ -72,6 +73,13 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
     if any(problem["loc"][0] == "response" for problem in error.errors()):
         raise BadAnswerError(problems)
     return _refusal(problems)
+
+
+@app.exception_handler(CodedError)  # type: ignore[untyped-decorator]
+def coded(error: CodedError) -> Response[Any]:
+    """Returns an error with its code."""
+    body = {"statusCode": error.status_code, "message": error.msg, "code": error.code}
+    return Response(status_code=error.status_code, content_type=content_types.APPLICATION_JSON, body=body)
 
 
 def _refusal(problems: list[dict[str, str]]) -> Response[Any]:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from troop.values import shown
+
+
+class ErrorCode(StrEnum):
+    """Codes of the API's errors that programs distinguish. The message is for people, and may change."""
+
+    NO_SUCH_RUN = "no-such-run"
+    NO_SUCH_FLEET = "no-such-fleet"
+    OPT_OUT_OVER = "opt-out-over"
 
 
 class TroopError(Exception):

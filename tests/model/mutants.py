@@ -111,7 +111,7 @@ def another_instance_at_a_retry(patch: Patch) -> None:
         event = self.events.get(work.event_id)
         if event is None or event.status is not Status.CLAIMED or event.execution != work.execution:
             return real(self, work)
-        facts = self._facts(work, groups.read_groups(self.autoscaling, [event.group]), {}, self.clock())
+        facts = self._facts(work, groups.read_groups(self.reader.autoscaling, [event.group]), {}, self.clock())
         others = [i for g in facts.groups for i in candidates(facts, g) if i.instance_id != event.instance_id]
         chosen = by_rank(facts.salt, facts.day, others)
         if chosen:
@@ -145,8 +145,8 @@ def time_is_checked_only_before_the_attempt(patch: Patch) -> None:
 
 def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
     def carry_out(self: terminate.Termination, event: Event) -> Event:
-        calm = replace(self, state=_Calm(self.state))  # type: ignore[arg-type]
-        return real(calm, event)
+        state: Any = _Calm(self.reader.state)
+        return real(replace(self, reader=replace(self.reader, state=state)), event)
 
     real = terminate.Termination._carry_out
     patch.setattr(terminate.Termination, "_carry_out", carry_out)

@@ -20,6 +20,7 @@ from tests.model.baton import Actor, Stage, Stopped
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
+from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.claim_transaction import Claims
 from troop.aws.chaos.decisions import DecisionTable
@@ -92,22 +93,22 @@ class World:
         policies = PolicyTable(dynamodb, "GroupTags")
         state = StateTable(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
-        seen: dict[str, Any] = {"settings": self.settings, "autoscaling": autoscaling, "cloudwatch": other, "ec2": ec2}
-        seen["balancers"] = balancers
-        seen |= {"events": events, "policies": policies, "state": state, "salt": self._salt, "clock": self.clock}
+        clients = {"autoscaling": autoscaling, "ec2": ec2}
+        reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)
         self.s3, self.events = other, events
         decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
-        self.tick = Tick(decisions=decisions, **seen)
+        self.tick = Tick(reader, decisions, events, self._salt, self.clock)
         self.termination = Termination(
-            decisions=decisions,
-            claims=Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
-            terminator=Terminator({"ec2": ec2, "autoscaling": autoscaling}),
-            **seen,
+            reader,
+            Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
+            decisions,
+            events,
+            Terminator({"ec2": ec2, "autoscaling": autoscaling}),
+            self._salt,
+            self.clock,
         )
-        del seen["salt"]
-        self.on_demand = OnDemand(
-            claims=self.termination.claims, starts=Starts(other, "arn:aws:states:r:1:stateMachine:od"), **seen
-        )
+        starts = Starts(other, "arn:aws:states:r:1:stateMachine:od")
+        self.on_demand = OnDemand(reader, self.termination.claims, events, starts, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
         self.watcher = RecoveryCheck(autoscaling, balancers, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)

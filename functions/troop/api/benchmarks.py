@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
-from troop.api.errors import answers
+from troop.api.errors import CodedError, answers
 from troop.api.money_models import EstimateIn, EstimateOut, estimated
 from troop.api.requests import caller_of
 from troop.api.run_answers import (
@@ -27,7 +27,7 @@ from troop.api.run_answers import (
 )
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.read import read_all
-from troop.errors import MissingRunError
+from troop.errors import ErrorCode, MissingRunError
 from troop.flows.bench.benchmarks import Benchmarks, BucketError, OtherRunError
 from troop.wiring import bench_api
 
@@ -187,5 +187,5 @@ def _benchmarks() -> Benchmarks:
     return bench_api.benchmarks()
 
 
-def no_run(run: str) -> NotFoundError:
-    return NotFoundError(f"there is no run {run!r}: GET /benchmarks lists the runs")
+def no_run(run: str) -> CodedError:
+    return CodedError(404, ErrorCode.NO_SUCH_RUN, f"there is no run {run!r}: GET /benchmarks lists the runs")

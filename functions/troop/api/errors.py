@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel, Field
+
+from troop.errors import ErrorCode
+
+
+class CodedError(ServiceError):
+    """An error answer with a code for programs."""
+
+    def __init__(self, status: int, code: ErrorCode, message: str) -> None:
+        self.code = code
+        super().__init__(status, message)
 
 
 class ProblemOut(BaseModel):
@@ -21,6 +32,7 @@ class ErrorOut(BaseModel):
 
     statusCode: int
     message: str = Field(description="The problem, and what to do about it")
+    code: ErrorCode | None = Field(default=None, description="For programs, where they distinguish errors of a status")
     problems: list[ProblemOut] | None = Field(default=None, description="With 400: each problem")
 
 

@@ -7,12 +7,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import contents
-from troop.api.errors import answers
+from troop.api.errors import CodedError, answers
 from troop.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
 from troop.api.money_models import EstimateOut, estimated
 from troop.api.requests import caller_of
@@ -30,7 +29,7 @@ from troop.bench.plan import sole
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
 from troop.bench_file.read_fleet import read_fleet
-from troop.errors import MissingRunError
+from troop.errors import ErrorCode, MissingRunError
 from troop.flows.bench.benchmarks import BucketError, OtherRunError
 from troop.flows.bench.fleet import standing_of
 from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
@@ -183,8 +182,8 @@ def _fleets() -> StandingFleets:
     return bench_api.fleets()
 
 
-def _no_fleet(fleet: str) -> NotFoundError:
-    return NotFoundError(f"there is no fleet {fleet!r}: GET /fleets lists the fleets")
+def _no_fleet(fleet: str) -> CodedError:
+    return CodedError(404, ErrorCode.NO_SUCH_FLEET, f"there is no fleet {fleet!r}: GET /fleets lists the fleets")
 
 
 def _run_response(status: int, run: Run, headers: dict[str, Any] | None = None) -> Response[Any]:

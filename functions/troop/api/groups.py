@@ -10,12 +10,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api import cursors
-from troop.api.errors import answers
+from troop.api.errors import CodedError, answers
 from troop.api.requests import author_of
 from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.aws.chaos.groups import BadToken
 from troop.aws.clients import quick_client
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
+from troop.errors import ErrorCode
 from troop.flows.chaos.alarms import missing
 from troop.flows.chaos.edits import ConflictError
 from troop.flows.chaos.units import UnitView
@@ -94,9 +95,11 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     # An ``until`` alone also ends an opt-out: it may be past only in a request that sets opt_out to false or null.
     opting_out = body.opt_out or "opt_out" not in body.model_fields_set
     if opting_out and body.until is not None and body.until < (today := _today(body.calendar)).isoformat():
-        raise BadRequestError(
+        raise CodedError(
+            400,
+            ErrorCode.OPT_OUT_OVER,
             f"body.until: is {body.until!r}, must be {today} or later: an opt-out that has ended protects nothing; "
-            "omit until for no end"
+            "omit until for no end",
         )
     try:
         chaos_api.editor().unit(name, body.changes, body.put_back, body.version, author_of(event))

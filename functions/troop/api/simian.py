@@ -22,8 +22,8 @@ from troop.api.requests import LARGEST_BODY, principal_of, received_at
 from troop.api.terminations import LONGEST_KEY
 from troop.aws.chaos.event_walk import Termination
 from troop.aws.clients import client
-from troop.chaos.claim_rules import Nothing, came_to_nothing
-from troop.chaos.events import Event
+from troop.chaos.claim_rules import came_to_nothing
+from troop.chaos.events import AbandonReason, Event
 from troop.errors import MissingGroupError
 from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.flows.listing import listing
@@ -39,7 +39,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 _MILLISECONDS = re.compile("[+-]?[0-9]+")
 _ASLEEP = frozenset({"leashed", "halted", "switched"})
-_STATUS = {Nothing.ASLEEP: 500, Nothing.GONE: 410, Nothing.REFUSED: 403}
+_STATUS = {AbandonReason.SWITCHED_OFF: 500, AbandonReason.GONE: 410, AbandonReason.REFUSED: 403}
 """The status for a request whose event is abandoned."""
 
 
@@ -217,8 +217,8 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         raise BadRequestError(str(error)) from None
     except RefusedError as error:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
-    if nothing := came_to_nothing(event):
-        raise ServiceError(_STATUS[nothing], f"{event.event_id} is {event.status}: {event.detail}")
+    if cause := came_to_nothing(event):
+        raise ServiceError(_STATUS[cause], f"{event.event_id} is {event.status}: {event.detail}")
     return request.model_dump(exclude={"idempotencyKey"}) | _event_document(event)
 
 

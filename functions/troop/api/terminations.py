@@ -52,6 +52,7 @@ class RefusedOut(ErrorOut):
     """A refusal by a guard, or by the claim."""
 
     reason: str | None = Field(default=None, description="The reason, as in decisions, such as leashed or unhealthy")
+    desired: int | None = Field(default=None, description="Desired capacity of the group, if a guard refuses")
 
 
 _EVENT = {"application/json": {"model": EventOut}}
@@ -90,7 +91,8 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     except OtherGroupError as error:
         return _message_response(409, str(error))
     except RefusedError as error:
-        return _message_response(410 if error.none_left else 409, str(error), reason=error.reason)
+        more = {} if error.desired is None else {"desired": error.desired}
+        return _message_response(410 if error.none_left else 409, str(error), reason=error.reason, **more)
     return Response(
         status_code=200 if request.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
@@ -99,6 +101,6 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
     )
 
 
-def _message_response(status: int, message: str, **more: str) -> Response[Any]:
+def _message_response(status: int, message: str, **more: Any) -> Response[Any]:
     body = {"statusCode": status, "message": message, **more}
     return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from enum import Enum, auto
 
 from troop.calendars import Calendar
-from troop.chaos.events import CAME_TO_NOTHING, Event, Status
+from troop.chaos.events import USUAL_CAUSES, AbandonReason, Event, Status
 from troop.chaos.facts import Switch
 
 LONGEST_CLAIM = timedelta(minutes=10)
@@ -18,17 +17,6 @@ LAST_CALL = timedelta(seconds=30)
 
 GRACE = timedelta(seconds=60)
 """How long after its deadline a claim can still be open before it is reconciled: clocks differ."""
-
-
-_SWITCHED = "chaos was {} first"
-
-
-class Nothing(Enum):
-    """Why a claim terminated nothing: chaos was halted or leashed; its instance is gone; any other reason."""
-
-    ASLEEP = auto()
-    GONE = auto()
-    REFUSED = auto()
 
 
 def deadline(now: datetime, calendar: Calendar | None) -> datetime:
@@ -75,13 +63,10 @@ def reconciled(event: Event, instance_gone: bool) -> tuple[Status, str]:
 
 def switched_off(switch: Switch) -> str:
     """Returns why a claim is abandoned if the switch was changed before the termination."""
-    return _SWITCHED.format("halted" if switch.halted else "leashed")
+    return f"chaos was {'halted' if switch.halted else 'leashed'} first"
 
 
-def came_to_nothing(event: Event) -> Nothing | None:
+def came_to_nothing(event: Event) -> AbandonReason | None:
     """Returns why an event terminated nothing; None if it did, or is open."""
-    if event.status not in CAME_TO_NOTHING:
-        return None
-    if event.detail in (_SWITCHED.format("halted"), _SWITCHED.format("leashed")):
-        return Nothing.ASLEEP
-    return Nothing.GONE if event.status is Status.GONE_ELSEWHERE else Nothing.REFUSED
+    usual = USUAL_CAUSES.get(event.status)
+    return usual and (event.cause or usual)

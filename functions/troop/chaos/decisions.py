@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import date, datetime
-from typing import Any
 
-from troop.chaos.facts import Counts, Facts, Switch, UnitState
-from troop.chaos.groups import Group
+from troop.chaos.facts import Counts, Facts, Switch
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.participation import effective_participation
-from troop.chaos.policy import Policy, effective_policy, says_anything
-from troop.chaos.units import by_unit
+from troop.chaos.policy import Policy
 from troop.records import record
-from troop.settings import Settings
 
 TERMINATE = "terminate"
 """The only reason that is not a refusal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The state of the account at one tick. Mappings are by unit; a unit without an entry has nothing stored."""
-
-    groups: Sequence[Group]
-    items: Mapping[str, Mapping[str, Any]]
-    states: Mapping[str, UnitState]
-    switch: Switch
-    counts: Counts
-    protected_instances: frozenset[str] = frozenset()
 
 
 @record
@@ -63,37 +46,6 @@ class Decision:
     def event_id(self) -> str:
         """The key of the scheduled event of this unit and day."""
         return f"{self.day}#{self.unit}"
-
-
-def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datetime) -> Iterator[Facts]:
-    """Yields the facts of every unit, in the order of the units, without those that cost a call per group."""
-    days = {name: calendar.at(now).day for name, calendar in settings.calendars.items()}
-    today = days.__getitem__
-    nobody, no_state = Group("", 0), UnitState()
-    shared = effective_policy([nobody], {}, settings, today)  # by all units without any policy of their own
-    counts = _with_leashed(account) if account.switch.leashed else account.counts
-    for unit, groups in by_unit(account.groups, settings.units).items():
-        item = account.items.get(unit)
-        plain = not item and not any(map(says_anything, groups))
-        yield Facts(
-            unit=unit,
-            now=now,
-            salt=salt,
-            settings=settings,
-            switch=account.switch,
-            groups=groups,
-            policy=shared if plain else effective_policy(groups, item or {}, settings, today),
-            state=account.states.get(unit, no_state),
-            counts=counts,
-            protected_instances=account.protected_instances,
-        )
-
-
-def _with_leashed(account: Account) -> Counts:
-    """Returns the counts as if all recorded leashed decisions had been terminations."""
-    by_day = Counter(account.counts.by_day)
-    by_day.update(state.leashed_day for state in account.states.values() if state.leashed_day)
-    return replace(account.counts, by_day=by_day)
 
 
 def is_on_record(facts: Facts) -> bool:
@@ -146,7 +98,8 @@ def decide_all(facts: Iterable[Facts], read_details: Callable[[list[Facts]], lis
     that a cap refuses cause no calls.
 
     Args:
-        facts: of every unit, see :func:`facts_of_units`; read one by one, and stored only for units that are due.
+        facts: of every unit, see :func:`troop.chaos.facts.facts_of_units`; read one by one, and stored only for units
+            that are due.
         read_details: adds the facts that cost a call per group (refreshes, alarms), for units that are due.
     """
     decided: dict[str, Decision | None] = {}  # in the order of the result

@@ -39,7 +39,19 @@ STEPS: dict[Status, frozenset[Status]] = {
 OPEN = frozenset({Status.CLAIMED, Status.TERMINATED})
 """Statuses of events in flight: they count against ``max_in_flight``, and every sweep checks them."""
 
-CAME_TO_NOTHING = frozenset({Status.ABANDONED, Status.GONE_ELSEWHERE})
+
+class AbandonReason(StrEnum):
+    """Why a claim terminated nothing: chaos was halted or leashed; its instance is gone; any other reason."""
+
+    SWITCHED_OFF = "switched-off"
+    GONE = "gone"
+    REFUSED = "refused"
+
+
+USUAL_CAUSES = {Status.ABANDONED: AbandonReason.REFUSED, Status.GONE_ELSEWHERE: AbandonReason.GONE}
+"""The cause by status, where no other one is recorded."""
+
+CAME_TO_NOTHING = frozenset(USUAL_CAUSES)
 """Statuses of claims without a termination: they do not count against ``max_per_day``, nor as the unit's last
 termination.
 """
@@ -87,6 +99,7 @@ class Event:
         terminated_at: when Troop sent the request that AWS accepted.
         recovered_at: when the first of the two consecutive checks found the group whole.
         detail: a sentence about how it ended; "" if there is none.
+        cause: why the claim terminated nothing, for programs; None for other events, and in items of earlier versions.
         before: the unit's last termination before this claim, restored if the claim is abandoned; None if not recorded.
     """
 
@@ -111,6 +124,7 @@ class Event:
     recovered_at: datetime | None = None
     watch: Watch = Watch()
     detail: str = ""
+    cause: AbandonReason | None = None
     before: Last | None = None
 
     @property

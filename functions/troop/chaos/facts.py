@@ -1,16 +1,19 @@
-"""Defines the facts of one unit at one moment, on which a decision depends."""
+"""Defines the facts on which a decision depends: of the account, and of one unit at one moment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from typing import Any
 
 from troop.calendars import Calendar, Reading
 from troop.chaos.events import Last
 from troop.chaos.groups import Group
-from troop.chaos.policy import Policy
+from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.roll import roll
+from troop.chaos.units import by_unit
 from troop.records import record
 from troop.settings import Settings
 
@@ -79,6 +82,18 @@ class Counts:
         return Counts({**self.by_day, day: self.by_day.get(day, 0) + 1}, self.in_flight + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The state of the account at one tick. Mappings are by unit; a unit without an entry has nothing stored."""
+
+    groups: Sequence[Group]
+    items: Mapping[str, Mapping[str, Any]]
+    states: Mapping[str, UnitState]
+    switch: Switch
+    counts: Counts
+    protected_instances: frozenset[str] = frozenset()
+
+
 @record
 class Facts:
     """All facts for a decision about one unit.
@@ -142,3 +157,34 @@ class Facts:
         """The unit's roll of the day."""
         assert self._rolled is not None, "see today"
         return self._rolled
+
+
+def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datetime) -> Iterator[Facts]:
+    """Yields the facts of every unit, in the order of the units, without those that cost a call per group."""
+    days = {name: calendar.at(now).day for name, calendar in settings.calendars.items()}
+    today = days.__getitem__
+    nobody, no_state = Group("", 0), UnitState()
+    shared = effective_policy([nobody], {}, settings, today)  # by all units without any policy of their own
+    counts = _with_leashed(account) if account.switch.leashed else account.counts
+    for unit, groups in by_unit(account.groups, settings.units).items():
+        item = account.items.get(unit)
+        plain = not item and not any(map(says_anything, groups))
+        yield Facts(
+            unit=unit,
+            now=now,
+            salt=salt,
+            settings=settings,
+            switch=account.switch,
+            groups=groups,
+            policy=shared if plain else effective_policy(groups, item or {}, settings, today),
+            state=account.states.get(unit, no_state),
+            counts=counts,
+            protected_instances=account.protected_instances,
+        )
+
+
+def _with_leashed(account: Account) -> Counts:
+    """Returns the counts as if all recorded leashed decisions had been terminations."""
+    by_day = Counter(account.counts.by_day)
+    by_day.update(state.leashed_day for state in account.states.values() if state.leashed_day)
+    return replace(account.counts, by_day=by_day)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from troop.chaos.decisions import TERMINATE, Account, Decision, calendar_of, decide_all, facts_of_units
+from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.expected_ticks import is_open, ticks_of
-from troop.chaos.facts import Counts, Facts, UnitState
+from troop.chaos.facts import Account, Counts, Facts, UnitState, facts_of_units
 from troop.chaos.groups import Group
 from troop.chaos.roll import due_at
 from troop.settings import Settings

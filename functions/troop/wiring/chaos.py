@@ -16,7 +16,8 @@ from troop.flows.chaos.sweep import Sweeper
 from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
 from troop.wiring import chaos_tables, environment
-from troop.wiring.environment import settings, variable
+from troop.wiring.chaos_account import account_reader
+from troop.wiring.environment import variable
 
 
 def salt() -> bytes:
@@ -27,15 +28,9 @@ def salt() -> bytes:
 @cache
 def tick() -> Tick:
     return Tick(
-        settings=settings(),
-        autoscaling=client("autoscaling"),
-        cloudwatch=client("cloudwatch"),
-        ec2=client("ec2"),
-        balancers=Balancers(client),
+        reader=account_reader(),
         decisions=chaos_tables.decisions(),
         events=chaos_tables.events(),
-        policies=chaos_tables.policies(),
-        state=chaos_tables.state(),
         salt=salt,
         clock=environment.now,
     )
@@ -44,16 +39,10 @@ def tick() -> Tick:
 @cache
 def termination() -> Termination:
     return Termination(
-        settings=settings(),
-        autoscaling=client("autoscaling"),
-        cloudwatch=client("cloudwatch"),
-        ec2=client("ec2"),
-        balancers=Balancers(client),
+        reader=account_reader(),
         claims=chaos_tables.claims(),
         decisions=chaos_tables.decisions(),
         events=chaos_tables.events(),
-        policies=chaos_tables.policies(),
-        state=chaos_tables.state(),
         terminator=Terminator({service: termination_client(service) for service in services()}),
         salt=salt,
         clock=environment.now,

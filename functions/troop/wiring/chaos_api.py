@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.edits import Edits
 from troop.aws.chaos.on_demand_executions import Starts
 from troop.aws.chaos.request_dedup import Repeats
@@ -16,21 +15,16 @@ from troop.flows.chaos.edits import Editor
 from troop.flows.chaos.on_demand import OnDemand
 from troop.flows.chaos.units import Units
 from troop.wiring import chaos_tables, environment
+from troop.wiring.chaos_account import account_reader
 from troop.wiring.environment import settings, variable
 
 
 @cache
 def on_demand() -> OnDemand:
     return OnDemand(
-        settings=settings(),
-        autoscaling=client("autoscaling"),
-        cloudwatch=client("cloudwatch"),
-        ec2=client("ec2"),
-        balancers=Balancers(client),
+        reader=account_reader(),
         claims=chaos_tables.claims(),
         events=chaos_tables.events(),
-        policies=chaos_tables.policies(),
-        state=chaos_tables.state(),
         starts=Starts(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
         clock=environment.now,
     )

@@ -20,8 +20,7 @@ from cli.client import TroopClient
 from cli.page_server import PageServer
 from cli.settings_files import TriedSettings
 from tests.unit.cli.conftest import FakeApi
-from troop.chaos.decisions import Account
-from troop.chaos.facts import Switch
+from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url
 
 ABOUT = {"deployment": "Troop", "account": "111122223333", "region": "eu-central-1", "local": False}
@@ -130,7 +129,7 @@ class World(FakeApi):
             receipt = {"run": RUN, "requested_at": "2026-11-22T09:00:00.000Z"}
             return self.report if method == "GET" else Answer(202, receipt)
         if rest not in self.runs:
-            return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}"})
+            return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}", "code": "no-such-run"})
         if method == "DELETE":
             self.runs[rest]["run"]["status"] = "STOPPING"
             return Answer(202, self.runs[rest]["run"])

@@ -74,7 +74,7 @@ def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: Fak
 
 
 MISSING = {
-    kind: Answer(404, {"statusCode": 404, "message": f"there is no {noun} 'x': GET /{kind} lists the {noun}s"})
+    kind: Answer(404, {"statusCode": 404, "message": f"no {noun} x", "code": f"no-such-{noun}"})
     for kind, noun in (("benchmarks", "run"), ("fleets", "fleet"))
 }
 

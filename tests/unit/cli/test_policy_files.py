@@ -138,7 +138,7 @@ def test_an_opt_out_of_the_file_that_is_over_is_said_and_left_out(
     assert [body for _, body in api.changes()] == [{"owner": "us", "version": 0}, {"owner": "us", "version": 2}]
 
 
-REFUSED = "body.until: is 'it', must be later: an opt-out that has ended protects nothing"
+OVER = {"statusCode": 400, "message": "refused", "code": "opt-out-over"}
 
 
 def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
@@ -149,7 +149,7 @@ def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
     api.add("web")
     api.add("on", opt_out=True)
     for unit in ("web", "on"):
-        api.refusals["PATCH", f"groups/{unit}"] = [Answer(400, {"message": REFUSED}), Answer(200, {"unit": unit})]
+        api.refusals["PATCH", f"groups/{unit}"] = [Answer(400, OVER), Answer(200, {"unit": unit})]
     ended = f"{{opt_out: true, until: {today}, owner: us}}"
     result = run("policy", "import", file(f"units: {{web: {ended}, 'on': {ended}}}"), "--yes", "--json")
     assert result.exit_code == 0, result.output
@@ -167,14 +167,14 @@ def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
 
 
 @pytest.mark.parametrize(
-    ("policy", "message"),
-    [("opt_out: true, until: 2099-01-01", REFUSED), ("opt_out: true, until: TODAY", "body.owner: is wrong")],
+    ("policy", "refusal"),
+    [("opt_out: true, until: 2099-01-01", OVER), ("opt_out: true, until: TODAY", {"message": "body.until: is 'it'"})],
 )
 def test_other_refusals_are_not_tried_without_the_opt_out(
-    run: Run, file: Callable[[str], str], api: FakeApi, policy: str, message: str
+    run: Run, file: Callable[[str], str], api: FakeApi, policy: str, refusal: dict[str, object]
 ) -> None:
     api.add("web")
-    api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": message})]
+    api.refusals["PATCH", "groups/web"] = [Answer(400, refusal)]
     policy = policy.replace("TODAY", (datetime.now(UTC) - timedelta(hours=12)).date().isoformat())
     result = run("policy", "import", file(f"units: {{web: {{{policy}}}}}"), "--yes")
     assert (result.exit_code, len(api.changes())) == (Exit.FAILED, 1)

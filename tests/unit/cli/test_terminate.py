@@ -109,6 +109,13 @@ REFUSALS = [
     (409, {"statusCode": 409, "message": "opted-out", "reason": "opted-out"}, Exit.REFUSED, "`troop opt-in web` ends"),
     (409, {"statusCode": 409, "message": "leashed: due, but"}, Exit.REFUSED, "leashed"),
     (410, {"statusCode": 410, "message": "too-small: web"}, Exit.REFUSED, "too-small"),
+    (409, {"statusCode": 409, "message": "no", "reason": "too-small", "desired": 1}, Exit.REFUSED, "min_healthy="),
+    (
+        410,
+        {"message": "no", "statusCode": 410, "reason": "too-small", "desired": 0},
+        Exit.REFUSED,
+        "enlarge the group\n",
+    ),
 ]
 
 
@@ -133,7 +140,7 @@ def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
 def test_every_refusal_says_what_to_do() -> None:
     """Of those that a request can meet: the others are about when, and how often."""
     ignored = {"weekend", "holiday", "freeze", "outside-window", "too-soon", "not-rolled", "not-yet", "already-today"}
-    assert [reason for reason in REASONS if not remedy(reason, "", "web") and reason not in ignored] == []
+    assert [reason for reason in REASONS if not remedy(reason, "web") and reason not in ignored] == []
 
 
 def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from troop.calendars import Calendar, parse_calendar
-from troop.chaos.decisions import Account, Decision, decide_all, facts_of_units
+from troop.chaos.decisions import Decision, decide_all
 from troop.chaos.events import Event, Status
-from troop.chaos.facts import Counts, Facts, Switch, UnitState
+from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.chaos.policy import Policy, effective_policy
 from troop.settings import Settings, parse_settings

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, LAST_TICK, SALT, account, fleet, reasons, settings, tick, units
-from troop.chaos.decisions import TERMINATE, Account, Decision, decide, decide_all, facts_of_units
-from troop.chaos.facts import Counts, Facts, Switch, UnitState
+from troop.chaos.decisions import TERMINATE, Decision, decide, decide_all
+from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
 from troop.chaos.roll import roll
 from troop.settings import Settings
 

@@ -12,8 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import at, calendar, event
-from troop.chaos.claim_rules import GRACE, LAST_CALL, LONGEST_CLAIM, deadline, is_stale, may_carry_out, reconciled
-from troop.chaos.events import OPEN, STEPS, Status
+from troop.chaos.claim_rules import (
+    GRACE,
+    LAST_CALL,
+    LONGEST_CLAIM,
+    came_to_nothing,
+    deadline,
+    is_stale,
+    may_carry_out,
+    reconciled,
+)
+from troop.chaos.events import OPEN, STEPS, AbandonReason, Status
 
 DEADLINE = at("12:10")
 
@@ -118,6 +127,21 @@ def test_what_a_stale_claim_turned_out_to_be(attempted: str | None, gone: bool, 
     left = claim(attempted_at=at(attempted) if attempted else None)
     assert reconciled(left, gone) == (status, detail)
     assert status in STEPS[Status.CLAIMED]
+
+
+@pytest.mark.parametrize(
+    ("status", "cause", "expected"),
+    [
+        (Status.ABANDONED, AbandonReason.SWITCHED_OFF, AbandonReason.SWITCHED_OFF),
+        (Status.ABANDONED, None, AbandonReason.REFUSED),
+        (Status.GONE_ELSEWHERE, None, AbandonReason.GONE),
+        *((status, None, None) for status in Status if status not in (Status.ABANDONED, Status.GONE_ELSEWHERE)),
+    ],
+)
+def test_why_a_claim_came_to_nothing_is_a_code(
+    status: Status, cause: AbandonReason | None, expected: AbandonReason | None
+) -> None:
+    assert came_to_nothing(event(status=status, cause=cause, detail="chaos was halted first")) is expected
 
 
 def test_steps_lead_from_the_claim_to_an_end_and_never_back() -> None:

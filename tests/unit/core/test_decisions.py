@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from itertools import permutations
 
 from tests.unit.core.build import FRIDAY, LAST_TICK, SALT, account, at, facts, fleet, group, reasons, settings, tick
-from troop.chaos.decisions import TERMINATE, Account, Decision, decide, decide_all, facts_of_units
+from troop.chaos.decisions import TERMINATE, Decision, decide, decide_all
 from troop.chaos.events import scheduled_id
-from troop.chaos.facts import Switch, UnitState
+from troop.chaos.facts import Account, Switch, UnitState, facts_of_units
 from troop.chaos.roll import by_rank, due_at, roll
 
 # ------------------------------------------------------------------ what a decision says

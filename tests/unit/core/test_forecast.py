@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, SALT, account, at, calendars, fleet, group, raw_calendar, settings, tagged
 from tests.unit.core.test_rules_hold import OPT_OUT, worlds
-from troop.chaos.decisions import TERMINATE, Account, Decision
-from troop.chaos.facts import Counts, Facts, Switch, UnitState
+from troop.chaos.decisions import TERMINATE, Decision
+from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState
 from troop.chaos.forecast import UnitDay, go_through, plan, skip_through, ticks_between
 from troop.chaos.roll import due_at
 from troop.settings import Settings

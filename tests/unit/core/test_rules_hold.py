@@ -19,8 +19,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tests.unit.core.build import SALT, account, calendars, raw_calendar, settings
-from troop.chaos.decisions import TERMINATE, Account, Decision, decide_all, facts_of_units
-from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
+from troop.chaos.decisions import TERMINATE, Decision, decide_all
+from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.settings import Settings
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import LAST_TICK, SALT, account, at, facts, group, settings
-from troop.chaos.decisions import decide_all, facts_of_units
-from troop.chaos.facts import UnitState
+from troop.chaos.decisions import decide_all
+from troop.chaos.facts import UnitState, facts_of_units
 from troop.chaos.roll import due_at, roll
 from troop.chaos.units import by_unit, is_unit, unit_from_url, unit_of, unit_to_url
 

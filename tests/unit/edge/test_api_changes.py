@@ -59,6 +59,7 @@ class TestPolicy:
         code, answer = ask("PATCH", "/groups/web", {"opt_out": True} | more)
         assert code == status
         if status == 400:
+            assert answer["code"] == "opt-out-over"
             assert "must be 2026-11-20 or later" in answer["message"]
             assert "until" not in plain(stored(account))
 

@@ -200,6 +200,7 @@ def test_what_speaks_against_it_is_said(account: Account, case: str) -> None:
     answer = post()
     assert (answer[0], answer[1]["reason"]) == (status, reason), answer
     assert answer[1]["message"].startswith(f"{reason}: ")
+    assert answer[1]["desired"] == (0 if case == "empty" else 3)
     assert account.all_events() == executions() == []
 
 

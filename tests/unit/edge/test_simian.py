@@ -286,7 +286,7 @@ def test_two_repeats_at_once_of_what_was_given_up_ask_once(account: Account, mon
         (_opted_out, 403, "opted-out: "),
     ],
 )
-def test_with_a_key_what_was_given_up_is_an_error(account: Account, against: Any, status: int, words: str) -> None:
+def test_with_a_key_what_was_abandoned_is_an_error(account: Account, against: Any, status: int, words: str) -> None:
     account.group("web")
     request = WEB | {"idempotencyKey": "k"}
     assert post(request)[0] == 200
@@ -295,6 +295,27 @@ def test_with_a_key_what_was_given_up_is_an_error(account: Account, against: Any
     assert code == status
     assert answer["message"].startswith("od#web#k is ")
     assert words in answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "status"), [("switched-off", 500), ("gone", 410), ("of-a-later-version", 403), (None, 403)]
+)
+def test_only_the_recorded_cause_of_an_abandoned_claim_counts(account: Account, cause: str | None, status: int) -> None:
+    """Its sentence does not; earlier versions recorded no cause."""
+    account.group("web")
+    request = WEB | {"idempotencyKey": "k"}
+    post(request)
+    _leashed(account)
+    account.dynamodb.update_item(
+        TableName="Events",
+        Key={"event_id": {"S": "od#web#k"}},
+        **(
+            {"UpdateExpression": "SET cause = :cause", "ExpressionAttributeValues": {":cause": {"S": cause}}}
+            if cause
+            else {"UpdateExpression": "REMOVE cause"}
+        ),
+    )
+    assert post(request)[0] == status
 
 
 @pytest.mark.parametrize("settings", [{"on_demand": False}], indirect=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from troop import moments
 from troop.aws.dynamo import plain, typed
-from troop.chaos.events import OPEN, SCHEMA, Event, Last, Status, Watch
+from troop.chaos.events import OPEN, SCHEMA, AbandonReason, Event, Last, Status, Watch
 from troop.tables import EVENT, EVENT_OPEN
 
 _MOMENTS = ("deadline", "attempted_at", "terminated_at", "recovered_at")
@@ -39,6 +39,7 @@ def to_item(event: Event) -> dict[str, Any]:
         "attempts": event.attempts or None,
         "os_shutdown": event.os_shutdown,
         "detail": event.detail,
+        "cause": event.cause.value if event.cause else None,
         "recovery_seconds": event.recovery_seconds,
     }
     values["watch"] = watch_value(event.watch)
@@ -69,6 +70,7 @@ def from_item(item: Mapping[str, Any]) -> Event:
         attempts=int(values.get("attempts", 0)),
         os_shutdown=values.get("os_shutdown"),
         detail=values.get("detail", ""),
+        cause=_cause(values.get("cause")),
         watch=_watch(values.get("watch", {})),
         before=_last(values["before"]) if "before" in values else None,
         **{name: moments.parse(values[name]) if values.get(name) else None for name in _MOMENTS},
@@ -82,6 +84,11 @@ def _last_value(last: Last) -> dict[str, Any]:
 def _last(value: Mapping[str, Any]) -> Last:
     day = value.get("day")
     return Last(date.fromisoformat(day) if day else None, value.get("event_id"))
+
+
+def _cause(value: Any) -> AbandonReason | None:
+    # A later version may have written another one.
+    return AbandonReason(value) if value in list(AbandonReason) else None
 
 
 def _number(value: Any) -> float | None:

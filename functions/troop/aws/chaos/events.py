@@ -15,7 +15,7 @@ from troop.aws.chaos.claim_rollback import rollback_writes
 from troop.aws.chaos.event_items import from_item, to_item, watch_value
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
-from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, Event, Status, is_on_demand
+from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, USUAL_CAUSES, AbandonReason, Event, Status, is_on_demand
 from troop.faults import fault_named
 from troop.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.tables import EVENT_OPEN, EVENTS_BY_OPEN
@@ -154,6 +154,7 @@ class EventTable:
         detail: str,
         recovered_at: datetime | None = None,
         *,
+        cause: AbandonReason | None = None,
         in_doubt: bool = False,
     ) -> Event:
         """Closes an event in flight in one transaction: writes its final status, releases its place in flight and, for
@@ -161,12 +162,14 @@ class EventTable:
         the unit's last termination. A scheduled claim still uses up its day, because the day's event is recorded.
 
         Args:
+            cause: why a claim terminated nothing; None for the usual cause of the status.
             in_doubt: AWS may have received the request to terminate, so a claim on demand also uses up its day.
 
         Raises:
             StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt.
         """
-        closed = replace(event, status=status, detail=detail, recovered_at=recovered_at)
+        cause = cause or USUAL_CAUSES.get(status)
+        closed = replace(event, status=status, detail=detail, recovered_at=recovered_at, cause=cause)
         parts = [self._closing(event, closed), self._release_place(event)]
         if status is Status.UNRECOVERED:
             parts += [self._unit_taken_out(event), self._unit_listed(event)]
@@ -216,6 +219,8 @@ class EventTable:
         if closed.recovered_at:
             update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
             values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
+        if closed.cause:
+            update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}
         update += " REMOVE #open"
         if event.status is Status.CLAIMED:

@@ -8,13 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.claim_transaction import ClaimRefused, Claims
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.groups import read_groups
 from troop.aws.chaos.keys import RequestKey
 from troop.aws.chaos.on_demand_executions import Starts
-from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.termination_protection import spare_shielded
 from troop.aws.chaos.unit_groups import read_members
 from troop.chaos.claim_rules import deadline
@@ -26,8 +25,6 @@ from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.units import unit_of
 from troop.errors import MissingGroupError, TroopError
 from troop.flows import clock_check
-from troop.flows.chaos.read_facts import read_facts
-from troop.settings import Settings
 
 TRIES = 3
 """The number of tries of a claim while its preconditions change between check and claim."""
@@ -49,10 +46,11 @@ class RefusedError(TroopError):
     Attributes:
         reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim_transaction.REFUSALS`.
         none_left: the group has no instance that may be terminated.
+        desired: the group's desired capacity; None for a refusal by the claim.
     """
 
-    def __init__(self, reason: str, detail: str, none_left: bool = False) -> None:
-        self.reason, self.detail, self.none_left = reason, detail, none_left
+    def __init__(self, reason: str, detail: str, none_left: bool = False, desired: int | None = None) -> None:
+        self.reason, self.detail, self.none_left, self.desired = reason, detail, none_left, desired
         super().__init__(f"{reason}: {detail}")
 
 
@@ -72,15 +70,9 @@ class Requested:
 class OnDemand:
     """Claims terminations and starts their workflow."""
 
-    settings: Settings
-    autoscaling: Any
-    cloudwatch: Any
-    ec2: Any
-    balancers: Balancers
+    reader: AccountReader
     claims: Claims
     events: EventTable
-    policies: PolicyTable
-    state: StateTable
     starts: Starts
     clock: Callable[[], datetime]
 
@@ -104,7 +96,7 @@ class OnDemand:
             ClockError: this function's clock is wrong, so its claims would have a wrong time.
             ClientError: AWS refused; a retry with the same key is safe.
         """
-        if not self.settings.on_demand:
+        if not self.reader.settings.on_demand:
             raise NotAllowedError
         clock_check.check(received, self.clock())
         request_key = RequestKey(group, key)
@@ -124,7 +116,7 @@ class OnDemand:
 
     def _led_to(self, request_key: RequestKey) -> Event | None:
         """Returns the event of an earlier request with the key of the group."""
-        event_id = self.state.raw(request_key.place).get("event_id")
+        event_id = self.reader.state.raw(request_key.place).get("event_id")
         return self.events.get(event_id["S"]) if event_id else None
 
     def _members(self, name: str) -> tuple[str, list[Group], Group]:
@@ -132,11 +124,11 @@ class OnDemand:
         that has opted out.
         """
         for _ in range(TRIES):
-            groups = read_groups(self.autoscaling, [name])
+            groups = read_groups(self.reader.autoscaling, [name])
             if not groups:
                 raise MissingGroupError(name)
-            unit = unit_of(name, groups[0].tags, self.settings.units)
-            members = read_members(self.autoscaling, unit, self.settings.units)
+            unit = unit_of(name, groups[0].tags, self.reader.settings.units)
+            members = read_members(self.reader.autoscaling, unit, self.reader.settings.units)
             # The later read counts: the first one only finds the unit.
             if named := next((group for group in members if group.name == name), None):
                 return unit, members, named
@@ -146,23 +138,23 @@ class OnDemand:
         self, unit: str, request_key: RequestKey, members: list[Group], named: Group, method: str | None
     ) -> tuple[Event, bool]:
         """Returns the event, and whether another request with the same key has claimed it in the meantime."""
-        event_id = on_demand_id(unit, request_key.key)
+        event_id, settings = on_demand_id(unit, request_key.key), self.reader.settings
         for left in range(TRIES - 1, -1, -1):
-            now, item = self.clock(), self.policies.raw(unit)
+            now, item = self.clock(), self.reader.policies.raw(unit)
             # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
-            facts = read_facts(self, unit, [named], members, item, event_id.encode(), now)
-            facts = spare_shielded(self.ec2, facts, ON_DEMAND)
+            facts = self.reader.unit(unit, [named], members, item, event_id.encode(), now)
+            facts = spare_shielded(self.reader.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
             if isinstance(verdict, Target):
                 verdict = beside(last) or verdict
             if isinstance(verdict, Refusal):
                 none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
-                raise RefusedError(verdict.reason, verdict.detail, none_left)
+                raise RefusedError(verdict.reason, verdict.detail, none_left, named.desired)
             event = self._event(event_id, facts, verdict, method)
             try:
                 event = self.claims.make(
-                    event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight, request_key
+                    event, item, facts.state, settings.max_per_day, settings.max_in_flight, request_key
                 )
             except ClaimRefused as refused:
                 # Another request with the same key was faster, or the response to our own claim was lost.

@@ -13,17 +13,16 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop import moments
-from troop.aws.chaos.balancers import Balancers
+from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.claim_transaction import ClaimRefused, Claims
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import LONGEST_NOTE, EventTable, StepRefused
 from troop.aws.chaos.groups import instance_gone, read_groups
-from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.termination import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.aws.chaos.termination_protection import shielded, spare_shielded
 from troop.aws.chaos.unit_groups import read_members
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
-from troop.chaos.events import Event, Status, is_on_demand
+from troop.chaos.events import AbandonReason, Event, Status, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
 from troop.chaos.on_demand import ON_DEMAND, beside
@@ -32,9 +31,7 @@ from troop.chaos.units import unit_of
 from troop.errors import TroopError
 from troop.faults import fault_named
 from troop.faults.fault import Answer
-from troop.flows.chaos.read_facts import read_facts
 from troop.flows.clock_check import is_stale
-from troop.settings import Settings
 
 BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
 
@@ -91,16 +88,10 @@ class Outcome:
 class Termination:
     """Terminates one instance of one unit."""
 
-    settings: Settings
-    autoscaling: Any
-    cloudwatch: Any
-    ec2: Any
-    balancers: Balancers
+    reader: AccountReader
     claims: Claims
     decisions: DecisionTable
     events: EventTable
-    policies: PolicyTable
-    state: StateTable
     terminator: Terminator
     salt: Callable[[], bytes]
     clock: Callable[[], datetime]
@@ -140,14 +131,13 @@ class Termination:
         now = self.clock()
         if is_stale(work.tick, now):
             return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, but it is {moments.iso(now)} now")
-        patterns = self.settings.units
-        groups = [
-            g for g in read_groups(self.autoscaling, work.groups) if unit_of(g.name, g.tags, patterns) == work.unit
-        ]
+        settings = self.reader.settings
+        present = read_groups(self.reader.autoscaling, work.groups)
+        groups = [g for g in present if unit_of(g.name, g.tags, settings.units) == work.unit]
         if not groups:
             return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} still exists in {work.unit}")
-        item = self.policies.raw(work.unit)
-        facts = spare_shielded(self.ec2, self._facts(work, groups, item, now), SCHEDULED)
+        item = self.reader.policies.raw(work.unit)
+        facts = spare_shielded(self.reader.ec2, self._facts(work, groups, item, now), SCHEDULED)
         verdict = judge(facts)
         if isinstance(verdict, Target):
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
@@ -160,27 +150,28 @@ class Termination:
         if not may_carry_out(event, now):
             return Outcome(None, "outside-window", "too close to the end of the window to be carried out")
         try:
-            event = self.claims.make(event, item, facts.state, self.settings.max_per_day, self.settings.max_in_flight)
+            event = self.claims.make(event, item, facts.state, settings.max_per_day, settings.max_in_flight)
         except ClaimRefused as refused:
             # The response to our own claim may have been lost: then the event exists, and is ours.
-            present = self.events.get(work.event_id)
-            if present is not None and present.execution == work.execution and present.status is not Status.LEASHED:
-                return Outcome(present)
+            stored = self.events.get(work.event_id)
+            if stored is not None and stored.execution == work.execution and stored.status is not Status.LEASHED:
+                return Outcome(stored)
             return Outcome(None, refused.reason, refused.detail)
         return Outcome(event)
 
     def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
-        return read_facts(self, work.unit, groups, groups, item, self.salt(), now)
+        return self.reader.unit(work.unit, groups, groups, item, self.salt(), now)
 
     def _carry_out(self, event: Event) -> Event:
         if not may_carry_out(event, self.clock()):
             return event
-        switch = self.state.switch()
+        switch = self.reader.state.switch()
         if switch.halted or switch.leashed:
-            # A request that was sent cannot be cancelled; a sweep determines the outcome.
-            return event if event.attempts else self._abandon(event, switched_off(switch))
+            if event.attempts:
+                return event  # a request that was sent cannot be cancelled; a sweep determines the outcome
+            return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
-            if instance_gone(self.ec2, self.autoscaling, event.instance_id):
+            if instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id):
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
             return self._abandon(event, why)
         event = self.events.attempt(event, self.clock())
@@ -190,7 +181,7 @@ class Termination:
             if not may_carry_out(event, attempted_at):
                 return event  # the checks took too long
             again = event.attempts > 1 and not fault_named(event.method).refused_if_protected
-            if again and shielded(self.ec2, event.instance_id):
+            if again and shielded(self.reader.ec2, event.instance_id):
                 # The choice may be minutes old, and AWS ignores the protection. An earlier request may have succeeded
                 # before the owner protected the instance, so a sweep checks later.
                 self.events.note(event, f"{event.instance_id} is protected by EC2 now")
@@ -218,11 +209,11 @@ class Termination:
         """Returns the objection to an instance that was claimed on demand, "" for none: minutes can pass between the
         claim and the workflow that carries it out.
         """
-        groups = read_members(self.autoscaling, event.unit, self.settings.units)
+        groups = read_members(self.reader.autoscaling, event.unit, self.reader.settings.units)
         named = [group for group in groups if group.name == event.group]
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"
-        facts = read_facts(self, event.unit, named, groups, self.policies.raw(event.unit), b"", self.clock())
+        facts = self.reader.unit(event.unit, named, groups, self.reader.policies.raw(event.unit), b"", self.clock())
         passed = pass_guards(
             facts, [guard for guard in ON_DEMAND if guard not in CAPS]
         )  # the counts include this claim
@@ -231,7 +222,7 @@ class Termination:
         fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
         if event.instance_id not in fit:
             return f"{event.instance_id} is no longer fit to be terminated"
-        return f"{event.instance_id} is protected by EC2 now" if shielded(self.ec2, event.instance_id) else ""
+        return f"{event.instance_id} is protected by EC2 now" if shielded(self.reader.ec2, event.instance_id) else ""
 
     def _ask(self, event: Event) -> Answer:
         try:
@@ -256,8 +247,8 @@ class Termination:
             raise TerminationForbiddenError(event)
         return event
 
-    def _abandon(self, event: Event, why: str) -> Event:
-        return self.events.close(event, Status.ABANDONED, why)
+    def _abandon(self, event: Event, why: str, cause: AbandonReason = AbandonReason.REFUSED) -> Event:
+        return self.events.close(event, Status.ABANDONED, why, cause=cause)
 
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:

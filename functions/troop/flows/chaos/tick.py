@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from troop import moments
-from troop.aws.chaos.account import read_account, read_details
-from troop.aws.chaos.balancers import Balancers, BalancersOfATick
+from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable
-from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.termination_protection import Asking
-from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all, facts_of_units
+from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
-from troop.chaos.facts import UnitState
+from troop.chaos.facts import UnitState, facts_of_units
 from troop.errors import TroopError
 from troop.flows.chaos.batches import without_collections
 from troop.flows.clock_check import is_stale
-from troop.settings import Settings
 
 
 class UnknownCalendarError(TroopError):
@@ -32,15 +27,9 @@ class UnknownCalendarError(TroopError):
 class Tick:
     """Decides for a tick. Calls ``salt`` only if there is a decision to make."""
 
-    settings: Settings
-    autoscaling: Any
-    cloudwatch: Any
-    ec2: Any
-    balancers: Balancers
+    reader: AccountReader
     decisions: DecisionTable
     events: EventTable
-    policies: PolicyTable
-    state: StateTable
     salt: Callable[[], bytes]
     clock: Callable[[], datetime]
 
@@ -53,20 +42,19 @@ class Tick:
         Raises:
             UnknownCalendarError: the settings have no such calendar.
         """
-        if calendar not in self.settings.calendars:
+        settings = self.reader.settings
+        if calendar not in settings.calendars:
             raise UnknownCalendarError(
-                f"there is no calendar {calendar!r}: must be one of {', '.join(self.settings.calendars)}"
+                f"there is no calendar {calendar!r}: must be one of {', '.join(settings.calendars)}"
             )
         if is_stale(started, self.clock()):
             return [], []
-        account = read_account(self.autoscaling, self.ec2, self.policies, self.state)
+        account = self.reader.account()
         salt = self.salt()
         with without_collections():
-            facts = (f for f in facts_of_units(account, self.settings, salt, started) if calendar_of(f) == calendar)
-            balancers = BalancersOfATick(self.balancers)
-            closer = partial(read_details, self.autoscaling, self.cloudwatch, balancers, Asking(self.ec2))
-            decisions = decide_all(facts, closer)
-        self.decisions.write(decisions, self.settings.calendars[calendar].at(started).day)
+            facts = (f for f in facts_of_units(account, settings, salt, started) if calendar_of(f) == calendar)
+            decisions = decide_all(facts, self.reader.details_reader())
+        self.decisions.write(decisions, settings.calendars[calendar].at(started).day)
         for decision in decisions:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
                 self.events.record_leashed(_leashed_event(decision, execution))

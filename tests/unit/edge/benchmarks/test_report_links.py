@@ -111,7 +111,7 @@ def test_whether_to_wait_for_one_that_is_missing(half: Half, later: timedelta, s
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_run_that_there_is_not(half: Half, method: str) -> None:
     status, body = ask(method, "/benchmarks/20261120-224600-00000000/report")
-    assert (status, "GET /benchmarks lists" in body["message"]) == (404, True)
+    assert (status, body["code"], "GET /benchmarks lists" in body["message"]) == (404, "no-such-run", True)
 
 
 def test_one_is_made_again_without_waiting_for_it(half: Half, payloads: list[dict[str, Any]]) -> None:

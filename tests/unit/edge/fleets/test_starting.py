@@ -66,6 +66,8 @@ def test_fleets_and_runs_of_benchmarks_are_told_apart(stand: Stand) -> None:
     assert [one["fleet"] for one in get("/fleets")["fleets"]] == [fleet]
     assert [one["run"] for one in get("/benchmarks")["runs"]] == [run]
     for method, path in [("GET", f"/benchmarks/{fleet}"), ("DELETE", f"/benchmarks/{fleet}")]:
-        assert ask(method, path)[0] == 404
+        status, answer = ask(method, path)
+        assert (status, answer["code"]) == (404, "no-such-run")
     for method in ("GET", "DELETE", "PATCH"):
-        assert ask(method, f"/fleets/{run}", {"count": 1} if method == "PATCH" else None)[0] == 404
+        status, answer = ask(method, f"/fleets/{run}", {"count": 1} if method == "PATCH" else None)
+        assert (status, answer["code"]) == (404, "no-such-fleet")

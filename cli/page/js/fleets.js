@@ -2,8 +2,7 @@
 
 import { get } from "./api.js";
 import { badge, fill, h, loading, name, problem, table } from "./dom.js";
-import { kind, moment, who, words } from "./format.js";
-import { cost } from "./runs.js";
+import { cost, kind, moment, who, words } from "./format.js";
 
 const PAGE = 50;
 

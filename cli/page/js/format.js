@@ -1,5 +1,7 @@
 // Formats times, amounts and names for people.
 
+import { h } from "./dom.js";
+
 const MOMENT = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
   hourCycle: "h23", timeZoneName: "short",
@@ -54,6 +56,12 @@ export function money(amount, currency) {
   if (amount === null || amount === undefined) return null;
   const digits = amount !== 0 && Math.abs(amount) < 1 ? 4 : 2;
   return `${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits })} ${currency}`;
+}
+
+/** The cost of a run or fleet, or its estimate. */
+export function cost(run) {
+  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without items of unknown price")];
+  return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
 }
 
 export function milliseconds(value) {

@@ -3,9 +3,9 @@
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
-import { count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
+import { cost, count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
 import { reportStatus } from "./report_status.js";
-import { cost, elapsed, report } from "./runs.js";
+import { elapsed, report } from "./runs.js";
 
 const [SOON, LATE] = [4_000, 30_000];
 const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);

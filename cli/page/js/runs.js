@@ -3,15 +3,9 @@
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { fleets } from "./fleets.js";
-import { count, duration, kind, moment, money, share, who, words } from "./format.js";
+import { cost, count, duration, kind, moment, share, who, words } from "./format.js";
 
 const PAGE = 50;
-
-/** The cost of a run, or its estimate. */
-export function cost(run) {
-  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without items of unknown price")];
-  return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
-}
 
 export const elapsed = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
 

@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
-from cli import (
-    bench,
-    bench_compare,
-    doctor,
-    events,
-    fleet,
-    groups,
-    plan,
-    policy,
-    policy_commands,
-    proxy_command,
-    show,
-    simulate,
-    switch,
-    terminate,
-    ui,
-    why,
-)
-from cli.context import Options
-from cli.errors import CliError
+from cli.shared import show
+from cli.shared.context import Options
+from cli.shared.errors import CliError
+from cli.shared.lazy import LazyGroup
 from troop.version import VERSION
 
 
-class _Commands(TyperGroup):
-    """The commands; turns a :class:`cli.errors.CliError` into one line on stderr and its exit code."""
+class Commands(LazyGroup):
+    """The commands; turns a :class:`cli.shared.errors.CliError` into one line on stderr and its exit code."""
+
+    lazy: ClassVar = {
+        "events": ("cli.commands.events:events", "Show terminations, newest first."),
+        "why": (
+            "cli.commands.why:why",
+            "Explain in one sentence why a unit was skipped, or the outcome of its termination.",
+        ),
+        "groups": (
+            "cli.commands.groups:groups",
+            "List all Auto Scaling groups with their policy, and why those that do not take part are skipped.",
+        ),
+        "group": (
+            "cli.commands.groups:group",
+            "Show one unit: its policy with the source of each value, its last decision and its last events.",
+        ),
+        "opt-out": ("cli.commands.unit_policy:opt_out", "Opt a unit out of chaos, at once."),
+        "opt-in": (
+            "cli.commands.unit_policy:opt_in",
+            "Let a unit take part, and return it to chaos if it has not recovered from its last termination.",
+        ),
+        "set": ("cli.commands.unit_policy:set_values", "Set or remove values of a unit's policy."),
+        "leash": ("cli.commands.switch:leash", "Make chaos decide and record, but terminate nothing."),
+        "unleash": ("cli.commands.switch:unleash", "Let chaos terminate instances. Asks first."),
+        "halt": ("cli.commands.switch:halt", "Stop all chaos at once, even decisions."),
+        "resume": ("cli.commands.switch:resume", "End a halt. Asks first."),
+        "terminate": (
+            "cli.commands.terminate:terminate",
+            "Terminate one instance of a group now, regardless of roll and calendar. Asks first.",
+        ),
+        "doctor": (
+            "cli.commands.doctor:doctor",
+            "Check the health of the deployment. Exit with 0 if all checks pass, with 1 if one fails.",
+        ),
+        "plan": (
+            "cli.commands.plan:plan",
+            "Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.",
+        ),
+        "simulate": (
+            "cli.commands.simulate:simulate",
+            "Simulate terminations over months or years, by the code that decides in Lambda. Needs no AWS.",
+        ),
+        "proxy": (
+            "cli.commands.proxy:proxy",
+            "Serve the API on 127.0.0.1, signed with your credentials, to your programs until Ctrl-C.",
+        ),
+        "ui": (
+            "cli.commands.ui:ui",
+            "Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C.",
+        ),
+        "reaper": (
+            "cli.commands.switch:reaper",
+            "The reaper of benchmarks, which removes what remains after runs.",
+        ),
+        "policy": (
+            "cli.commands.policy:app",
+            "Policies of many units as one YAML file; differences between stages.",
+        ),
+        "bench": ("cli.commands.bench:app", "Run benchmarks on temporary fleets, and show their results."),
+        "fleet": ("cli.commands.fleet:app", "Standing fleets: nodes that stay until they expire."),
+    }
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -42,7 +85,7 @@ class _Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     name="troop",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
@@ -74,30 +117,6 @@ def options(
 ) -> None:
     """Store the options that all commands share."""
     ctx.obj = Options(deployment, region, profile)
-
-
-app.command("events")(events.events)
-app.command("why")(why.why)
-app.command("groups")(groups.groups)
-app.command("group")(groups.group)
-app.command("opt-out")(policy.opt_out)
-app.command("opt-in")(policy.opt_in)
-app.command("set")(policy.set_values)
-app.command("leash")(switch.leash)
-app.command("unleash")(switch.unleash)
-app.command("halt")(switch.halt)
-app.command("resume")(switch.resume)
-app.add_typer(switch.reaper, name="reaper")
-app.command("terminate")(terminate.terminate)
-app.command("doctor")(doctor.doctor)
-app.add_typer(policy_commands.app, name="policy")
-app.command("plan")(plan.plan)
-app.command("simulate")(simulate.simulate)
-bench.app.command("compare")(bench_compare.compare)
-app.add_typer(bench.app, name="bench")
-app.add_typer(fleet.app, name="fleet")
-app.command("proxy")(proxy_command.proxy)
-app.command("ui")(ui.ui)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.aws import is_local
+from cli.shared.aws import is_local
 from infra import ROOT
 from troop import settings as chaos
 from troop import stages, values

@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import say

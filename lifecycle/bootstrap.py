@@ -10,8 +10,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 
 
 def bootstrap_missing(session: boto3.Session, account: str, assembly: Path, deployment: str) -> bool:

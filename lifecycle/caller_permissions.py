@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from botocore.exceptions import ClientError
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from cli.context import interactive
-from cli.errors import CliError, Exit
+from cli.shared.context import interactive
+from cli.shared.errors import CliError, Exit
 from lifecycle.caller_permissions import explained
 
 

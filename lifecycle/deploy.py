@@ -12,9 +12,9 @@ from typing import Any
 
 import boto3
 
-from cli import aws
-from cli.deployment import find_stack
-from cli.errors import CliError, Exit
+from cli.client.deployment import find_stack
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
 from lifecycle import takeover
 from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt

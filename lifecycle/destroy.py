@@ -10,10 +10,10 @@ from typing import Any
 
 import boto3
 
-from cli import aws
-from cli.context import interactive
-from cli.deployment import check_name, find_stack
-from cli.errors import CliError, Exit
+from cli.client.deployment import check_name, find_stack
+from cli.shared import aws
+from cli.shared.context import interactive
+from cli.shared.errors import CliError, Exit
 from lifecycle import retained
 from lifecycle.console import answer, run, say
 from lifecycle.leftovers import buckets_to_empty, remains

@@ -8,8 +8,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from troop.outputs import RUNS_TABLE
 from troop.tables import FLEET, RUN_OPEN, RUNS_BY_OPEN
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import boto3
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from infra import ROOT
 from infra.settings import PREFIX, DeploymentSettings, read_settings, written_context
 from troop.errors import SettingsError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from lifecycle.console import say
 from troop.concurrency import Concurrency, remedy, shortage
 from troop.settings import Settings

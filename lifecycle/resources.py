@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cli import aws
+from cli.shared import aws
 
 _GONE = frozenset({"DELETE_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
 """States of resources that a stack lists but does not have; the latter is a failed import."""

@@ -11,8 +11,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 TABLE = "AWS::DynamoDB::Table"

@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 
 _BATCH = 100
 """Targets that EventBridge removes in one request."""

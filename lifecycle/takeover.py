@@ -15,8 +15,8 @@ from typing import Any
 import boto3
 from botocore.exceptions import WaiterError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from lifecycle.project import cdk
 from lifecycle.resources import resources_of
 from lifecycle.retained import TABLE, WAIT, RetainedTable

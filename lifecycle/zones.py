@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import boto3
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from lifecycle.resources import Resource
 
 _SUBNET = re.compile(r"NodesSubnet([0-9]+)Subnet[0-9A-F]{8}$")

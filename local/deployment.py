@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cli.invoke_url import served_at
+from cli.client.invoke_url import served_at
 
 from .process import Progress, tail
 from .project import CDK, ROOT, tool_environment

@@ -26,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
 
-from cli.api import SignedApi  # noqa: E402 - after the path is set
+from cli.client.api import SignedApi  # noqa: E402 - after the path is set
 from local.launcher import LocalAccount  # noqa: E402
 from local.settings import local_settings  # noqa: E402
 from local.simulated_nodes import SimulatedNodes  # noqa: E402

@@ -61,13 +61,15 @@ def help_texts() -> Iterator[str]:
     import typer.main
 
     from cli.app import app
+    from cli.shared.lazy import LazyCommand
 
     pending: list[click.Command] = [typer.main.get_command(app)]
     while pending:
         command = pending.pop()
         yield from re.split(r"\n\s*\n", command.help or "")
         yield from (str(getattr(parameter, "help", None) or "") for parameter in command.params)
-        pending.extend(getattr(command, "commands", {}).values())
+        children = getattr(command, "commands", {}).values()
+        pending.extend(child.load() if isinstance(child, LazyCommand) else child for child in children)
 
 
 def error_messages(folders: Iterable[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from cli.api import UnreachableError
+from cli.client.api import UnreachableError
 from local.launcher import LocalAccount
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
 from tests.e2e.conftest import BUSY, Deployment, eventually

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.e2e.benches import INSTANCE_TYPE, LONG, Bench, assert_nothing_left
 from tests.e2e.conftest import eventually
 

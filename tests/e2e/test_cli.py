@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cli.errors import Exit
+from cli.shared.errors import Exit
 from local.launcher import LocalAccount
 from local.project import BIN
 from tests.e2e.conftest import BUSY, Deployment

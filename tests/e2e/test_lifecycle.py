@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cli.errors import Exit
+from cli.shared.errors import Exit
 from local.launcher import LocalAccount
 from local.project import ROOT
 from tests.e2e.conftest import BUSY

@@ -11,8 +11,8 @@ from typing import Any
 import boto3
 import pytest
 
-from cli import aws
-from cli.errors import CliError
+from cli.shared import aws
+from cli.shared.errors import CliError
 from infra import ROOT
 from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.leftovers import buckets_to_empty, remains

@@ -16,8 +16,8 @@ import pytest
 from aws_cdk import assertions
 from cdk_nag import AwsSolutionsChecks
 
-from cli import settings_files
-from cli.settings_files import TriedSettings
+from cli.shared import settings_files
+from cli.shared.settings_files import TriedSettings
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of

@@ -8,7 +8,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 
-from cli import yaml_files
+from cli.shared import yaml_files
 from infra import ROOT, bench_schema
 from tests.unit.bench_file.documents import FILE, FILES, changed, files
 from tests.unit.bench_file.test_read import REFUSED

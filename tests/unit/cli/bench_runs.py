@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.api import Answer
+from cli.client.api import Answer
 
 if TYPE_CHECKING:  # it imports this
     from tests.unit.cli.conftest import FakeApi

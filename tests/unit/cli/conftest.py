@@ -14,13 +14,15 @@ from urllib.parse import unquote
 import pytest
 from typer.testing import CliRunner, Result
 
-from cli import context, terminate, watching
-from cli.api import Answer
 from cli.app import app
-from cli.client import TroopClient
-from cli.context import Connection
-from cli.deployment import Deployment
-from cli.proxy import Proxy
+from cli.client import connection
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.client.connection import Connection
+from cli.client.deployment import Deployment
+from cli.commands import terminate
+from cli.shared import context, watching
+from cli.web.proxy import Proxy
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.proxying import Api as ProxiedApi
 from tests.unit.cli.proxying import Running
@@ -262,7 +264,7 @@ Run = Callable[..., Result]
 def run(client: TroopClient, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Runs the command: words, and ``typed`` for what a person types (None: nobody is there)."""
     deployment = Deployment("Troop", "eu-central-1", "111122223333", {"ApiUrl": "https://api/v1/"}, ARN)
-    monkeypatch.setattr(context, "connect", lambda options: Connection(deployment, client))
+    monkeypatch.setattr(connection, "connect", lambda options: Connection(deployment, client))
     monkeypatch.setenv("TZ", "UTC")
 
     def run(*words: str, typed: str | None = None) -> Result:

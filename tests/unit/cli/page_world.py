@@ -13,12 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cli import calendar_ahead, group_files, settings_files
-from cli.api import Answer
-from cli.calendar_ahead import Basis
-from cli.client import TroopClient
-from cli.page_server import PageServer
-from cli.settings_files import TriedSettings
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.forecasts import calendar_ahead, group_files
+from cli.forecasts.calendar_ahead import Basis
+from cli.shared import settings_files
+from cli.shared.settings_files import TriedSettings
+from cli.web.page_server import PageServer
 from tests.unit.cli.conftest import FakeApi
 from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.api import Answer
-from cli.proxy import Proxy
+from cli.client.api import Answer
+from cli.web.proxy import Proxy
 from tests.patience import PATIENCE
 
 JSON = {"Content-Type": "application/json"}

@@ -13,7 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from cli.api import Answer, SignedApi, UnreachableError
+from cli.client.api import Answer, SignedApi, UnreachableError
 
 SESSION = boto3.Session(
     aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key="secret", aws_session_token="token", region_name="eu-west-1"

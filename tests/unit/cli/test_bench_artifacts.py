@@ -14,8 +14,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cli.bench_artifacts import Staging
-from cli.errors import CliError, Exit
+from cli.bench.artifacts import Staging
+from cli.shared.errors import CliError, Exit
 from troop.bench.definition import Artifact
 
 CONTENT = b"data" * 1000

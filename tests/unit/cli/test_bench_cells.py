@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli import bench_cells
-from cli.api import Answer
-from cli.errors import Exit
+from cli.bench import cells as bench_cells
+from cli.client.api import Answer
+from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, TEXT, going, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 from tests.unit.edge.bench import FILES  # what may lie beside a file

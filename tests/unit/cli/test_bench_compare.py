@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from cli import bench_compare
-from cli.bench_client import NoReportError
-from cli.errors import CliError, Exit
+from cli.client.bench_client import NoReportError
+from cli.commands import bench_compare
+from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.reports import cell, operation, repeated, report
 from tests.unit.cli.test_comparing import AFTER, BEFORE
@@ -137,7 +137,7 @@ def test_to_a_ci_a_mistake_of_the_command_is_not_slower(run: Run, monkeypatch: p
     def compare(*sides: object, **more: object) -> Comparison:
         raise OverflowError("math range error")
 
-    monkeypatch.setattr("cli.comparing.compare", compare)
+    monkeypatch.setattr("cli.bench.comparing.compare", compare)
     result = run("bench", "compare", "old", "new", "--fail-below", "0.9")
     assert result.exit_code == Exit.USAGE
     assert "no verdict: OverflowError: math range error" in result.stderr

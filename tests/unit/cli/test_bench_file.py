@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cli import bench_files
-from cli.api import Answer
-from cli.errors import Exit
+from cli.bench import files as bench_files
+from cli.client.api import Answer
+from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ID, TEXT, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 

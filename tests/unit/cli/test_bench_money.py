@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.api import Answer
-from cli.errors import Exit
+from cli.client.api import Answer
+from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, TEXT, run_document
 from tests.unit.cli.conftest import FakeApi, Run
 

@@ -17,12 +17,14 @@ from typing import Any
 
 import pytest
 
-from cli import bench_report, context, report_source
-from cli.api import Answer
-from cli.archive_folder import FolderArchive
-from cli.client import TroopClient
-from cli.context import Options
-from cli.errors import CliError, Exit
+from cli.bench import report_source
+from cli.bench.archive_folder import FolderArchive
+from cli.client import connection
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.commands import bench_report
+from cli.shared.context import Options
+from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
 from troop.report import archive
 from troop.report.archive import DamagedError, ReportError
@@ -294,7 +296,7 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
     (here / "some.json").write_text(json.dumps(DOCUMENT | {"of_a_later_version": 1}))
     assert report_source.load(ctx, "some.json") == expected
     monkeypatch.setattr(report_source, "download", lambda _: json.dumps(DOCUMENT).encode())
-    monkeypatch.setattr(report_source, "connection", lambda ctx: context.connect(ctx.obj))
+    monkeypatch.setattr(report_source, "connection", lambda ctx: connection.connect(ctx.obj))
     api.refusals["GET", WHERE] = [report_answer()]
     (here / ID).mkdir()
     assert report_source.load(ctx, ID) == expected, "an id is an id, whatever lies here"
@@ -338,7 +340,7 @@ def test_of_a_folder_it_is_made_anew_without_aws(
     expected = Report.model_validate(DOCUMENT)
     monkeypatch.setattr(report_source, "build", lambda archive, now, version, run: expected)
     monkeypatch.setattr(bench_report, "page", lambda report: PAGE if report == expected else b"")
-    monkeypatch.setattr(context, "connect", lambda options: pytest.fail("AWS was asked"))
+    monkeypatch.setattr(connection, "connect", lambda options: pytest.fail("AWS was asked"))
     assert "kept/report.html" in run("bench", "report", "kept").stdout
     assert (here / "kept" / "report.html").read_bytes() == PAGE
     assert Report.model_validate_json((here / "kept" / "report.json").read_bytes()) == expected

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import show, watching
-from cli.api import Answer
-from cli.errors import Exit
+from cli.client.api import Answer
+from cli.shared import show, watching
+from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ESTIMATE, ID, ONE, ROW, START, TEXT, going, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli import bench_show
-from cli.api import Answer
-from cli.errors import Exit
+from cli.bench import show as bench_show
+from cli.client.api import Answer
+from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cli.calendar_ahead import Basis, document
-from cli.ui import CachedForecast
+from cli.commands.ui import CachedForecast
+from cli.forecasts.calendar_ahead import Basis, document
 from tests.unit.cli.page_world import NOW, Ahead, World
 from troop.chaos.facts import Switch
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli.comparing import compare
-from cli.pairing import Chosen, IncomparableError
+from cli.bench.comparing import compare
+from cli.bench.pairing import Chosen, IncomparableError
 from tests.unit.cli.reports import NOW, cell, operation, repeated, report
 from troop.report.comparison import Comparison
 from troop.report.document import Report

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import equal_throughput
-from cli.equal_throughput import Measured
+from cli.bench import equal_throughput
+from cli.bench.equal_throughput import Measured
 from tests.unit.cli.reports import PRICES, cell, repeated
 
 READ = ("measure", "drivers", "read")

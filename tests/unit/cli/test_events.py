@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from cli.api import Answer
-from cli.client import TroopClient
-from cli.errors import Exit
-from cli.events import changes
-from cli.times import parse_moment
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.commands.events import changes
+from cli.shared.errors import Exit
+from cli.shared.times import parse_moment
 from tests.unit.cli.conftest import FakeApi, Run, event
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from cli import fleet, fleet_show, watching
-from cli.api import Answer
-from cli.errors import Exit
+from cli.bench import fleet_show
+from cli.client.api import Answer
+from cli.commands import fleet
+from cli.shared import watching
+from cli.shared.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run
 
 ID = "20261120-150000-1f0c9b2e"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.invoke_url import served_at
+from cli.client.invoke_url import served_at
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ from botocore.exceptions import (
 )
 from typer.testing import CliRunner, Result
 
-from cli import aws, deployment, show
-from cli.api import Answer, UnreachableError
 from cli.app import app
-from cli.client import TroopClient
-from cli.errors import CliError, Exit
+from cli.client import deployment
+from cli.client.api import Answer, UnreachableError
+from cli.client.client import TroopClient
+from cli.shared import aws, show
+from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import ARN, FakeApi, Run
 
 STACK_ID = "arn:aws-cn:cloudformation:cn-north-1:111122223333:stack/Troop/uuid"

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from cli import noise
+from cli.bench import noise
 
 
 def test_the_ratio_is_that_of_the_geometric_means() -> None:

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from cli import times
-from cli.api import Answer, UnreachableError
-from cli.errors import CliError, Exit
-from cli.page_server import MOST_WEEKS, PageServer
+from cli.client.api import Answer, UnreachableError
+from cli.shared import times
+from cli.shared.errors import CliError, Exit
+from cli.web.page_server import MOST_WEEKS, PageServer
 from tests.unit.cli.page_world import ABOUT, RUN, Ahead, World, page_server, serving
 from tests.unit.cli.proxying import JSON, Reply, Running
 

@@ -13,9 +13,11 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cli import policy_files, policy_values, yaml_files
-from cli.api import Answer
-from cli.errors import CliError, Exit
+from cli.client.api import Answer
+from cli.policies import files as policy_files
+from cli.policies import values as policy_values
+from cli.shared import yaml_files
+from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import FakeApi, Run
 from troop.chaos.units import is_unit
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
-from cli.api import Answer, UnreachableError
-from cli.proxy import Proxy
+from cli.client.api import Answer, UnreachableError
+from cli.web.proxy import Proxy
 from tests.patience import PATIENCE
 from tests.unit.cli.proxying import JSON, Api, Running
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.api import Answer
-from cli.proxy_guard import LARGEST_BODY, ROUTES
+from cli.client.api import Answer
+from cli.web.proxy_guard import LARGEST_BODY, ROUTES
 from infra import ROOT
 from tests.unit.cli.proxying import JSON, Running
 

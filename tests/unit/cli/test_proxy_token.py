@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.proxy import token_file
+from cli.web.proxy import token_file
 
 
 def test_the_token_file_is_this_users_alone_and_goes(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli import retries
-from cli.api import Answer, UnreachableError
+from cli.client import retries
+from cli.client.api import Answer, UnreachableError
 from tests.unit.cli.proxying import Running
 
 STARVED = Answer(500, {"message": "Internal server error"})

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cli import bench_files, safe_files
-from cli.archive_folder import FolderArchive
-from cli.errors import CliError, Exit
-from cli.safe_files import OutsideError
+from cli.bench import files as bench_files
+from cli.bench.archive_folder import FolderArchive
+from cli.shared import safe_files
+from cli.shared.errors import CliError, Exit
+from cli.shared.safe_files import OutsideError
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.conftest import FakeApi, Run
 

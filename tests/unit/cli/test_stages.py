@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from cli import context
-from cli.client import TroopClient
-from cli.context import Connection, Options
-from cli.deployment import Deployment
-from cli.errors import Exit
-from cli.stages import SETTINGS, effective, load
+from cli.client import connection
+from cli.client.client import TroopClient
+from cli.client.connection import Connection
+from cli.client.deployment import Deployment
+from cli.policies.stages import SETTINGS, effective, load
+from cli.shared.context import Options
+from cli.shared.errors import Exit
 from infra.settings import read_settings, written_context
 from tests.unit.cli.conftest import ARN, FakeApi, Run
 
@@ -153,7 +154,7 @@ def test_what_people_have_set_in_both_deployments(
         deployment = Deployment(options.deployment, "eu-central-1", "111122223333", {"ApiUrl": "https://a/"}, ARN)
         return Connection(deployment, TroopClient(api, ARN, "", sleep=lambda _: None))
 
-    monkeypatch.setattr(context, "connect", connect)
+    monkeypatch.setattr(connection, "connect", connect)
     path = file(a={}, b={"deployment": "Bee"})
     result = run("--region", "eu-west-1", "policy", "diff", "a", "b", "--settings", path, "--deployed", "--json")
     rows = json.loads(result.stdout)["differences"]

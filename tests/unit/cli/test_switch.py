@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli.api import Answer
-from cli.errors import Exit
-from cli.switch import HALT_BY_HAND
+from cli.client.api import Answer
+from cli.commands.switch import HALT_BY_HAND
+from cli.shared.errors import Exit
 from tests.runbook import halt_by_hand
 from tests.unit.cli.conftest import FakeApi, Run
 

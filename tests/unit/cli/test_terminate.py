@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from cli import terminate
-from cli.api import Answer
-from cli.errors import Exit
-from cli.remedies import remedy
+from cli.client.api import Answer
+from cli.client.remedies import remedy
+from cli.commands import terminate
+from cli.shared.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run, event
 from troop.chaos.guards import REASONS
 

@@ -15,10 +15,10 @@ from urllib.request import url2pathname
 import pytest
 from playwright.sync_api import Browser, expect
 
-from cli import ui
-from cli.errors import CliError, Exit
-from cli.login_link import Doorway
-from cli.page_server import PageServer
+from cli.commands import ui
+from cli.shared.errors import CliError, Exit
+from cli.web.login_link import Doorway
+from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS, PATIENCE
 from tests.unit.cli.page_world import Ahead, World, page_server, serving
 

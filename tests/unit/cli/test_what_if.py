@@ -16,9 +16,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from cli import simulation, what_if
 from cli.app import app
-from cli.errors import Exit
+from cli.forecasts import simulation, what_if
+from cli.shared.errors import Exit
 from troop.calendars import parse_calendar
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,8 +10,9 @@ import boto3
 import pytest
 import yaml
 
-from cli import group_files, settings_files, yaml_files
-from cli.errors import CliError, Exit
+from cli.forecasts import group_files
+from cli.shared import settings_files, yaml_files
+from cli.shared.errors import CliError, Exit
 from troop.chaos.facts import Switch
 from troop.chaos.groups import Group, Instance
 

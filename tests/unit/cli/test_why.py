@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from cli import times
-from cli.answers import answer, stretches
-from cli.errors import Exit
+from cli.chaos.answers import answer, stretches
+from cli.shared import times
+from cli.shared.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run, event
 
 DAY = date(2026, 11, 26)

@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import yaml_files
-from cli.errors import CliError, Exit
+from cli.shared import yaml_files
+from cli.shared.errors import CliError, Exit
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.bombs import MESSAGES
 from tests.unit.cli.conftest import Run

@@ -12,10 +12,12 @@ import pytest
 from botocore.client import BaseClient
 from typer.testing import CliRunner, Result
 
-from cli import aws, plan, what_if
 from cli.app import app
-from cli.deployment import Deployment
-from cli.errors import Exit
+from cli.client.deployment import Deployment
+from cli.commands import plan
+from cli.forecasts import what_if
+from cli.shared import aws
+from cli.shared.errors import Exit
 from tests.unit.edge.account import OVERDUE, Account, calls
 from troop import moments
 

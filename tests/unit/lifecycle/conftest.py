@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cli import aws
+from cli.shared import aws
 from lifecycle import console, deploy, retained, takeover
 from tests.unit.lifecycle.world import SESSION, Run, World
 

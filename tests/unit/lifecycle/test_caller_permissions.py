@@ -15,8 +15,8 @@ import pytest
 from botocore import xform_name
 from botocore.exceptions import ClientError
 
-from cli import aws
-from cli.errors import Exit
+from cli.shared import aws
+from cli.shared.errors import Exit
 from infra import ROOT
 from lifecycle import console
 from lifecycle.caller_permissions import ON_BEHALF, RIGHTS

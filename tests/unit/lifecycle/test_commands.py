@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from lifecycle import console, destroy, project
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, SESSION, TABLES, Printed, Run, World, old

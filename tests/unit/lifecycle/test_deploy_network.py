@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import Printed, Run, World
 

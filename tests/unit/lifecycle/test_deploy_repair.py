@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from infra import ROOT
 from lifecycle import deploy, project
 from tests.unit.lifecycle.world import DEPLOYED, Printed, Run, World

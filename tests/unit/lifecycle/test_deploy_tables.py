@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from lifecycle import adoption
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, World, old

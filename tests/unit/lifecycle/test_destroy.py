@@ -12,8 +12,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cli import aws
-from cli.errors import CliError
+from cli.shared import aws
+from cli.shared.errors import CliError
 from lifecycle import destroy
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 

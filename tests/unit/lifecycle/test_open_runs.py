@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from lifecycle import deploy, destroy
 from lifecycle.open_runs import refuse_while_open
 from tests.tables import create_table

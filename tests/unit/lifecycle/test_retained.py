@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from cli.errors import CliError, Exit
+from cli.shared.errors import CliError, Exit
 from lifecycle.retained import RetainedTable, choose, find_retained, imports, refuse_shared, used
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 

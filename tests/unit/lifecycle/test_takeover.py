@@ -11,8 +11,8 @@ import boto3
 import pytest
 from botocore.exceptions import WaiterError
 
-from cli import aws
-from cli.errors import CliError, Exit
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
 from lifecycle import takeover
 from lifecycle.retained import RetainedTable
 from lifecycle.takeover import adopt, adopt_into, clear_away

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli import aws
-from cli.errors import CliError
+from cli.shared import aws
+from cli.shared.errors import CliError
 from lifecycle.zones import choose_zones, zones_available
 
 ZONES = [f"eu-west-1{letter}" for letter in "abcdef"]

@@ -7,8 +7,8 @@ import json
 import jsonschema_rs
 import pytest
 
-from cli.comparing import compare
-from cli.pairing import Chosen
+from cli.bench.comparing import compare
+from cli.bench.pairing import Chosen
 from infra import report_schema
 from tests.unit.cli import reports
 from tests.unit.report import runs

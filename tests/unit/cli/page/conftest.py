@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from cli.page_server import PageServer
+from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page_world import Ahead, World, page_server, serving
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import FloatRect, Locator, expect
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.patience import PATIENCE
 from tests.unit.cli.page.conftest import SETTLED, Looking
 

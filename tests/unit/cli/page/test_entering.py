@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from cli.api import Answer, UnreachableError
+from cli.client.api import Answer, UnreachableError
 from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.page.conftest import Looking
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from playwright.sync_api import expect
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.patience import PATIENCE, eventually
 from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import SETTLED, Looking

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.unit.cli.page.conftest import Looking
 from tests.unit.cli.page_world import RUN, cell, report_answer, run
 

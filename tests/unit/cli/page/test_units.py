@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from cli.api import Answer
+from cli.client.api import Answer
 from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 

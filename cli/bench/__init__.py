@@ -1,0 +1,1 @@
+"""Reads benchmark files, shows runs and fleets, and compares reports."""

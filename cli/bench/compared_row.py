@@ -1,0 +1,161 @@
+"""Compares one operation of one variant on two sides: rates, times, noise and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+from typing import get_args
+
+from cli.bench import equal_throughput, noise
+from cli.bench.equal_throughput import Operation
+from cli.bench.pairing import Cells, Chosen
+from troop.report.comparison import Equal, Figure, Row, Spread
+from troop.report.document import Cell
+from troop.report.document import Operation as Measured
+
+NAMES = get_args(Figure.model_fields["name"].annotation)
+
+MANY_ERRORS = 0.01
+"""Errors per success above which the throughput of successes alone is misleading."""
+
+NARROW = (0.9, 1.1)
+"""Both sides count as equal if the interval is within these bounds. A wider interval that contains 1 proves nothing."""
+
+
+def named(operation: Operation, label: str) -> str:
+    """Returns an operation in words: ``read of drivers in measure (n3, threads=4)``."""
+    phase, role, name = operation
+    return f"{name} of {role} in {phase}" + (f" ({label})" if label else "")
+
+
+def row_of(
+    a: Chosen,
+    b: Chosen,
+    label: str,
+    operation: Operation,
+    ours: Cells,
+    theirs: Cells,
+    confidence: float,
+    fail_below: float | None,
+) -> tuple[list[Row], list[str]]:
+    """Returns a row for the operation (none if there is no ratio) and warnings about it."""
+    what = named(operation, label)
+    left, right = ours.measured(operation), theirs.measured(operation)
+    rates, others = [one.per_second or 0.0 for one in left], [one.per_second or 0.0 for one in right]
+    if not rates or not others:
+        return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
+    if min(rates) <= 0:
+        return [], [f"{what}: a repetition of A did nothing, so there is no ratio"]
+    estimate = noise.ratio(rates, others, confidence)
+    warnings = list(_warnings(what, ours, theirs, operation))
+    regression = None
+    if fail_below is not None:
+        regression = estimate.ratio < fail_below and estimate.exceeds_noise is not False
+    phase, role, name = operation
+    row = Row(
+        label=label,
+        phase=phase,
+        role=role,
+        operation=name,
+        a=_spread(rates).model_copy(update={"geometric_mean": noise.middle(rates)}),
+        b=_spread(others).model_copy(update={"geometric_mean": noise.middle(others)}),
+        ratio=estimate.ratio,
+        low=estimate.low,
+        high=estimate.high,
+        exceeds_noise=estimate.exceeds_noise,
+        regression=regression,
+        times=_times(left, right),
+        errors_a=errors(left),
+        errors_b=errors(right),
+        equal=_equal(
+            a,
+            b,
+            operation,
+            ours.cells[0],
+            theirs.cells[0],
+            noise.middle(rates),
+            noise.middle(others),
+            same=_is_narrow(estimate),
+        ),
+    )
+    return [row], warnings
+
+
+def _warnings(what: str, ours: Cells, theirs: Cells, operation: Operation) -> Iterator[str]:
+    left, right = ours.measured(operation), theirs.measured(operation)
+    for name, measured, cells in (("A", left, ours.cells), ("B", right, theirs.cells)):
+        if len(measured) < len(cells):
+            yield f"{what}: {len(cells) - len(measured)} of {len(cells)} repetitions of {name} measured no rate"
+        if (share := errors(measured)) > MANY_ERRORS:
+            yield f"{what}: {name} has {share:.3g} errors per success; rates count only successes"
+    seconds = [
+        {phase.measured_seconds for cell in side.cells for phase in cell.phases if phase.phase == operation[0]}
+        for side in (ours, theirs)
+    ]
+    if max(seconds[0] | seconds[1]) > 1.1 * min(seconds[0] | seconds[1]):
+        durations = " and ".join(f"{min(some):g} s" for some in seconds)
+        yield f"{what}: A and B were measured for different lengths of time ({durations})"
+
+
+def errors(measured: Sequence[Measured]) -> float:
+    """Returns the errors per success of all repetitions together; without a success, the number of errors."""
+    count = sum(one.count for one in measured)
+    return sum(sum(one.errors.values()) for one in measured) / max(count, 1)
+
+
+def _spread(values: Sequence[float]) -> Spread:
+    return Spread(median=median(values), low=min(values), high=max(values), repetitions=len(values))
+
+
+def _times(a: Sequence[Measured], b: Sequence[Measured]) -> list[Figure]:
+    figures = []
+    for name in NAMES:
+        left, right = _known(a, name), _known(b, name)
+        if left or right:
+            one, other = _spread(left) if left else None, _spread(right) if right else None
+            ratio = other.median / one.median if one and other and one.median else None
+            figures.append(Figure(name=name, a=one, b=other, ratio=ratio))
+    return figures
+
+
+def _known(measured: Sequence[Measured], name: str) -> list[float]:
+    return [value for one in measured if (value := getattr(one, name)) is not None]
+
+
+def _is_narrow(estimate: noise.Ratio) -> bool:
+    """Checks whether the sides are known to be equal, within :data:`NARROW`."""
+    if estimate.low is None or estimate.high is None or estimate.exceeds_noise:
+        return False
+    return estimate.low >= NARROW[0] and estimate.high <= NARROW[1]
+
+
+def _equal(
+    a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, mine: float, other: float, *, same: bool
+) -> Equal | None:
+    """Computes what both sides need for the larger of the two throughputs; None if one cannot reach it.
+
+    Args:
+        same: both sides are known to be equal. Then each needs the nodes that it has: one more node of few would
+            suggest a difference in cost that does not exist.
+    """
+    target = max(mine, other)
+    needs = [
+        equal_throughput.need(
+            equal_throughput.measured(side.report.cells, cell, operation),
+            equal_throughput.nodes_of(cell),
+            0.0 if same else target,
+        )
+        for side, cell in ((a, ours), (b, theirs))
+    ]
+    left, right = needs
+    if left is None or right is None:
+        return None
+    if same:
+        left, right = (
+            one.model_copy(update={"scaled": "alike", "per_second": rate})
+            for one, rate in ((left, mine), (right, other))
+        )
+    else:
+        left, right = (one.model_copy(update={"per_second": target}) for one in (left, right))
+    ratio = right.hourly / left.hourly if left.hourly and right.hourly is not None else None
+    return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)

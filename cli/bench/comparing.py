@@ -1,0 +1,141 @@
+"""Compares two reports, or two variants of one. Pure: the same documents give the same comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from cli.bench.compared_row import NARROW, named, row_of
+from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
+from troop.bench.record import CellStatus
+from troop.report.comparison import Comparison, Equal, Row, Side
+from troop.report.document import Cell, Report
+
+UNSURE = (
+    "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
+    "be chance. Run both sides with at least 3 repetitions before money depends on the result"
+)
+
+WIDE = (
+    f"a difference is within the noise, and its interval exceeds {NARROW[0]:g} to {NARROW[1]:g}: what a side "
+    "needs at equal throughput, and its cost, may be chance. Run more repetitions"
+)
+
+
+def compare(
+    a: Chosen, b: Chosen, *, now: datetime, version: str, confidence: float = 0.95, fail_below: float | None = None
+) -> Comparison:
+    """Compares two sides by variant and operation.
+
+    Args:
+        now: the time of the comparison.
+        version: the version of Troop that makes it.
+        confidence: the confidence level of the intervals, between 0 and 1.
+        fail_below: rows with a lower ratio are regressions, unless the difference is within the noise.
+
+    Raises:
+        IncomparableError: a side lacks the variant or has no succeeded cell, both sides are the same, or they share
+            no operation.
+    """
+    # First, because it refuses an unknown variant, for which ``same`` would have no meaning.
+    left_out = [*_not_counted(a, "A"), *_not_counted(b, "B")]
+    if same(a, b):
+        raise IncomparableError(
+            f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
+            f"{example(a.report)}"
+        )
+    warnings = [*left_out, *_different(a.report, b.report)]
+    mine, other = variants(a), variants(b)
+    pairs, unmatched = matched(mine, other)
+    rows: list[Row] = []
+    lost: list[str] = []
+    for label, (ours, theirs) in pairs:
+        for operation in ours.operations():
+            if operation not in theirs.operations():
+                unmatched.append(f"only A has {named(operation, label)}")
+                lost.append(named(operation, label))
+                continue
+            if ours.measured(operation) and not theirs.measured(operation):
+                lost.append(named(operation, label))
+            row, more = row_of(a, b, label, operation, ours, theirs, confidence, fail_below)
+            rows += row
+            warnings += more
+        unmatched += [
+            f"only B has {named(operation, label)}"
+            for operation in theirs.operations()
+            if operation not in ours.operations()
+        ]
+    if not rows:
+        explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"
+        raise IncomparableError(f"nothing of {a.name} can be compared with anything of {b.name}: {explanation}")
+    if any(row.equal and row.exceeds_noise is None for row in rows):
+        warnings.append(UNSURE)
+    if any(row.equal and row.exceeds_noise is False and row.equal.doubt(row) for row in rows):
+        warnings.append(WIDE)
+    if a.report.money.currency != b.report.money.currency:
+        rows = [row.model_copy(update={"equal": _without_ratio(row.equal)}) for row in rows]
+    return Comparison(
+        created_at=now,
+        created_by=version,
+        confidence=confidence,
+        fail_below=fail_below,
+        currency=a.report.money.currency,
+        a=_side(a, mine),
+        b=_side(b, other),
+        rows=rows,
+        lost=lost,
+        unmatched=unmatched,
+        warnings=warnings,
+    )
+
+
+# Warnings
+
+
+def _not_counted(side: Chosen, name: str) -> Iterator[str]:
+    for cell in cells_of(side):
+        if cell.status != CellStatus.SUCCEEDED:
+            label = f" ({cell.label})" if cell.label else ""
+            yield f"{cell.cell}{label} of {name} is {cell.status} and does not count"
+
+
+def _different(a: Report, b: Report) -> Iterator[str]:
+    if a.run.name != b.run.name:
+        yield f"A is a run of the benchmark {a.run.name}, and B of {b.run.name}: they may measure different things"
+    if a.run.size != b.run.size:
+        yield f"A was run in the size {a.run.size or 'of the file'}, and B in the size {b.run.size or 'of the file'}"
+    if a.money.currency != b.money.currency:
+        yield f"A's costs are in {a.money.currency} and B's in {b.money.currency}, so costs have no ratio"
+
+
+def _without_ratio(equal: Equal | None) -> Equal | None:
+    return equal and equal.model_copy(update={"hourly_ratio": None})
+
+
+# The sides
+
+
+def _side(side: Chosen, counted: Mapping[str, Cells]) -> Side:
+    cells = [cell for one in counted.values() for cell in one.cells]
+    return Side(
+        name=side.name,
+        run=side.report.run.run,
+        benchmark=side.report.run.name,
+        cells=len(cells),
+        fleets=_fleets(cells),
+    )
+
+
+def _fleets(cells: Sequence[Cell]) -> str:
+    """Describes the fleets of cells: ``3 to 12 servers (i4i.large), 2 drivers (c7g.large)``."""
+    roles: dict[str, tuple[set[int], dict[str, None]]] = {}
+    for cell in cells:
+        for fleet in cell.fleets:
+            counts, types = roles.setdefault(fleet.role, (set(), {}))
+            counts.add(fleet.nodes)
+            types[fleet.instance_type] = None
+    return ", ".join(f"{_range(counts)} {role} ({', '.join(types)})" for role, (counts, types) in roles.items())
+
+
+def _range(counts: set[int]) -> str:
+    return str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"

@@ -1,0 +1,124 @@
+"""Formats standing fleets for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cli.bench import money as bench_money
+from cli.bench import show as bench_show
+from cli.shared import show
+from troop.bench.money import shown
+from troop.bench.refusals import is_vain
+
+FLEET_COLUMNS = ("fleet", "name", "status", "nodes", "began", "expires", "by", "reason")
+NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "problem")
+
+
+def of_role(role: Mapping[str, Any]) -> str:
+    """Returns a role's state, such as ``workers: 3 of 5 in service, 2 ready``."""
+    state = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
+    more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
+    return ", ".join([state, *more])
+
+
+def of_roles(fleet: Mapping[str, Any]) -> str:
+    return "; ".join(map(of_role, fleet["roles"]))
+
+
+def is_complete(fleet: Mapping[str, Any]) -> bool:
+    """Checks whether the fleet has exactly the desired nodes, all ready."""
+    return all(
+        role["in_service"] == role["ready"] == role["desired"] and not role["starting"] and not role["leaving"]
+        for role in fleet["roles"]
+    )
+
+
+def is_stuck(fleet: Mapping[str, Any]) -> bool:
+    """Checks whether nothing is starting or leaving, and the setup of some nodes has failed."""
+    roles = fleet["roles"]
+    settled = all(
+        role["in_service"] == role["ready"] + role["failed"] == role["desired"]
+        and not role["starting"]
+        and not role["leaving"]
+        for role in roles
+    )
+    return settled and any(role["failed"] for role in roles)
+
+
+def hopeless(view: Mapping[str, Any]) -> str | None:
+    """Returns the first refusal that the next launch would meet too; None without one.
+
+    A role whose missing nodes are all starting has no such refusal: earlier ones have passed.
+    """
+    short = {r["role"] for r in view["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
+    for refusal in view["refusals"]:
+        role, _, words = refusal.partition(": ")  # the role's name can be any word
+        if role in short and is_vain(words):
+            return str(refusal)
+    return None
+
+
+def problem(view: Mapping[str, Any]) -> str:
+    """Returns the problem of the first failed node, and the number of others."""
+    failed_nodes = [node for node in view["nodes"] if node["problem"]]
+    more = f"; and {len(failed_nodes) - 1} more" if len(failed_nodes) > 1 else ""
+    return (
+        f"{failed_nodes[0]['id']}: {failed_nodes[0]['problem']}{more}" if failed_nodes else "the setup of a node failed"
+    )
+
+
+def summary(fleet: Mapping[str, Any]) -> str:
+    """Returns the state or outcome of a fleet: one line, and further lines of its reason."""
+    reason, below = (
+        f": {show.first_line(fleet['reason'])}" if fleet["reason"] else "",
+        show.lines_below(fleet["reason"]),
+    )
+    staying = bench_show.stays(fleet)
+    if fleet["ended_at"]:
+        cost = f"; it cost {bench_money.total(fleet['cost'])}" if fleet.get("cost") else ""
+        return f"{fleet['fleet']} {fleet['status']}{reason} ({staying or 'nothing is left of it'}{cost}){below}"
+    also = f"; {staying}" if staying else ""
+    return f"{fleet['fleet']} {fleet['status']}{reason}; {of_roles(fleet)}{also}{below}"
+
+
+def estimate(fleet: Mapping[str, Any]) -> str | None:
+    """Returns a line with the expected cost; None if it was not recorded."""
+    if not (expected := fleet.get("estimate")):
+        return None
+    if not expected["expected"]:
+        return "cost unknown: none of its resources has a known price"
+    until = f"until it expires at {show.moment(fleet['expires_at'])}"
+    nodes = ", with its initial nodes" if fleet.get("scaled_at") else ""
+    return f"expected to cost {shown(expected['expected'], expected['currency'], up=True)} {until}{nodes}"
+
+
+def fleet_rows(fleets: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            fleet["fleet"],
+            fleet["name"],
+            fleet["status"],
+            "" if fleet["ended_at"] else ", ".join(f"{r['role']} {r['ready']}/{r['desired']}" for r in fleet["roles"]),
+            show.moment(fleet["at"]),
+            show.moment(fleet["expires_at"]),
+            str(fleet["requested_by"]).rpartition("/")[2] or fleet["requested_by"],
+            show.first_line(fleet["reason"]),
+        )
+        for fleet in fleets
+    ]
+
+
+def node_rows(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            node["id"],
+            node["role"],
+            node["zone"],
+            node["instance_type"],
+            node["place"],
+            "yes" if node["ready"] else "no",
+            node["problem"],
+        )
+        for node in nodes
+    ]

@@ -1,0 +1,107 @@
+"""Formats estimates and costs of runs and standing fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import typer
+
+from cli.shared import show
+from cli.shared.errors import Exit
+from troop.bench.money import shown
+
+COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
+
+
+def line(estimate: Mapping[str, Any]) -> str:
+    """Returns ``expected to cost $0.12, at most $0.40``, and mentions items without a price.
+
+    Amounts are rounded up, so that a budget of the printed amount is enough.
+    """
+    expected, most = (shown(estimate[key], estimate["currency"], up=True) for key in ("expected", "most"))
+    budget = f", of a budget of {shown(estimate['budget'], estimate['currency'])}" if estimate["budget"] else ""
+    more = ", plus items without a price" if estimate.get("unknown") else ""
+    return f"expected to cost {expected}, at most {most}{more}{budget}"
+
+
+def estimate_table(estimate: Mapping[str, Any]) -> None:
+    """Prints the estimate line by line, and its sums by cell."""
+    currency = estimate["currency"]
+    rows = [
+        (cell["cell"] + (f"  {cell['label']}" if cell["label"] else ""), *_item(item, currency))
+        for cell in estimate["cells"]
+        for item in cell["items"]
+    ]
+    show.table(COLUMNS, rows)
+    if len(estimate["cells"]) > 1:
+        sums = [
+            (cell["cell"], cell["label"], *(shown(cell[key], currency, up=True) for key in ("expected", "most")))
+            for cell in estimate["cells"]
+        ]
+        show.table(("cell", "", "expected", "at most"), sums, title=" ")
+    show.say(line(estimate))
+
+
+def tell(estimate: Mapping[str, Any], as_json: bool) -> None:
+    """Prints an estimate, its warnings, and its problems.
+
+    Raises:
+        Exit: the run or fleet would be refused.
+    """
+    if as_json:
+        show.document(estimate)
+    else:
+        estimate_table(estimate)
+    for warning in warnings(estimate):
+        show.note(warning)
+    if estimate["problems"]:
+        raise typer.Exit(int(Exit.REFUSED))
+
+
+def cost_table(view: Mapping[str, Any]) -> None:
+    """Prints the cost of a run by item and by attempt; nothing if it is not known yet."""
+    cost = view["run"].get("cost")
+    cells = [cell for cell in view["cells"] if cell.get("cost")]
+    if len(cells) > 1:
+        rows = [
+            (cell["cell"], cell["status"], shown(cell["cost"]["amount"], cell["cost"]["currency"])) for cell in cells
+        ]
+        show.table(("cell", "status", "cost"), rows, title=" ")
+    if cost:
+        show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
+        by_file = view["run"].get("cost_of_file")
+        more = f"; with the file's own prices: {total(by_file)}" if by_file else ""
+        show.say(f"cost: {total(cost)}{more}")
+    elif now := so_far(view):
+        show.say(now)
+
+
+def so_far(view: Mapping[str, Any]) -> str | None:
+    """Returns the cost so far of a run or fleet that has not ended; None if it is unknown."""
+    cost = view.get("cost_so_far")
+    return f"cost so far: {total(cost)}" if cost else None
+
+
+def total(cost: Mapping[str, Any]) -> str:
+    """Formats a cost: ``$0.12``, with the items that have no price."""
+    more = f", plus items without a price: {', '.join(cost['unknown'])}" if cost["unknown"] else ""
+    return shown(cost["amount"], cost["currency"]) + more
+
+
+def warnings(estimate: Mapping[str, Any]) -> Iterable[str]:
+    """Yields why a run or fleet would be refused, and the estimate's warnings."""
+    yield from (f"this would be refused: {one['where']} {one['problem']}" for one in estimate["problems"])
+    yield from estimate["warnings"]
+
+
+def _item(item: Mapping[str, Any], currency: str) -> tuple[str, ...]:
+    price, amount = item["price"], item["amount"]
+    return (
+        item["what"],
+        f"{item['quantity']:,.4g}" if item["quantity"] < 1000 else f"{item['quantity']:,.0f}",
+        item["unit"],
+        show.NOTHING if price is None else f"{Decimal(str(price)).normalize():f}",
+        show.NOTHING if amount is None else shown(amount, currency),
+    )

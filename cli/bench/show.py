@@ -1,0 +1,180 @@
+"""Formats benchmark runs: their progress, results and outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cli.bench import money as bench_money
+from cli.shared import show
+from troop.bench import names
+
+FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
+"""Steps of every run before and after its phases."""
+
+NAMED = 3
+"""Resources that a line names of those that Troop does not remove."""
+
+COLUMNS = (
+    "phase",
+    "role",
+    "operation",
+    "count",
+    "per second",
+    "errors",
+    "MB/s",
+    "mean",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "max",
+)
+RUN_COLUMNS = ("run", "benchmark", "status", "began", "nodes", "by", "reason")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a run.
+
+    Attributes:
+        began: None for a future step.
+        seconds: how long it took, or has taken so far; None for a future step.
+        over: whether it is finished.
+    """
+
+    name: str
+    began: datetime | None
+    seconds: float | None
+    over: bool
+
+
+def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list[Step]:
+    """Lists the steps of a run's first cell.
+
+    Args:
+        view: the answer of GET /benchmarks/{run}.
+        phases: names of the benchmark's phases; missing ones are added when they begin.
+    """
+    cells = view["cells"]
+    begun = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cells[0]["steps"]} if cells else {}
+    ended = view["run"]["ended_at"]
+    end = datetime.fromisoformat(ended) if ended else None
+    known = (*FIRST, *phases, *LAST)
+    ordered = [*known, *(name for name in begun if name not in known and name != names.OVER)]
+    later = sorted(begun.values())
+    timeline = []
+    for name in sorted(ordered, key=lambda name: begun.get(name, datetime.max.replace(tzinfo=UTC))):
+        began = begun.get(name)
+        if began is None:
+            timeline.append(Step(name, None, None, over=False))
+            continue
+        until = next((moment for moment in later if moment > began), end)
+        seconds = max(0.0, ((until or now) - began).total_seconds())
+        timeline.append(Step(name, began, seconds, over=until is not None))
+    return timeline
+
+
+def step_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
+    """Returns a row for each step that has begun: its start and duration."""
+    return [
+        (step.name, show.moment(step.began.isoformat()), duration(step.seconds), "" if step.over else "now")
+        for step in steps(view, [], now)
+        if step.began
+    ]
+
+
+def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> Table:
+    """Returns a table of the steps for a live display."""
+    grid = Table(box=None, pad_edge=False, show_header=False)
+    for step in steps(view, phases, now):
+        mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
+        grid.add_row(Text(mark, style), Text(show.clean(step.name), style), duration(step.seconds))
+    return grid
+
+
+def duration(seconds: float | None) -> str:
+    """Formats a duration: ``4m 05s``; "" for None."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
+
+
+def results(view: Mapping[str, Any]) -> None:
+    """Prints the results of a run with one cell."""
+    for cell in view["cells"]:
+        if cell["results"]:
+            show.table(COLUMNS, [row(one) for one in cell["results"]])
+
+
+def row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns a row of results, in the order of :data:`COLUMNS`."""
+    errors = row.get("errors") or {}
+    per_second, transferred = row.get("per_second"), row.get("bytes_per_second")
+    return (
+        str(row.get("phase", "")),
+        str(row.get("role", "")),
+        str(row.get("operation", "")),
+        f"{row.get('count', 0):,}",
+        show.NOTHING if per_second is None else f"{per_second:,.1f}",
+        ", ".join(f"{kind} {count:,}" for kind, count in errors.items()) or "0",
+        show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
+        *(_milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
+    )
+
+
+def _milliseconds(value: float | None) -> str:
+    """Formats a time to three digits, the precision of the results."""
+    if value is None:
+        return show.NOTHING
+    return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
+
+
+def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [
+        (
+            run["run"],
+            run["name"],
+            run["status"],
+            show.moment(run["at"]),
+            run["nodes"],
+            str(run["requested_by"]).rpartition("/")[2] or run["requested_by"],
+            show.first_line(run["reason"]),
+        )
+        for run in runs
+    ]
+
+
+def stays(record: Mapping[str, Any]) -> str:
+    """Describes the resources of a run or fleet that Troop does not remove; "" without any, or with an older API."""
+    left = record.get("left_behind") or []
+    first = ", ".join(f"{one['kind']} {one['name']} ({one['reason']})" for one in left[:NAMED])
+    more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    return f"Troop does not remove: {first}{more}" if left else ""
+
+
+def summary(view: Mapping[str, Any]) -> str:
+    """Returns a run's outcome and leftovers in one line, and below it the last output of a failed script."""
+    run = view["run"]
+    cost = f", cost {bench_money.total(run['cost'])}" if run.get("cost") else ""
+    resources = [r for r in view["resources"] if r["created_at"]]
+    # The API lists only some of very many resources.
+    created, left = view.get("resources_created"), view.get("resources_left")
+    created = len(resources) if created is None else created
+    left = sum(not r["gone_at"] for r in resources) if left is None else left
+    reason, below = f": {show.first_line(run['reason'])}" if run["reason"] else "", show.lines_below(run["reason"])
+    staying = stays(run)
+    if not run["ended_at"]:
+        return f"{run['run']} {run['status']}{reason}{f' ({staying})' if staying else ''}{below}"
+    if staying:
+        return f"{run['run']} {run['status']}{reason} ({staying}{cost}){below}"
+    if left:
+        return f"{run['run']} {run['status']}{reason} ({left} of {created} resources may still exist){below}"
+    return f"{run['run']} {run['status']}{reason} (nothing is left of {created} resources{cost}){below}"

@@ -1,0 +1,1 @@
+"""Explains units, their decisions and events, and the switch in words."""

@@ -1,0 +1,33 @@
+"""Checks, for `troop doctor`, which units are skipped because their policy is malformed."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from cli.client.client import TroopClient
+from cli.shared.errors import CliError, Exit
+
+LOOKED_AT = 2000
+"""Groups; 40 pages of the API."""
+
+_NAMED = 10
+
+
+def check(client: TroopClient) -> dict[str, Any]:
+    """Returns the check in the form of GET /health. It warns: owners believe that their policy is in force."""
+    base: dict[str, Any] = {"name": "units-malformed", "value": None, "threshold": 0}
+    try:
+        groups = list(islice(client.groups(), LOOKED_AT))
+    except CliError as error:
+        if error.code is Exit.FORBIDDEN:  # not a fault of the deployment: the caller may only watch
+            return base | {"status": "ok", "detail": f"not checked: {error}", "todo": ""}
+        todo = "try again; `troop groups` reads the same data"
+        return base | {"status": "warn", "detail": f"groups cannot be read: {error}", "todo": todo}
+    units = sorted({group["unit"] for group in groups if group["problems"]})
+    of = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
+    if not units:
+        return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{of} is valid", "todo": ""}
+    named = ", ".join(units[:_NAMED]) + (f" and {len(units) - _NAMED} more" if len(units) > _NAMED else "")
+    todo = "`troop group UNIT` shows the value and its source; see docs/chaos.md#how-you-have-your-say"
+    return base | {"status": "warn", "value": len(units), "detail": f"skipped{of}: {named}", "todo": todo}

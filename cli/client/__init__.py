@@ -1,0 +1,1 @@
+"""Finds a deployment and calls its API with signed requests."""

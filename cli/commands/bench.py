@@ -1,0 +1,295 @@
+"""Implements `troop bench`: checks, estimates, runs and stops benchmarks, and shows their results."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+from uuid import uuid4
+
+import typer
+
+from cli.bench import cells as bench_cells
+from cli.bench import checking
+from cli.bench import files as bench_files
+from cli.bench import follow as bench_follow
+from cli.bench import money as bench_money
+from cli.bench import show as bench_show
+from cli.bench.artifacts import Staging, in_question
+from cli.bench.checking import Accept
+from cli.bench.files import Source
+from cli.client.bench_client import BenchClient, RefusedFileError
+from cli.client.connection import connection
+from cli.shared import aws, idempotency, show
+from cli.shared.context import to_type
+from cli.shared.errors import CliError, Exit
+from cli.shared.lazy import LazyGroup
+from troop.bench.definition import to_document
+from troop.bench.record import RunStatus
+
+
+class Commands(LazyGroup):
+    """The commands about runs; those that read reports import much that the others do not need."""
+
+    lazy: ClassVar = {
+        "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
+        "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
+    }
+
+
+app = typer.Typer(
+    cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
+)
+
+File = Annotated[Path, typer.Argument(help="Benchmark file or its folder.")]
+Size = Annotated[str | None, typer.Option("--size", help="A size that the file defines.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
+]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+
+@app.command("list")
+def list_all(
+    ctx: typer.Context,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many runs.")] = 20,
+    catalogue: Annotated[bool, typer.Option("--catalogue", help="Show only the benchmarks; calls no AWS.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the available benchmarks, and the deployment's runs, newest first."""
+    known = [_entry(path, source) for path, source in bench_files.catalogue()]
+    runs = [] if catalogue else connection(ctx).client.benchmarks.runs(limit)
+    if as_json:
+        show.document({"benchmarks": known, "runs": runs})
+        return
+    rows = [(b["file"], b["nodes"], ", ".join(b["sizes"]), b["description"] or b["problem"]) for b in known]
+    show.table(("benchmark", "nodes", "sizes", ""), rows)
+    if runs:
+        show.table(bench_show.RUN_COLUMNS, bench_show.run_rows(runs), title=" ")
+    elif not catalogue:
+        show.note("there are no runs")
+
+
+def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
+    shown = os.path.relpath(path)  # as the other commands accept it in the current folder
+    if isinstance(source, CliError):
+        return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(source)}
+    benchmark = source.benchmark
+    about = {"name": benchmark.name, "description": benchmark.description, "nodes": benchmark.nodes}
+    return {"file": shown, **about, "sizes": list(source.document.get("sizes", {})), "problem": ""}
+
+
+@app.command("validate")
+def validate(file: File, size: Size = None, changes: Set = None, as_json: Json = False) -> None:
+    """Check a benchmark file, all its sizes, and its local artifacts.
+
+    Needs no AWS. Applies the limits of this checkout's cdk.json. `run` applies those of the deployment and the region.
+    """
+    with checking.json_errors(as_json):
+        source = bench_files.load(file, size, bench_files.assignments(changes or []))
+    warnings = list(in_question(source.artifacts(), source.path.parent))
+    beyond = checking.beyond_limits(source.benchmark, source.plan)
+    if as_json:
+        cells = {"parallel": source.plan.parallel, "cells": bench_cells.planned(source.plan)}
+        contents = {"benchmark": to_document(source.benchmark), **cells}
+        show.document(
+            {
+                "valid": True,
+                "problems": [],
+                "warnings": [*warnings, *beyond],
+                "copied": source.sizes(),
+                **contents,
+            }
+        )
+        return
+    show.say(f"{source.path}: {checking.verdict(warnings)}; {_what(source)}")
+    if len(source.plan.cells) > 1:
+        show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
+    show.say(source.copied())
+    for warning in (*warnings, *beyond):
+        show.note(warning)
+
+
+@app.command("estimate")
+def estimate(
+    ctx: typer.Context,
+    file: File,
+    size: Size = None,
+    changes: Set = None,
+    accept: Accept = False,
+    as_json: Json = False,
+) -> None:
+    """Show what a run would cost, line by line. Launches and stores nothing. Fails if the run would be refused."""
+    with checking.json_errors(as_json):
+        values = checking.accepting(bench_files.assignments(changes or []), accept)
+        source = bench_files.load(file, size, values)
+        cost_estimate = _estimate(connection(ctx).client.benchmarks, source, size, values)
+    bench_money.tell(cost_estimate, as_json)
+
+
+@app.command("run")
+def run(
+    ctx: typer.Context,
+    file: File,
+    size: Size = None,
+    changes: Set = None,
+    key: Annotated[str | None, idempotency.option("starts no second run")] = None,
+    wait: Annotated[bool, typer.Option(help="Wait until the run has ended and everything is removed.")] = True,
+    accept: Accept = False,
+    as_json: Json = False,
+) -> None:
+    """Run a benchmark and show its results. Does not ask for confirmation. Fails if the run does not succeed."""
+    values = checking.accepting(bench_files.assignments(changes or []), accept)
+    source = bench_files.load(file, size, values)
+    conn = connection(ctx)
+    tell: Callable[[str], None] = show.note if as_json else show.say
+    tell(source.copied())
+    checking.expect(lambda: _estimate(conn.client.benchmarks, source, size, values), source, key, tell)
+    staging = Staging(conn.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
+    for artifact in source.artifacts():
+        staging.stage(artifact)
+    started, repeated = _start(conn.client.benchmarks, source, size, values, key or str(uuid4()))
+    tell(f"{'already started' if repeated else 'started'}: {started['run']}, {_what(source)}")
+    if not wait:
+        if as_json:
+            show.document(started)
+        else:
+            show.say(f"show its progress with: {to_type(ctx, 'bench', 'status', started['run'])}")
+        return
+    phases = [phase.name for phase in source.benchmark.phases]
+    followed = bench_follow.follow(ctx, conn.client.benchmarks, started["run"], phases, quiet=as_json)
+    _end(followed, as_json, f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}")
+
+
+@app.command("status")
+def status(
+    ctx: typer.Context,
+    run: RunId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show progress until the run has ended.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the progress, resources and cost of a run."""
+    conn = connection(ctx)
+    if follow:
+        _end(bench_follow.follow(ctx, conn.client.benchmarks, run, [], quiet=as_json), as_json)
+        return
+    view = conn.client.benchmarks.run(run)
+    if as_json:
+        show.document(view)
+        return
+    show.say(bench_show.summary(view))
+    now = datetime.now(UTC)
+    if len(view["cells"]) > 1:
+        show.table(bench_cells.CELL_COLUMNS, bench_cells.cell_rows(view, now), title=" ")
+    else:
+        show.table(("step", "began", "took", ""), bench_show.step_rows(view, now), title=" ")
+    show.table(
+        ("resource", "name", "created", "gone"),
+        [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in view["resources"]],
+        title=" ",
+    )
+    bench_money.cost_table(view)
+
+
+@app.command("stop")
+def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
+    """Stop a run and remove everything it has created. Does not ask for confirmation."""
+    stopped = connection(ctx).client.benchmarks.stop_run(run)
+    if as_json:
+        show.document(stopped)
+    elif stopped["ended_at"]:
+        show.say(f"{run} has already ended: {stopped['status']}")
+    else:
+        command = to_type(ctx, "bench", "status", run, "--follow")
+        show.say(f"{run} is stopping; follow its teardown with: {command}")
+
+
+@app.command("results")
+def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
+    """Show the results of a run."""
+    client = connection(ctx).client.benchmarks
+    view = bench_follow.complete(client, client.run(run))
+    with_results = [cell for cell in view["cells"] if cell["results"] is not None]
+    if as_json:
+        keys = ("cell", "label", "variant", "status", "reason", "results", "cost")
+        cells = [
+            {key: cell[key] for key in keys if key in cell} for cell in bench_cells.latest(view) if cell in with_results
+        ]
+        show.document({"run": view["run"], "cells": cells})
+    elif with_results:
+        show.say(bench_show.summary(view))
+        _results(view)
+        bench_money.cost_table(view)
+    if not with_results:
+        raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
+
+
+def _what(source: Source) -> str:
+    """Describes a benchmark in a few words."""
+    benchmark, plan = source.benchmark, source.plan
+    size = f" in size {benchmark.size}" if benchmark.size else ""
+    most = bench_show.duration(plan.longest)
+    nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
+    if len(plan.cells) == 1:
+        return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
+    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
+    cells = f"{len(plan.cells)} cells, {at_once}, at most {nodes} at once"
+    return f"{benchmark.name}{size}: {cells}; {phases} each, ends within {most} plus the time to launch"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _session(ctx: typer.Context) -> Any:
+    return aws.make_session(ctx.obj.profile, ctx.obj.region)
+
+
+def _request(source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"definition": source.document, "size": size, "set": dict(changes), "files": source.encoded()}
+
+
+def _estimate(client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return client.estimate(_request(source, size, changes))
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
+def _start(
+    client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any], key: str
+) -> tuple[dict[str, Any], bool]:
+    try:
+        return client.start_run({**_request(source, size, changes), "key": key})
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
+def _results(view: Mapping[str, Any]) -> None:
+    """Prints the table of results."""
+    (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
+
+
+def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
+    """Prints the outcome of a run.
+
+    Args:
+        more: an additional line.
+
+    Raises:
+        CliError: FAILED; its status is not SUCCEEDED.
+    """
+    if as_json:
+        show.document(view)
+    else:
+        _results(view)
+    summary = bench_show.summary(view)
+    if more:
+        (show.note if as_json else show.say)(more)
+    if view["run"]["status"] != RunStatus.SUCCEEDED:
+        raise CliError(Exit.FAILED, summary)
+    (show.note if as_json else show.say)(summary)

@@ -1,0 +1,226 @@
+"""Implements `troop bench compare`: compares two runs, or two variants of one, and checks for regressions."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.bench import comparing, report_source
+from cli.bench.pairing import Chosen
+from cli.client.bench_client import NoReportError
+from cli.shared import show
+from cli.shared.errors import CliError, Exit
+from troop.bench.money import shown
+from troop.errors import TroopError
+from troop.report.assets import chart_script
+from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Spread
+from troop.report.document import Report
+from troop.report.html import comparison_page
+from troop.version import VERSION
+
+ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
+TIMES = ("", "operation", "", "A ms", "B ms", "B / A")
+NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
+
+
+def compare(
+    ctx: typer.Context,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Baseline: a run's id, a folder, or a report's .json file. "
+            "Add a variant after a colon, such as RUN:'n6, threads=50'.",
+        ),
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The side to compare with A, in the same form.")],
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as a page.")] = None,
+    fail_below: Annotated[
+        float | None,
+        typer.Option(
+            "--fail-below",
+            metavar="RATIO",
+            min=0.0,
+            help="Exit with 1 if B / A is below this ratio, such as 0.95, and the difference exceeds the noise. An "
+            "unknown noise, as with one repetition, counts as exceeded. Exit with 2 if no comparison is possible.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", min=0.5, max=0.9999, help="Level of the intervals.")
+    ] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Compare two runs, or two variants of a run.
+
+    Shows the ratio of their throughputs, whether it exceeds the noise, the time that operations take, and what each
+    side needs for the same throughput.
+    """
+    with _no_verdict():
+        sides = [_chosen(ctx, text) for text in (a, b)]
+        comparison = comparing.compare(
+            *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
+        )
+        if html is not None:
+            _write(html, _page(comparison))
+        if as_json:
+            show.document(comparison.model_dump(mode="json"))
+        else:
+            tell(comparison)
+        for remark in [*comparison.unmatched, *comparison.warnings]:
+            show.note(remark)
+    if failed := [row for row in comparison.rows if row.regression]:
+        raise CliError(Exit.FAILED, _failed(failed, comparison))
+    if fail_below is not None and comparison.lost:
+        raise CliError(Exit.FAILED, f"B lacks measurements that A has: {', '.join(comparison.lost)}")
+
+
+@contextmanager
+def _no_verdict() -> Iterator[None]:
+    """Turns failures without a verdict into exit code 2: in CI, 1 means that B is slower."""
+    try:
+        yield
+    except (NoReportError, TroopError, OSError) as error:  # no report, or a page's assets are missing
+        raise CliError(Exit.USAGE, str(error)) from None
+    except CliError as error:
+        raise CliError(Exit.USAGE if error.code is Exit.FAILED else error.code, str(error)) from None
+    except Exception as error:  # noqa: BLE001 - a bug of this program, for which Python would exit with 1
+        traceback.print_exc()
+        raise CliError(Exit.USAGE, f"no verdict: {type(error).__name__}: {error}") from None
+
+
+# The sides
+
+
+def split(text: str) -> tuple[str, str | None]:
+    """Splits an argument into a report's source and a variant. An existing file may have a colon in its name."""
+    source, colon, label = text.partition(":")
+    if not colon or Path(text).exists():
+        return text, None
+    return source, ", ".join(part.strip() for part in label.split(","))
+
+
+def _chosen(ctx: typer.Context, text: str) -> Chosen:
+    source, label = split(text)
+    if label == "":
+        raise CliError(Exit.USAGE, f"{text}: add a variant after the colon, or remove the colon")
+    return Chosen(text, load(ctx, source), label)
+
+
+def load(ctx: typer.Context, text: str) -> Report:
+    """Loads the report of a run, a folder or a file.
+
+    Raises:
+        CliError: there is no report.
+    """
+    return report_source.load(ctx, text)
+
+
+# Output
+
+
+def _page(comparison: Comparison) -> str:
+    return comparison_page(comparison, chart_script())
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
+    show.note(f"written: {path}")
+
+
+def tell(comparison: Comparison) -> None:
+    """Prints the comparison as tables."""
+    for name, side in (("A", comparison.a), ("B", comparison.b)):
+        cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
+        show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
+    show.table(ROWS, [_row(row) for row in comparison.rows], title=" ")
+    times = [line for row in comparison.rows for line in _times(row)]
+    if times:
+        show.table(TIMES, times, title=" ")
+    needs = [_need(row, row.equal, comparison.currency) for row in comparison.rows if row.equal]
+    if needs:
+        show.table(NEEDS, needs, title=" ")
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    interval = "" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
+    differs = {True: "yes", False: "within the noise", None: "noise unknown"}[row.exceeds_noise]
+    if row.regression:
+        differs += ", fails"
+    repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
+    what = row.label, row.phase, row.role, row.operation
+    return (*what, _rate(row.a), _rate(row.b), f"{row.ratio:.3f}", interval, repetitions, differs)
+
+
+def _rate(spread: Spread) -> str:
+    """Formats the geometric mean and the range: ``1,234 (1,200 to 1,300)``."""
+    return _spread(spread, ",.0f" if spread.middle >= 100 else ",.3g")
+
+
+def _spread(spread: Spread | None, form: str) -> str:
+    if spread is None:
+        return ""
+    middle, low, high = (format(value, form) for value in (spread.middle, spread.low, spread.high))
+    return middle if low == high else f"{middle} ({low} to {high})"
+
+
+def _times(row: Row) -> list[tuple[str, ...]]:
+    return [
+        (row.label, row.operation, _name(one), _spread(one.a, ",.2f"), _spread(one.b, ",.2f"), _ratio(one.ratio))
+        for one in row.times
+    ]
+
+
+def _name(figure: Figure) -> str:
+    """Returns a figure's short name: ``p99.9``."""
+    return figure.name.removesuffix("_ms").replace("_", ".")
+
+
+def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
+    return (
+        row.label,
+        row.operation,
+        _reached(equal),
+        _nodes(equal.a),
+        _nodes(equal.b),
+        _hourly(equal.a, currency),
+        _hourly(equal.b, currency),
+        f"{_ratio(equal.hourly_ratio)}{f' ({doubt})' if (doubt := equal.doubt(row)) else ''}".strip(),
+    )
+
+
+def _reached(equal: Equal) -> str:
+    """Formats the throughput that both sides reach; both throughputs if they differ."""
+    rates = [f"{equal.per_second if one.per_second is None else one.per_second:,.0f}" for one in (equal.a, equal.b)]
+    return rates[0] if rates[0] == rates[1] else ", ".join(rates)
+
+
+def _nodes(need: Need) -> str:
+    """Formats the nodes of a side: ``6 servers, 2 drivers (extrapolated)``."""
+    nodes = ", ".join(f"{count} {role}" for role, count in need.nodes.items())
+    return nodes if need.scaled in ("measured", "alike") else f"{nodes} ({need.scaled})"
+
+
+def _hourly(need: Need, currency: str) -> str:
+    return "unknown" if need.hourly is None else shown(need.hourly, currency)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.3f}"
+
+
+def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
+    worst = min(rows, key=lambda row: row.ratio)
+    label = f" ({worst.label})" if worst.label else ""
+    noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown: repeat both runs"
+    what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
+    below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
+    return f"{below}: {what} is {worst.ratio:.3f} of A's, {noise}"

@@ -1,0 +1,107 @@
+"""Implements `troop bench report`: fetches or generates a run's report, writes it to a file and opens it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.bench import report_source
+from cli.client.connection import connection
+from cli.shared import show
+from cli.shared.errors import CliError, Exit
+from troop.bench.names import REPORT_HTML, REPORT_JSON, RUN
+from troop.errors import TroopError
+from troop.report.assets import chart_script
+from troop.report.document import Report
+from troop.report.html import report_page
+
+STDOUT = "-"
+
+
+def report(
+    ctx: typer.Context,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN|DIR", help="A run's id, or a folder with a run's files, from which the report is generated."
+        ),
+    ],
+    in_browser: Annotated[bool, typer.Option("--open", help="Open the report in a browser.")] = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is stdout.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Have the deployment generate the report again from the run's files.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a page.")] = False,
+) -> None:
+    """Write the report of a run as one page.
+
+    Needs no permissions for S3. For a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`) it needs no AWS at all.
+    """
+    if in_browser and (as_json or output == STDOUT):
+        raise CliError(Exit.USAGE, "--open needs a page in a file: remove --json and -o -")
+    if RUN.fullmatch(source):
+        client = connection(ctx).client.benchmarks
+        body = report_source.fetched(client, source, "json" if as_json else "html", again=again)
+        usual = Path(f"troop-report-{source}.html")
+    elif Path(source).is_dir():
+        local_report = report_source.of_folder(Path(source))
+        document = local_report.model_dump_json().encode()
+        body = document if as_json else page(local_report)
+        usual = Path(source, REPORT_HTML)
+        if not as_json and output is None:
+            _write(Path(source, REPORT_JSON), document, os.O_NOFOLLOW)
+    else:
+        raise CliError(
+            Exit.USAGE, f"{source} is not a run's id (`troop bench list` lists them), and there is no such folder"
+        )
+    if as_json and output in (None, STDOUT):
+        show.document(json.loads(body))
+        return
+    if output == STDOUT:
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+        return
+    path = usual if output is None else Path(output)
+    _write(path, body, os.O_NOFOLLOW if output is None else 0)
+    show.say(f"the report: {path}")
+    if in_browser:
+        _open(path)
+
+
+def page(report: Report) -> bytes:
+    """Renders a report as HTML.
+
+    Raises:
+        CliError: FAILED, if this checkout lacks the assets of reports.
+    """
+    try:
+        return report_page(report, chart_script()).encode()
+    except TroopError as error:
+        raise CliError(Exit.FAILED, str(error)) from None
+
+
+def _write(path: Path, body: bytes, flags: int) -> None:
+    """Writes a file. ``flags`` prevent following links in a folder that may be another user's."""
+    try:
+        with open(path, "wb", opener=lambda name, usual: os.open(name, usual | flags, 0o666)) as file:
+            file.write(body)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _open(path: Path) -> None:
+    address = path.resolve().as_uri()
+    try:
+        opened = webbrowser.open(address)
+    except webbrowser.Error:
+        opened = False
+    if not opened:
+        show.note(f"no browser found; open the report yourself: {address}")

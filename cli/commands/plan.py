@@ -1,0 +1,184 @@
+"""Implements `troop plan`: forecasts every decision of a day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli.client.deployment import find_deployment
+from cli.forecasts import group_files, live_account, what_if
+from cli.shared import aws, context, settings_files, show
+from cli.shared.errors import CliError, Exit
+from cli.shared.settings_files import TriedSettings
+from troop import moments
+from troop.calendars import Calendar, clock
+from troop.chaos import forecast
+from troop.chaos.expected_ticks import ticks_of
+from troop.chaos.facts import Account, Switch
+from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
+from troop.settings import Settings
+
+_COLUMNS = ("unit", "outcome", "due", "tick", "why")
+
+
+@dataclass(frozen=True)
+class _Basis:
+    """The input of a plan. ``after``: the moment up to which ticks are over; None for groups of a file."""
+
+    account: Account
+    settings: TriedSettings
+    salt: bytes
+    after: datetime | None
+    read_details: ReadDetails
+    where: str
+    notes: list[str]
+
+
+def plan(
+    ctx: typer.Context,
+    day: Annotated[str | None, typer.Option("--day", help="YYYY-MM-DD; by default today, on each calendar.")] = None,
+    groups: Annotated[
+        Path | None, typer.Option("--groups", help="A YAML or JSON list of groups, instead of the account's.")
+    ] = None,
+    settings: what_if.SettingsFile = None,
+    salt: what_if.Salt = None,
+    unleashed: Annotated[
+        bool, typer.Option("--unleashed", help="Plan as if the deployment were neither leashed nor halted.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document, with the decision of every tick.")
+    ] = False,
+) -> None:
+    """Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.
+
+    For the account, uses the deployment's settings and salt: the plan names each unit that will be hit, the time and
+    the instance. With --groups, needs no AWS.
+    """
+    now = what_if.now()
+    basis = _of_file(groups, settings, salt) if groups else _of_account(ctx.obj, settings, salt, unleashed, now)
+    chosen = basis.settings.chaos
+    requested_day = what_if.day(day, "--day") if day else None
+    days = {name: requested_day or calendar.at(now).day for name, calendar in chosen.calendars.items()}
+    if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
+        raise CliError(Exit.USAGE, f"--day is {day!r}: must not be in the past; `troop events` shows what happened")
+    unit_days = forecast.plan(
+        basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.read_details
+    )
+    calendars = [_calendar(c, days[c.name], basis) for c in chosen.calendars.values()]
+    notes = what_if.assumptions(*basis.notes)
+    if as_json:
+        units = [_unit(u, chosen) for u in unit_days]
+        show.document(
+            {
+                "day": str(days["default"]),
+                "units": units,
+                "calendars": calendars,
+                "of": basis.where,
+                "assumptions": notes,
+            }
+        )
+    else:
+        _show(basis.where, unit_days, calendars, chosen)
+        what_if.tell(notes)
+
+
+def _of_file(groups: Path, settings: Path | None, salt: str | None) -> _Basis:
+    tried = settings_files.load(settings)
+    account = group_files.load(groups).account(tried.chaos)
+    notes = [*what_if.OF_A_FILE, what_if.salt_note(salt)]
+    return _Basis(account, tried, what_if.salt_of(salt), None, list, str(groups), notes)
+
+
+def _of_account(
+    options: context.Options, settings: Path | None, salt: str | None, unleashed: bool, now: datetime
+) -> _Basis:
+    tried = settings_files.load(settings) if settings else None
+    session = aws.make_session(options.profile, options.region)
+    deployment = find_deployment(session, options.deployment)
+    chosen = tried or live_account.deployed_settings(session, deployment)
+    key = what_if.salt_of(salt) if salt is not None else live_account.salt(session, deployment)
+    reader = live_account.reader(session, deployment, chosen.chaos)
+    account = live_account.account(reader)
+    if unleashed:
+        account = replace(account, switch=Switch(halted=False, leashed=False))
+    notes = ["instance refreshes, stop alarms and the health reported by load balancers stay as they are now"]
+    if salt is not None:
+        notes.append(what_if.salt_note(salt))
+    return _Basis(account, chosen, key, now, live_account.details_reader(reader), str(deployment), notes)
+
+
+def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:
+    ticks = ticks_of(calendar, day, basis.settings.tick_minutes)
+    closure = calendar.day_off(day) or calendar.frozen(day)
+    return {
+        "calendar": calendar.name,
+        "day": str(day),
+        "time_zone": calendar.time_zone,
+        "open": clock(calendar.open_minute),
+        "close": clock(calendar.close_minute),
+        "closed": {"reason": closure.kind, "detail": closure.detail} if closure else None,
+        "ticks": [moments.iso(t) for t in ticks if basis.after is None or t > basis.after],
+    }
+
+
+def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
+    outcome = unit.outcome
+    target = outcome.target
+    hit = target is not None
+    return {
+        "unit": outcome.unit,
+        "groups": list(outcome.groups),
+        "calendar": unit.calendar,
+        "day": str(outcome.day) if outcome.day else None,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "rolled": outcome.rolled,
+        "probability": None if outcome.policy.problems else outcome.policy.probability.value,
+        "due": moments.iso(unit.due) if unit.due else None,
+        "tick": moments.iso(outcome.tick) if hit else None,
+        "local_tick": settings.calendars[unit.calendar].local(outcome.tick).isoformat() if hit else None,
+        "method": outcome.policy.method.value if hit else None,
+        "target": {
+            "group": target.group.name,
+            "instance_id": target.instance.instance_id,
+            "zone": target.instance.zone,
+        }
+        if target
+        else None,
+        "decisions": [{"tick": moments.iso(d.tick), "reason": d.reason, "detail": d.detail} for d in unit.decisions],
+    }
+
+
+def _show(where: str, unit_days: list[UnitDay], calendars: Sequence[Mapping[str, Any]], settings: Settings) -> None:
+    for calendar in calendars:
+        window = f"{calendar['open']} to {calendar['close']} {calendar['time_zone']}"
+        day = f"{date.fromisoformat(calendar['day']):%A} {calendar['day']}"
+        closed = calendar["closed"]
+        state = (
+            f"closed, {closed['reason']}: {closed['detail']}" if closed else f"{len(calendar['ticks'])} ticks to come"
+        )
+        show.say(f"{day}, calendar {calendar['calendar']} ({window}): {state}")
+    if unit_days:
+        show.table(_COLUMNS, [_row(unit, settings) for unit in unit_days])
+        reasons = Counter(unit.outcome.reason for unit in unit_days)
+        show.say(", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
+    else:
+        show.note(f"no groups in {where}")
+
+
+def _row(unit: UnitDay, settings: Settings) -> tuple[str, ...]:
+    outcome, calendar = unit.outcome, settings.calendars[unit.calendar]
+    due = f"{calendar.local(unit.due):%H:%M}" if unit.due else ""
+    if outcome.target is None:
+        return outcome.unit, outcome.reason, due, "", outcome.detail
+    instance, group = outcome.target.instance, outcome.target.group
+    zone = f" in {instance.zone}" if instance.zone else ""
+    would = "would be terminated" + (", were it not leashed" if outcome.reason == LEASHED else "")
+    tick = f"{calendar.local(outcome.tick):%H:%M}"
+    return outcome.unit, outcome.reason, due, tick, f"{instance.instance_id} of {group.name}{zone} {would}"

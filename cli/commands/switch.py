@@ -1,0 +1,117 @@
+"""Implements `troop leash`, `unleash`, `halt`, `resume` and `reaper`: changes the switch of the deployment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cli.chaos.switch import describe
+from cli.client.connection import Connection, connection
+from cli.client.deployment import Deployment
+from cli.shared import show
+from cli.shared.context import confirm
+from cli.shared.errors import CliError, Exit
+from troop import values
+from troop.outputs import STATE_TABLE
+from troop.state_keys import REAPER_OFF
+
+Reason = Annotated[
+    str | None,
+    typer.Option(help="The reason, recorded with caller and time.", callback=lambda reason: _checked(reason)),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="The switch as one JSON document.")]
+HALT_BY_HAND = (
+    """--key '{"key": {"S": "switch"}}' """
+    """--update-expression 'SET halted = :yes, reason = :why REMOVE changed_at, changed_by, changed_request' """
+    """--expression-attribute-values '{":yes": {"BOOL": true}, ":why": {"S": "halted by hand"}}'"""
+)
+"""Arguments of ``aws dynamodb update-item``. They remove the caller of the last change, who did not halt."""
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def leash(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Make chaos decide and record, but terminate nothing."""
+    _change(connection(ctx), {"leashed": True}, reason, as_json)
+
+
+def unleash(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Let chaos terminate instances. Asks first."""
+    conn = connection(ctx)
+    if not yes:
+        _tell_health(conn)
+    confirm(f"Let {conn.deployment} terminate instances from its next tick on", yes)
+    _change(conn, {"leashed": False}, reason, as_json)
+
+
+def halt(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Stop all chaos at once, even decisions."""
+    _change(connection(ctx), {"halted": True}, reason, as_json)
+
+
+def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """End a halt. Asks first."""
+    conn = connection(ctx)
+    if not yes:
+        leashed = conn.client.switch()["leashed"]
+        show.note(
+            "it is leashed: it will decide and record" if leashed else "it is unleashed: it will terminate instances"
+        )
+    confirm(f"Resume {conn.deployment} from its next tick on", yes)
+    _change(conn, {"halted": False}, reason, as_json)
+
+
+reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks, which removes what remains after runs.")
+
+
+@reaper.command("off")
+def reaper_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Stop the reaper from removing anything. Runs that end still tear down, and nodes expire."""
+    _change(connection(ctx), {REAPER_OFF: True}, reason, as_json)
+
+
+@reaper.command("on")
+def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Let the reaper remove what remains after runs. Asks first."""
+    conn = connection(ctx)
+    confirm(f"Let the reaper of {conn.deployment} remove what remains after runs", yes)
+    _change(conn, {REAPER_OFF: False}, reason, as_json)
+
+
+def _checked(reason: str | None) -> str | None:
+    try:
+        return values.text()(reason) if reason else None
+    except values.BadValue as error:
+        raise CliError(Exit.USAGE, f"--reason has {len(reason or '')} characters: must be {error}") from None
+
+
+def _change(conn: Connection, change: dict[str, Any], reason: str | None, as_json: bool) -> None:
+    try:
+        switch = conn.client.change_switch(change | ({"reason": reason} if reason else {}))
+    except CliError as error:
+        stops_chaos = change.get("halted") or change.get("leashed")
+        if error.code not in (Exit.API_FAILED, Exit.UNREACHABLE) or not stops_chaos:
+            raise
+        raise CliError(error.code, f"{error}\nTo halt it without the API:\n{_by_hand(conn.deployment)}") from error
+    if as_json:
+        show.document(switch)
+    else:
+        show.say(f"{conn.deployment}: {describe(switch)}")
+
+
+def _by_hand(deployment: Deployment) -> str:
+    """Returns the runbook's command, which needs neither the API nor Lambda."""
+    table = deployment.outputs.get(STATE_TABLE, "STATE-TABLE")
+    return f"aws --region {deployment.region} dynamodb update-item --table-name {table} {HALT_BY_HAND}"
+
+
+def _tell_health(conn: Connection) -> None:
+    try:
+        health = conn.client.health()
+    except CliError as error:
+        show.note(f"its health is unknown: {error}", style="yellow")
+        return
+    bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
+    if bad:
+        show.note(f"its health is {health['status']} ({', '.join(bad)}): `troop doctor` shows details", style="yellow")

@@ -1,0 +1,114 @@
+"""Implements `troop terminate`: terminates one instance of a group now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+from uuid import uuid4
+
+import typer
+
+from cli.client.client import TroopClient
+from cli.client.connection import connection
+from cli.shared import idempotency, show
+from cli.shared.context import confirm
+from cli.shared.errors import CliError, Exit
+from troop import moments
+from troop.chaos.events import OPEN, Status
+from troop.faults import names, parse_name
+from troop.values import BadValue
+
+_POLL_SECONDS = 2.0
+_GRACE_SECONDS = 180.0
+"""Time for retries of steps, and for the last recovery check."""
+
+_LONGEST_CLAIM, _LONGEST_RECOVERY = 600.0, 43_200.0
+"""Seconds; the bounds if an older API returns none."""
+
+_OPEN = frozenset(str(status) for status in OPEN)
+
+
+def _method(text: str) -> str:
+    try:
+        return parse_name(text)
+    except BadValue as error:
+        raise typer.BadParameter(f"{text!r} must be {error}") from None
+
+
+def terminate(
+    ctx: typer.Context,
+    group: Annotated[str, typer.Argument(help="The name of an Auto Scaling group.")],
+    method: Annotated[
+        str | None,
+        typer.Option(
+            parser=_method, metavar=f"<{'|'.join(names())}>", help="By default the method of the unit's policy."
+        ),
+    ] = None,
+    key: Annotated[str | None, idempotency.option("terminates nothing more")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    wait: Annotated[bool, typer.Option(help="Wait until the group has recovered, or its time is over.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="The event as one JSON document.")] = False,
+) -> None:
+    """Terminate one instance of a group now, regardless of roll and calendar. Asks first."""
+    conn = connection(ctx)
+    confirm(f"Terminate an instance of {group} in {conn.deployment} now", yes)
+    key = key or str(uuid4())
+    request = {"group": group, "idempotency_key": key} | ({"method": method} if method else {})
+    tell: Callable[[str], None] = show.note if as_json else show.say
+    event, repeated = conn.client.terminate(request)
+    before = "already requested" if repeated else "claimed"
+    tell(f"{before}: {event['instance_id']} of {event['group']} (key {key})")
+    if wait:
+        event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
+    if as_json:
+        show.document(event)
+    if wait and event["status"] != Status.RECOVERED:
+        raise CliError(Exit.FAILED, f"{event['status']}: {event['detail'] or 'see `troop events`'}")
+
+
+def _watch(
+    client: TroopClient,
+    event: Mapping[str, Any],
+    tell: Callable[[str], None],
+    sleep: Callable[[float], None],
+    clock: Callable[[], float],
+) -> dict[str, Any]:
+    """Follows an event to its end, and prints each status once.
+
+    Args:
+        clock: a monotonic clock, in seconds. How long a status can last is the difference of two moments of the API, so
+            the time of this machine does not matter.
+
+    Raises:
+        CliError: the event stays in a status longer than it can.
+    """
+    status, since = "CLAIMED", clock()
+    while True:
+        now = client.event(str(event["id"]))
+        if now["status"] != status:
+            status, since = now["status"], clock()
+            seconds = now["recovery_seconds"]
+            tell(status.lower().replace("_", " ") + (f" in {seconds:.1f} s" if seconds is not None else ""))
+        if status not in _OPEN:
+            return now
+        if clock() - since > _longest(now) + _GRACE_SECONDS:
+            raise CliError(Exit.FAILED, _STUCK[status].format(id=now["event_id"]))
+        sleep(_POLL_SECONDS)
+
+
+_STUCK = {
+    "CLAIMED": "{id} is still CLAIMED after its deadline, and Troop no longer carries it out. Within 15 minutes, a "
+    "sweep checks whether the instance still runs. See `troop events` for the result, and `troop doctor` for the cause",
+    "TERMINATED": "{id} is still TERMINATED: the instance is gone, and the time for recovery is over, but no recovery "
+    "check has ended the event. Check the group, and run `troop doctor`",
+}
+
+
+def _longest(event: Mapping[str, Any]) -> float:
+    """Returns how many seconds an event in flight can be in its status."""
+    if event["status"] == Status.CLAIMED:
+        begin, end, longest = event["at"], event.get("deadline"), _LONGEST_CLAIM
+    else:
+        begin, end, longest = event.get("terminated_at"), event.get("recover_by"), _LONGEST_RECOVERY
+    return (moments.parse(end) - moments.parse(begin)).total_seconds() if begin and end else longest

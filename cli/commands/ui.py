@@ -1,0 +1,157 @@
+"""Implements `troop ui`: serves the page of a deployment to a browser on this machine."""
+
+from __future__ import annotations
+
+import signal
+import ssl
+import sys
+import threading
+import time
+import urllib.request
+import webbrowser
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+
+import boto3
+import typer
+
+from cli.client.connection import connection
+from cli.client.deployment import Deployment
+from cli.forecasts import calendar_ahead, live_account
+from cli.forecasts.calendar_ahead import Basis
+from cli.shared import aws, context, show, times
+from cli.shared.errors import CliError, Exit
+from cli.web.login_link import Doorway
+from cli.web.page_server import PageServer
+from cli.web.proxy import stop_on_signals
+
+_FETCH_SECONDS = 30
+_CACHE_SECONDS = 60.0
+"""How long a forecast uses what was read of the account: a large account takes many calls."""
+
+
+def ui(
+    ctx: typer.Context,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the link; open no browser.")] = False,
+) -> None:
+    """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
+    options: context.Options = ctx.obj
+    conn = connection(ctx)
+    session = aws.make_session(options.profile, options.region)
+    ahead = CachedForecast(lambda: read(session, conn.deployment))
+    try:
+        fetch = fetched if aws.is_local() else None
+        server = PageServer(conn.client, about(conn.deployment), ahead, port, _quiet, fetch)
+    except OSError as error:
+        raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
+    stop_on_signals()
+    try:
+        with server, Doorway() as doorway:
+            server.used, door = doorway.used, None if no_open else doorway
+            show.say(f"{conn.deployment}, only for you, until Ctrl-C. The link works once, in one browser:")
+            _show(server, door)
+            if sys.stdin.isatty():
+                signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # it stops background jobs that read
+                show.say("Press Enter for another link.")
+                threading.Thread(target=_links, args=(server, door), daemon=True).start()
+            server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        show.note("stopped")
+
+
+def _show(server: PageServer, door: Doorway | None) -> None:
+    show.say(f"  {server.link()}")
+    if door is None:
+        return
+    try:
+        address = door.address(server.link())
+    except OSError as error:
+        show.note(f"cannot open a browser: {error}")
+        return
+    # In a thread: the call may wait for the browser, and the browser for this server.
+    threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def _links(server: PageServer, door: Doorway | None) -> None:
+    with suppress(OSError):  # a background job cannot read the terminal
+        for _ in sys.stdin:
+            _show(server, door)
+
+
+def _quiet(_line: str) -> None:
+    """Drops log lines: the page sends requests every few seconds, which would bury the link."""
+
+
+def about(deployment: Deployment) -> dict[str, Any]:
+    """Returns what the page shows about a deployment."""
+    return {
+        "deployment": deployment.name,
+        "account": deployment.account,
+        "region": deployment.region,
+        "local": aws.is_local(),
+    }
+
+
+def fetched(url: str) -> bytes:
+    """Downloads from an address of local AWS.
+
+    Raises:
+        CliError: UNREACHABLE.
+    """
+    trusted = ssl.create_default_context(cafile=aws.ca_bundle())
+    try:
+        with urllib.request.urlopen(url, timeout=_FETCH_SECONDS, context=trusted) as answer:
+            return bytes(answer.read())
+    except OSError as error:
+        raise CliError(Exit.UNREACHABLE, f"cannot download the report: {error}") from None
+
+
+def read(session: boto3.Session, deployment: Deployment) -> Basis:
+    """Reads the input of a forecast with the caller's credentials.
+
+    Raises:
+        CliError: something cannot be read. Without permission for the salt, the forecast has days only.
+    """
+    settings = live_account.deployed_settings(session, deployment)
+    account = live_account.account(live_account.reader(session, deployment, settings.chaos))
+    try:
+        return Basis(account, settings, live_account.salt(session, deployment))
+    except CliError as error:
+        if error.code is not Exit.FORBIDDEN:
+            raise
+        return Basis(account, settings, None, str(error))
+
+
+@dataclass
+class CachedForecast:
+    """A forecast from data that is at most a minute old; serves one request at a time."""
+
+    read: Callable[[], Basis]
+    now: Callable[[], datetime] = times.now
+    clock: Callable[[], float] = time.monotonic
+    _cache: tuple[float, int, Basis] | None = None
+    _changes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        with self._lock:
+            basis = self._basis()
+            return calendar_ahead.document(basis, self.now(), weeks, unleashed=unleashed)
+
+    def _basis(self) -> Basis:
+        changes = self._changes
+        if self._cache is not None:
+            at, known, basis = self._cache
+            if known == changes and self.clock() - at <= _CACHE_SECONDS:
+                return basis
+        at, basis = self.clock(), self.read()
+        self._cache = at, changes, basis
+        return basis
+
+    def forget(self) -> None:
+        """Drops what was read before a change, and what is being read now."""
+        self._changes += 1

@@ -1,0 +1,123 @@
+"""Implements `troop opt-out`, `opt-in` and `set`: changes the policy of one unit in the table GroupTags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from cli.chaos.units import AHEAD_HINT, lapse, missing_alarms, protection
+from cli.client.client import TroopClient
+from cli.client.connection import connection
+from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, over
+from cli.shared import show
+from cli.shared.errors import CliError, Exit
+
+AsJson = Annotated[bool, typer.Option("--json", help="The changed unit as one JSON document.")]
+Unit = Annotated[str, typer.Argument(help="The name of a unit or group.")]
+Ahead = Annotated[bool, typer.Option("--ahead", help="Allow a unit that does not exist yet.")]
+
+
+def opt_out(
+    ctx: typer.Context,
+    unit: Unit,
+    reason: Annotated[str | None, typer.Option(help="The reason, shown wherever the unit is skipped.")] = None,
+    until: Annotated[str | None, typer.Option(help="The last day of the opt-out, YYYY-MM-DD; default: no end.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The owner of the unit.")] = None,
+    ahead: Ahead = False,
+    as_json: AsJson = False,
+) -> None:
+    """Opt a unit out of chaos, at once."""
+    client = connection(ctx).client
+    # The end and reason of an earlier opt-out must not apply to this one.
+    changes = {"opt_out": True, "until": _checked("until", until), "reason": _checked("reason", reason)}
+    if day := over(changes):
+        raise CliError(Exit.USAGE, f"--until is {day}, a day in the past: {OVER}")
+    if owner:
+        changes["owner"] = _checked("owner", owner)
+    _finish(_change(client, unit, changes, ahead), as_json)
+
+
+def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson = False) -> None:
+    """Let a unit take part, and return it to chaos if it has not recovered from its last termination."""
+    client = connection(ctx).client
+    changes: dict[str, Any] = {"opt_in": True, "opt_out": None, "until": None, "reason": None}
+    before = _before(client, unit, ahead)
+    if before and before["unrecovered"]:
+        show.note(f"{before['unit']} has not recovered from {lapse(before)}: this returns it to chaos")
+        changes["unrecovered"] = False
+    after = client.change_unit(before["unit"] if before else unit, changes)
+    if after["problems"] and not as_json:
+        show.note("opted in; but its policy is malformed, and it is skipped until somebody corrects the values", "red")
+    _finish(after, as_json)
+
+
+def set_values(
+    ctx: typer.Context,
+    unit: Unit,
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KEY=VALUE...",
+            help="KEY= removes the key. Keys: " + ", ".join(KEYS) + ".",
+            autocompletion=lambda incomplete: [f"{key}=" for key in KEYS if key.startswith(incomplete)],
+        ),
+    ],
+    ahead: Ahead = False,
+    as_json: AsJson = False,
+) -> None:
+    """Set or remove values of a unit's policy."""
+    changes = assignments(values)
+    _finish(_change(connection(ctx).client, unit, changes, ahead), as_json)
+
+
+def _checked(key: str, value: str | None) -> Any:
+    """Returns None, which removes the key, or the value in the API's form."""
+    if value is None:
+        return None
+    try:
+        return normal(key, value)
+    except BadPolicy as error:
+        raise CliError(Exit.USAGE, f"--{error}") from None
+
+
+def _before(client: TroopClient, unit: str, ahead: bool) -> dict[str, Any] | None:
+    """Returns the unit before the change; None only for one that does not exist, with ``ahead``."""
+    # An opt-out under a misspelt name would protect nothing, without notice.
+    before = client.unit(unit) if ahead else client.known_unit(unit, AHEAD_HINT)
+    if before and before["unit"] != unit:
+        show.note(f"{unit} belongs to the unit {before['unit']}: changing that unit")
+    return before
+
+
+def _change(client: TroopClient, unit: str, changes: Mapping[str, Any], ahead: bool) -> dict[str, Any]:
+    before = _before(client, unit, ahead)
+    return client.change_unit(before["unit"] if before else unit, changes)
+
+
+def _finish(unit: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        show.document(unit)
+        return
+    for words in missing_alarms(unit):
+        show.note(words, style="red")
+    policy = unit["policy"]
+    part = policy.get("takes_part") if policy else None
+    if tag := protection(unit):
+        show.say(f"{unit['unit']} is skipped ({tag}), whatever its policy: the change applies once the tag is removed")
+    elif unit["problems"]:
+        show.say(
+            f"{unit['unit']} is skipped, because its policy is malformed: {'; '.join(unit['problems'])}", style="red"
+        )
+    elif unit["unrecovered"]:
+        show.say(f"{unit['unit']} is skipped until `troop opt-in`: it has not recovered from {lapse(unit)}")
+    elif not part or not unit["groups"]:
+        show.say(f"{unit['unit']}: recorded; applies once a group of this unit exists")
+    elif part["value"]:
+        probability = policy["probability"]["value"]
+        show.say(f"{unit['unit']} takes part ({part['source']}), with probability {probability:g} per business day")
+    else:
+        until = policy["until"]["value"]
+        end = f" until {until}, that day included" if until else ""
+        show.say(f"{unit['unit']} is skipped ({part['source']}){end}")

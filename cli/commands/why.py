@@ -1,0 +1,47 @@
+"""Implements `troop why`: explains why a unit was skipped on a day, or the outcome of its termination."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from cli.chaos.why import explain
+from cli.client.connection import connection
+from cli.shared import show, times
+from cli.shared.errors import CliError, Exit
+from troop import values
+
+
+def why(
+    ctx: typer.Context,
+    unit: Annotated[str, typer.Argument(help="The name of a unit or group.")],
+    day: Annotated[
+        str | None, typer.Option(help="YYYY-MM-DD, on the unit's calendar; by default its last day.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", "-v", help="Also show the decision of each tick of the day.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
+) -> None:
+    """Explain in one sentence why a unit was skipped, or the outcome of its termination."""
+    requested_day = _day(day)
+    client, now = connection(ctx).client, times.now()
+    explanation = explain(client, unit, requested_day, now)
+    if as_json:
+        show.document(explanation.document())
+        return
+    show.say(explanation.sentence)
+    if every and explanation.decisions:
+        show.table((f"time in {explanation.zone.key}", "ticks", "reason", "detail"), explanation.rows())
+    today, effective_day = now.astimezone(explanation.zone).date(), explanation.day
+    if requested_day is None and effective_day and effective_day < today:
+        show.note(
+            f"no decision about {explanation.unit} yet today, {today:%A} {today.isoformat()}: this is its last day"
+        )
+
+
+def _day(text: str | None) -> date | None:
+    try:
+        return None if text is None else values.day(text)
+    except values.BadValue as error:
+        raise CliError(Exit.USAGE, f"--day is {text!r}: must be {error}") from None

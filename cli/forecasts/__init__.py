@@ -1,0 +1,1 @@
+"""Forecasts decisions of chaos from a file of groups, or from the account as it is."""

@@ -1,0 +1,109 @@
+"""Computes the calendars of the next weeks: holidays, freezes, and the expected terminations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from cli.shared.settings_files import TriedSettings
+from troop import moments
+from troop.calendars import Calendar, clock
+from troop.chaos.decisions import TERMINATE, Decision
+from troop.chaos.expected_ticks import ticks_of
+from troop.chaos.facts import Account, Switch
+from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_between
+
+TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is in progress")
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The inputs of a forecast.
+
+    Attributes:
+        salt: None if the caller may not read it; then no termination can be predicted.
+        no_salt: why there is no salt.
+    """
+
+    account: Account
+    settings: TriedSettings
+    salt: bytes | None
+    no_salt: str = ""
+
+
+def document(basis: Basis, now: datetime, weeks: int, *, unleashed: bool = False) -> dict[str, Any]:
+    """Returns every calendar from the Monday of its current week, and the terminations expected from now on, as JSON.
+
+    Args:
+        weeks: the number of weeks, including the current one.
+        unleashed: assume that the deployment is neither leashed nor halted.
+    """
+    calendars = basis.settings.chaos.calendars.values()
+    switch = basis.account.switch
+    return {
+        "now": moments.iso(now),
+        "calendars": [_calendar(calendar, basis, now, weeks) for calendar in calendars],
+        "expected": None if basis.salt is None else list(_expected(basis, basis.salt, now, weeks, unleashed)),
+        "not_expected": basis.no_salt,
+        "halted": switch.halted,
+        "leashed": switch.leashed,
+        "unleashed": unleashed,
+        "assumptions": list(TAKEN_FOR_GRANTED),
+    }
+
+
+def _calendar(calendar: Calendar, basis: Basis, now: datetime, weeks: int) -> dict[str, Any]:
+    return {
+        "calendar": calendar.name,
+        "time_zone": calendar.time_zone,
+        "open": clock(calendar.open_minute),
+        "close": clock(calendar.close_minute),
+        "today": calendar.at(now).day.isoformat(),
+        "days": [_day(calendar, day, basis.settings.tick_minutes, now) for day in _days(calendar, now, weeks)],
+    }
+
+
+def _days(calendar: Calendar, now: datetime, weeks: int) -> list[date]:
+    """Lists the days of a calendar's weeks, by its own time zone: on a Monday it may still be Sunday elsewhere."""
+    today = calendar.at(now).day
+    first = today - timedelta(days=today.weekday())
+    return [first + timedelta(days=n) for n in range(7 * weeks)]
+
+
+def _day(calendar: Calendar, day: date, tick_minutes: int, now: datetime) -> dict[str, Any]:
+    closure = calendar.day_off(day) or calendar.frozen(day)
+    return {
+        "day": day.isoformat(),
+        "closed": {"reason": closure.kind, "detail": closure.detail} if closure else None,
+        "ticks": sum(tick > now for tick in ticks_of(calendar, day, tick_minutes)),
+    }
+
+
+def _expected(basis: Basis, salt: bytes, now: datetime, weeks: int, unleashed: bool) -> Iterator[dict[str, Any]]:
+    chosen, account = basis.settings.chaos, basis.account
+    if unleashed:
+        account = replace(account, switch=Switch(halted=False, leashed=False))
+    todays = [calendar.at(now).day for calendar in chosen.calendars.values()]
+    lasts = {name: _days(calendar, now, weeks)[-1] for name, calendar in chosen.calendars.items()}
+    between = ticks_between(chosen, basis.settings.tick_minutes, min(todays), max(lasts.values()))
+    ticks = [tick for tick in between if tick[0] > now]
+    for decisions in skip_through(account, chosen, salt, ticks):
+        hits = (_hit(decision, basis) for decision in decisions if decision.reason in (TERMINATE, LEASHED))
+        yield from (hit for hit in hits if hit["day"] <= lasts[hit["calendar"]].isoformat())
+
+
+def _hit(decision: Decision, basis: Basis) -> dict[str, Any]:
+    calendar = str(decision.policy.calendar.value)
+    target = decision.target
+    return {
+        "calendar": calendar,
+        "day": str(decision.day),
+        "at": f"{basis.settings.chaos.calendars[calendar].local(decision.tick):%H:%M}",
+        "tick": moments.iso(decision.tick),
+        "unit": decision.unit,
+        "group": target.group.name if target else None,
+        "instance_id": target.instance.instance_id if target else None,
+        "reason": decision.reason,
+    }

@@ -1,0 +1,1 @@
+"""Parses, exports and compares what people have set for units."""

@@ -1,0 +1,211 @@
+"""Makes the caller's AWS session and translates its errors into messages of one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    InvalidConfigError,
+    InvalidRegionError,
+    NoCredentialsError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+    UnauthorizedSSOTokenError,
+    UnknownRegionError,
+)
+from botocore.exceptions import ConnectionError as NoConnectionError
+
+from cli.shared.errors import CliError, Exit
+
+NO_CREDENTIALS = (
+    "no AWS credentials: set AWS_PROFILE (or --profile), sign in with `aws sso login`, or run `aws configure`"
+)
+EXPIRED = "the AWS credentials have expired: renew them (for example with `aws sso login`) and try again"
+
+_EXPIRED_CODES = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired", "UnauthorizedException"}
+)
+_INVALID_CODES = frozenset(
+    {"InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidAccessKeyId"}
+)
+_DENIED_CODES = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"})
+
+
+def make_session(profile: str | None, region: str | None) -> boto3.Session:
+    """Makes a session with credentials and a region; warns on stderr where the SDK does not know the region.
+
+    Raises:
+        CliError: NO_CREDENTIALS, EXPIRED_CREDENTIALS or WRONG_REGION.
+    """
+    with translated_errors():
+        session = boto3.Session(profile_name=profile, region_name=region)
+        if session.get_credentials() is None:
+            raise NoCredentialsError
+    if not session.region_name:
+        raise CliError(Exit.WRONG_REGION, "no AWS region is set: use --region or set AWS_REGION")
+    if not is_local() and session.region_name not in known_regions(session):
+        _doubt(session)
+    return session
+
+
+def _doubt(session: boto3.Session) -> None:
+    """Warns about a region that may be newer than the SDK, which then derives the endpoints from its name.
+
+    Raises:
+        CliError: WRONG_REGION, for a name that matches no partition.
+    """
+    region = str(session.region_name)
+    near = get_close_matches(region, known_regions(session), 1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    try:
+        session.get_partition_for_region(region)
+    except UnknownRegionError:
+        raise CliError(
+            Exit.WRONG_REGION,
+            f"{region!r} is not an AWS region: set --region or AWS_REGION to the deployment's region{meant}",
+        ) from None
+    sys.stderr.write(f"Warning: this version of the AWS SDK does not know the region {region}{meant}\n")
+
+
+def known_regions(session: boto3.Session) -> list[str]:
+    """Lists the regions of all partitions that this SDK knows."""
+    partitions = session.get_available_partitions()
+    return [r for p in partitions for r in session.get_available_regions("cloudformation", p)]
+
+
+def is_local() -> bool:
+    """Checks whether AWS is local AWS (``AWS_ENDPOINT_URL`` on this machine)."""
+    host = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname
+    return host in ("127.0.0.1", "localhost")
+
+
+def client(session: boto3.Session, service: str, **options: Any) -> Any:
+    """Makes a client that gives up in seconds rather than minutes."""
+    settings = {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3}, **options}
+    create: Any = session.client
+    return create(service, config=Config(**settings))
+
+
+def ca_bundle() -> str | None:
+    """Returns the path of certificates to trust instead of the default ones, as boto3 does."""
+    return os.environ.get("AWS_CA_BUNDLE") or None
+
+
+def account_of(session: boto3.Session) -> str | None:
+    """Returns the account's number; None if it is unknown."""
+    try:
+        return str(client(session, "sts").get_caller_identity()["Account"])
+    except (BotoCoreError, ClientError):
+        return None
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Translates boto3's errors inside the block.
+
+    Raises:
+        CliError: what failed, and what to do.
+    """
+    try:
+        yield
+    except ClientError as error:
+        raise _of_answer(error) from error
+    except BotoCoreError as error:
+        raise _of_sdk(error) from error
+
+
+def _of_answer(error: ClientError) -> CliError:
+    code, message = error.response["Error"].get("Code", ""), error.response["Error"].get("Message", "")
+    if code in _EXPIRED_CODES or "expired" in message.lower():
+        return CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED)
+    if code in _INVALID_CODES:
+        return CliError(
+            Exit.NO_CREDENTIALS,
+            f"AWS rejects the credentials ({code}): check AWS_PROFILE, and that the region is enabled and in their "
+            "partition",
+        )
+    operation = error.operation_name
+    action = f"{_PREFIXES.get(operation, 'cloudformation')}:{_SPELLED.get(operation, operation)}"
+    if code in _DENIED_CODES:
+        return CliError(
+            Exit.FORBIDDEN, f"permission denied: your policies must allow {action} and must not deny it ({message})"
+        )
+    return CliError(Exit.FAILED, f"{action} failed: {code}: {message}")
+
+
+_PREFIXES = {
+    "GetCallerIdentity": "sts",
+    "GetParameter": "ssm",
+    "ListTables": "dynamodb",
+    "DescribeTable": "dynamodb",
+    "ListTagsOfResource": "dynamodb",
+    "GetItem": "dynamodb",
+    "GetResourcePolicy": "dynamodb",
+    "ListObjectVersions": "s3",
+    "DeleteObjects": "s3",
+    "GetObject": "s3",
+    "HeadObject": "s3",
+    "GetSecretValue": "secretsmanager",
+    "Scan": "dynamodb",
+    "Query": "dynamodb",
+    "DescribeAutoScalingGroups": "autoscaling",
+    "DescribeInstanceRefreshes": "autoscaling",
+    "DescribeInstances": "ec2",
+    "DescribeSubnets": "ec2",
+    "DescribeAvailabilityZones": "ec2",
+    "DescribeVpcs": "ec2",
+    "GetServiceQuota": "servicequotas",
+    "GetAWSDefaultServiceQuota": "servicequotas",
+    "GetAccountSettings": "lambda",
+    "ListRules": "events",
+    "ListTargetsByRule": "events",
+    "RemoveTargets": "events",
+    "DeleteRule": "events",
+    "UpdateTable": "dynamodb",
+    "DeleteTable": "dynamodb",
+    "DescribeAlarms": "cloudwatch",
+}
+"""IAM prefixes of operations that are not CloudFormation's."""
+
+_SPELLED = {
+    "ListObjectVersions": "ListBucketVersions",
+    "DeleteObjects": "DeleteObjectVersion",
+    "HeadObject": "GetObject",
+}
+"""IAM actions of operations whose names differ."""
+
+
+def _of_sdk(error: BotoCoreError) -> CliError:
+    if isinstance(error, ProfileNotFound):
+        return CliError(Exit.NO_CREDENTIALS, f"{error}: list the profiles with `aws configure list-profiles`")
+    if isinstance(error, (UnauthorizedSSOTokenError, TokenRetrievalError)) or (
+        isinstance(error, (SSOError, CredentialRetrievalError)) and "expired" in str(error).lower()
+    ):
+        return CliError(Exit.EXPIRED_CREDENTIALS, EXPIRED)
+    if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
+        return CliError(Exit.NO_CREDENTIALS, NO_CREDENTIALS)
+    if isinstance(error, (CredentialRetrievalError, SSOError, InvalidConfigError)):
+        return CliError(Exit.NO_CREDENTIALS, f"no AWS credentials could be loaded: {_line(error)}")
+    if isinstance(error, InvalidRegionError):
+        return CliError(Exit.WRONG_REGION, f"{_line(error)}: use --region or set AWS_REGION")
+    if isinstance(error, (NoConnectionError, HTTPClientError)):
+        return CliError(Exit.UNREACHABLE, f"AWS cannot be reached: {_line(error)}")
+    return CliError(Exit.FAILED, _line(error))
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())

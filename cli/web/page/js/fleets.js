@@ -1,0 +1,48 @@
+// Standing fleets, newest first: nodes, expiry and cost.
+
+import { get } from "./api.js";
+import { badge, fill, h, loading, name, problem, table } from "./dom.js";
+import { cost, kind, moment, who, words } from "./format.js";
+
+const PAGE = 50;
+
+const COLUMNS = [
+  { label: "Fleet", cell: (fleet) => h("code", {}, fleet.fleet) },
+  { label: "Name", cell: (fleet) => name(fleet.name) },
+  { label: "Status", cell: (fleet) => badge(words(fleet.status), kind(fleet.status)) },
+  { label: "Nodes ready", wide: true, cell: (fleet) => (fleet.ended_at ? null : fleet.roles.map((role) => h("p", {}, name(role.role), ` ${role.ready} of ${role.desired}`))) },
+  { label: "Started", cell: (fleet) => [moment(fleet.at), h("small", { class: "source", title: fleet.requested_by }, "by ", name(who(fleet.requested_by)))] },
+  { label: "Expires", cell: (fleet) => (fleet.ended_at ? null : moment(fleet.expires_at)) },
+  { label: "Cost", number: true, cell: cost },
+];
+
+/** A section of a view; empty without fleets. `load` reloads it, `clear` empties it. */
+export function fleets(signal) {
+  const element = h("section", { "aria-label": "Standing fleets" });
+  let round = 0;
+
+  async function load() {
+    const mine = ++round;
+    let rows = [];
+    let cursor = "";
+    await more();
+
+    async function more() {
+      if (rows.length) fill(element.lastChild, loading("fleets"));
+      try {
+        const page = await get("fleets", { limit: PAGE, cursor }, signal);
+        if (mine !== round) return;
+        [rows, cursor] = [[...rows, ...page.fleets], page.cursor];
+        const buttons = h("div", { class: "buttons" }, cursor && h("button", { type: "button", onclick: more }, "Load more fleets"));
+        fill(element, rows.length > 0 && [h("h2", {}, "Standing fleets"), table("Standing fleets, newest first", COLUMNS, rows), buttons]);
+      } catch (error) {
+        if (!signal.aborted && mine === round) fill(element, h("h2", {}, "Standing fleets"), problem(error, load));
+      }
+    }
+  }
+  function clear() {
+    round += 1; // drops pending responses
+    fill(element);
+  }
+  return { element, load, clear };
+}

@@ -1,0 +1,121 @@
+// Formats times, amounts and names for people.
+
+import { h } from "./dom.js";
+
+const MOMENT = new Intl.DateTimeFormat(undefined, {
+  year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  hourCycle: "h23", timeZoneName: "short",
+});
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
+const DAY = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
+const LONG_DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+
+/** A <time> element for a timestamp of the API, in this machine's time zone; null without one. */
+export function moment(text) {
+  if (!text) return null;
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return text;
+  const element = document.createElement("time");
+  element.dateTime = at.toISOString();
+  element.title = at.toISOString();
+  element.textContent = MOMENT.format(at);
+  return element;
+}
+
+/** The time of day in this machine's time zone: "03:58:10 UTC". */
+export const clock = (at) => CLOCK.format(at);
+
+/** Formats 2026-11-23 as "Mon, Nov 23". */
+export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
+export const longDay = (text) => LONG_DAY.format(new Date(`${text}T00:00:00Z`));
+
+/** The earliest date that any calendar can still have: only the API knows the calendar's time zone. */
+export const earliestToday = () => new Date(Date.now() - 12 * 3_600_000).toISOString().slice(0, 10);
+
+/** Adds days to a date; returns YYYY-MM-DD. */
+export function dayAfter(text, days) {
+  const at = new Date(`${text}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() + days);
+  return at.toISOString().slice(0, 10);
+}
+
+/** Formats seconds as "4m 05s". */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return null;
+  const whole = Math.floor(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (number) => String(number).padStart(2, "0");
+  if (hours) return `${hours}h ${two(minutes)}m ${two(rest)}s`;
+  return minutes ? `${minutes}m ${two(rest)}s` : `${rest}s`;
+}
+
+export const seconds = (value) => (value === null || value === undefined ? null : `${value.toFixed(1)} s`);
+export const count = (value) => value.toLocaleString("en");
+
+export function money(amount, currency) {
+  if (amount === null || amount === undefined) return null;
+  const digits = amount !== 0 && Math.abs(amount) < 1 ? 4 : 2;
+  return `${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits })} ${currency}`;
+}
+
+/** The cost of a run or fleet, or its estimate. */
+export function cost(run) {
+  if (run.cost) return [money(run.cost.amount, run.cost.currency), run.cost.unknown.length > 0 && h("small", { class: "source" }, "without items of unknown price")];
+  return run.estimate ? [money(run.estimate.expected, run.estimate.currency), h("small", { class: "source" }, "expected")] : null;
+}
+
+export function milliseconds(value) {
+  if (value === null || value === undefined) return "–";
+  return value < 100 ? `${Number(value.toPrecision(3))} ms` : `${Math.round(value).toLocaleString("en")} ms`;
+}
+
+/** Ends a text with a full stop. */
+export const sentence = (text) => text.replace(/\.?$/, ".");
+
+/** The source of a policy value, in words. */
+export const sourceName = (source) => (source === "item" ? "item in GroupTags" : source);
+
+/** The number of shown items and of all, such as "3 of 8 units". */
+export const share = (shown, all, noun, more) => `${shown === all ? "" : `${count(shown)} of `}${count(all)} ${all === 1 ? noun : `${noun}s`}${more ? " loaded so far" : ""}`;
+
+/** Formats a policy value. */
+export function plain(value) {
+  if (value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length)) return "–";
+  if (value === true) return "yes";
+  if (value === false) return "no";
+  return Array.isArray(value) ? value.join(", ") : String(value);
+}
+
+/** The last part of an ARN. */
+export const who = (arn) => String(arn).split(/[/:]/).pop();
+
+const STATUS = {
+  RECOVERED: "good", SUCCEEDED: "good",
+  CLAIMED: "warn", TERMINATED: "warn", PARTIAL: "warn", RUNNING: "info", ADMITTED: "info", STOPPING: "warn",
+  UNRECOVERED: "bad", FAILED: "bad", INVALID: "bad",
+  LEASHED: "info", PENDING: "quiet",
+};
+export const kind = (status) => STATUS[status] ?? "quiet";
+/** Formats a status as words. */
+export const words = (status) => String(status).toLowerCase().replaceAll("_", " ");
+
+const PLAIN = /^[A-Za-z0-9_.-]$/;
+
+/** Encodes a name as one path segment, as the API does: with ~ instead of %. */
+function segment(text) {
+  const dots = /^\.*$/.test(text); // a segment of dots only would be a relative path
+  const bytes = Array.from(new TextEncoder().encode(text), (byte) => {
+    const char = String.fromCharCode(byte);
+    return PLAIN.test(char) && !(dots && char === ".") ? char : `~${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  });
+  return bytes.join("");
+}
+
+/** The address of a unit's view. */
+export const unitAddress = (unit) => `#/units/${segment(unit)}`;
+
+/** The address of an event's view. */
+export function eventAddress(eventId) {
+  const [head, ...rest] = eventId.split("#");
+  return `#/events/${head}~${segment(rest.join("#"))}`;
+}

@@ -1,0 +1,62 @@
+// Benchmark runs, newest first, followed by standing fleets.
+
+import { get } from "./api.js";
+import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { fleets } from "./fleets.js";
+import { cost, count, duration, kind, moment, share, who, words } from "./format.js";
+
+const PAGE = 50;
+
+export const elapsed = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
+
+/** A link that opens the report in a new tab. */
+export const report = (run, text = "Report") =>
+  h("a", { href: `#/runs/${encodeURIComponent(run)}/report`, target: "_blank", rel: "noopener" }, text, h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗"));
+
+const COLUMNS = [
+  { label: "Run", cell: (run) => link(`#/runs/${encodeURIComponent(run.run)}`, h("code", {}, run.run)) },
+  { label: "Benchmark", cell: (run) => name(run.name) },
+  { label: "Status", cell: (run) => badge(words(run.status), kind(run.status)) },
+  { label: "Started", cell: (run) => [moment(run.at), h("small", { class: "source", title: run.requested_by }, "by ", name(who(run.requested_by)))] },
+  { label: "Duration", number: true, cell: elapsed },
+  { label: "Cells", number: true, cell: (run) => count(run.cells) },
+  { label: "Nodes", number: true, cell: (run) => count(run.nodes) },
+  { label: "Cost", number: true, cell: cost },
+  { label: "Report", cell: (run) => (run.ended_at ? report(run.run) : null) },
+];
+
+export async function show(main, signal) {
+  let runs = [];
+  let cursor = "";
+  const standing = fleets(signal);
+  let round = 0; // of loading: responses to earlier rounds are dropped
+  const list = h("div", {});
+  const more = h("div", { class: "buttons" });
+  const summary = h("p", { class: "muted", role: "status" });
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Refresh")), summary, list, more, standing.element);
+
+  async function load(refresh = false) {
+    const mine = ++round;
+    if (refresh) {
+      [runs, cursor] = [[], ""];
+      standing.clear(); // fleets load after runs: an error that concerns both appears once
+    }
+    if (!runs.length) fill(list, loading("runs"));
+    fill(more);
+    try {
+      const page = await get("benchmarks", { limit: PAGE, cursor }, signal);
+      if (mine !== round) return;
+      if (!cursor) standing.load();
+      runs = [...runs, ...page.runs];
+      cursor = page.cursor;
+      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. To start one: ", h("code", {}, "troop bench run FILE")]);
+      fill(list, runs.length ? table("Benchmark runs, newest first", COLUMNS, runs) : null);
+      fill(more, cursor && h("button", { type: "button", onclick: () => load() }, "Load more"));
+    } catch (error) {
+      if (signal.aborted || mine !== round) return;
+      if (!runs.length) fill(list);
+      fill(more, problem(error, () => load()));
+    }
+  }
+  await load(true);
+}

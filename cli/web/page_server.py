@@ -1,0 +1,282 @@
+"""Serves the page of `troop ui` beside the signed proxy: its files, and the data that only this command can compute.
+
+:mod:`cli.web.proxy_guard` decides who may use it. The files hold no secret. A ticket admits a browser: the part of the
+link after ``#``, which browsers never send. The page exchanges it, once, for the token. Other users of the machine do
+not see it either: the command that opens the browser gets the address of a file that redirects there
+(:mod:`cli.web.login_link`).
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import date
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Protocol
+
+from cli.chaos import why
+from cli.client import retries
+from cli.client.api import Answer, UnreachableError
+from cli.client.client import TroopClient
+from cli.client.retries import is_own
+from cli.shared import aws, times
+from cli.shared.errors import CliError, Exit
+from cli.web.proxy import Handler, Proxy, error_answer
+from cli.web.proxy_guard import Admitted, Refusal, Routes
+from troop import values
+
+FOLDER = Path(__file__).parent / "page"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+MOST_WEEKS = 12
+_TICKETS = 8
+"""The most links, and the most reports served here, that are valid at a time."""
+
+_TICKET_BYTES = 32
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+"""Content-Security-Policy: nothing from other origins, nothing inline, no text that becomes HTML or a script."""
+
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
+
+_ALONE = {
+    "Content-Security-Policy": "sandbox allow-scripts allow-downloads; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Content-Type": TYPES[".html"],
+}
+"""Headers of a report, which has inline scripts: the sandbox gives it another origin, without access to this server."""
+
+_SESSION, _GET = "/ui/session", frozenset({"GET"})
+_SERVED = "/ui/served/"
+_REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
+"""The address of a report; with ``/metadata`` only its time of creation."""
+
+_ENTRANCE: Routes = ((re.compile(_SESSION), frozenset({"POST"})),)
+_ROUTES: Routes = (
+    (re.compile("/ui/about"), _GET),
+    (re.compile("/ui/why"), _GET),
+    (re.compile("/ui/calendar"), _GET),
+    (_REPORT, _GET),
+)
+
+_STATUS = {
+    Exit.USAGE: HTTPStatus.BAD_REQUEST,
+    Exit.REFUSED: HTTPStatus.BAD_REQUEST,
+    Exit.NO_SUCH_UNIT: HTTPStatus.NOT_FOUND,
+    Exit.FORBIDDEN: HTTPStatus.FORBIDDEN,
+    Exit.CONFLICT: HTTPStatus.CONFLICT,
+}
+"""The status for an error of the command itself; 502 for all others."""
+
+
+class Ahead(Protocol):
+    """A forecast."""
+
+    def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        """Returns the document of :mod:`cli.forecasts.calendar_ahead`."""
+
+    def forget(self) -> None:
+        """Drops what was read before a change."""
+
+
+class PageServer(Proxy):
+    """The proxy, with the page.
+
+    Args:
+        client: the deployment's API.
+        about: the deployment's name, account and region, in JSON's types.
+        ahead: the forecast.
+        port, log: as for the proxy.
+        fetch: downloads a report; raises CliError. None if the browser can do so itself: it does not trust the
+            certificate of local AWS.
+    """
+
+    command = "troop ui"
+
+    def __init__(
+        self,
+        client: TroopClient,
+        about: Mapping[str, Any],
+        ahead: Ahead,
+        port: int,
+        log: Callable[[str], None],
+        fetch: Callable[[str], bytes] | None = None,
+    ) -> None:
+        super().__init__(client.api, port, log)
+        self.client, self.about, self.ahead, self.fetch = client, about, ahead, fetch
+        self.sleep = client.sleep
+        self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
+        self.files["/"] = self.files["/index.html"]
+        self.used: Callable[[str], object] = lambda _link: None
+        """Called with each link that was used."""
+        self._tickets: list[str] = []
+        self._served: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def handler() -> type[Handler]:
+        return _PageHandler
+
+    def link(self) -> str:
+        """Creates a link to the page, valid once, for one browser."""
+        ticket = secrets.token_urlsafe(_TICKET_BYTES)
+        with self._lock:
+            self._tickets = [*self._tickets, ticket][-_TICKETS:]
+        return self._link(ticket)
+
+    def _link(self, ticket: str) -> str:
+        return f"{self.address}/#ticket={ticket}"
+
+    def redeem(self, candidate: Any) -> bool:
+        """Checks a ticket, and invalidates it."""
+        encoded = str(candidate).encode(errors="replace")
+        with self._lock:
+            matches = [ticket for ticket in self._tickets if hmac.compare_digest(ticket.encode(), encoded)]
+            self._tickets = [ticket for ticket in self._tickets if ticket not in matches]
+        for ticket in matches:
+            self.used(self._link(ticket))
+        return bool(matches)
+
+    def address_of(self, report: str) -> str:
+        """Returns the address from which a browser loads a report: the given one, or one of this server."""
+        if self.fetch is None:
+            return report
+        ticket = secrets.token_urlsafe(_TICKET_BYTES)
+        with self._lock:
+            self._served = dict([*self._served.items(), (ticket, report)][-_TICKETS:])
+        return _SERVED + ticket
+
+    def served(self, path: str) -> bytes | None:
+        """Returns the report at a path of this server; None without one."""
+        report = self._served.get(path.removeprefix(_SERVED))
+        return self.fetch(report) if report and self.fetch else None
+
+
+class _PageHandler(Handler):
+    server: PageServer
+
+    def reply(self) -> Answer:
+        path = self.path.partition("?")[0]
+        if file := self.server.files.get(path):
+            return self._file(path, file)
+        try:
+            with aws.translated_errors():
+                if path.startswith(_SERVED):
+                    return self._served_report(path)
+                return self._session() if path == _SESSION else self._dispatch(path)
+        except UnreachableError as error:
+            where = self.server.client.where
+            return error_answer(HTTPStatus.BAD_GATEWAY, f"the API of {where} cannot be reached: {error}")
+        except CliError as error:
+            return error_answer(_STATUS.get(error.code, HTTPStatus.BAD_GATEWAY), str(error))
+
+    def _file(self, path: str, file: Path) -> Answer:
+        self.server.guard.admit_public(self.headers, site=path != "/")
+        if self.command not in ("GET", "HEAD"):
+            raise Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "this path is a file: use GET", _GET)
+        return Answer(HTTPStatus.OK, file.read_bytes(), headers={**_HEADERS, "Content-Type": TYPES[file.suffix]})
+
+    def _served_report(self, path: str) -> Answer:
+        self.server.guard.admit_public(self.headers, site=False)  # a user may reload the report's page
+        if self.command != "GET" or (page := self.server.served(path)) is None:
+            raise Refusal(HTTPStatus.NOT_FOUND, "this address has expired: open the report from its run again")
+        return Answer(HTTPStatus.OK, page, headers=_ALONE)
+
+    def _session(self) -> Answer:
+        admitted = self.server.guard.enter(self.command, self.path, self.headers, _ENTRANCE)
+        if not self.server.redeem((self.body(admitted) or {}).get("ticket")):
+            raise Refusal(
+                HTTPStatus.UNAUTHORIZED,
+                "this link was used before, or belongs to an earlier start of `troop ui`: press Enter in its terminal "
+                "for a new one",
+            )
+        return Answer(HTTPStatus.OK, {"token": self.server.token})
+
+    def _dispatch(self, path: str) -> Answer:
+        if not path.startswith("/ui/"):
+            return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
+        query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
+        if match := _REPORT.fullmatch(path):
+            return self._report(match["run"], where=not match["metadata"])
+        if path == "/ui/why":
+            return Answer(HTTPStatus.OK, self._why(query))
+        if path == "/ui/calendar":
+            weeks = _number(query.get("weeks", "4"), MOST_WEEKS)
+            return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
+        return Answer(HTTPStatus.OK, self.server.about)
+
+    def _passed_on(self, admitted: Admitted) -> Answer:
+        """Returns the API's answer; words a refusal of API Gateway or IAM as this command does."""
+        answer = self.passed(admitted)
+        if admitted.method != "GET":
+            self.server.ahead.forget()
+        if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
+            return answer
+        return error_answer(
+            HTTPStatus(answer.status), str(self.server.client.refusal(answer, admitted.method, admitted.path))
+        )
+
+    def _why(self, query: Mapping[str, str]) -> dict[str, Any]:
+        day: date | None = None
+        if text := query.get("day"):
+            try:
+                day = values.day(text)
+            except values.BadValue as error:
+                raise Refusal(HTTPStatus.BAD_REQUEST, f"day is {text!r}: must be {error}") from None
+        explanation = why.explain(self.server.client, query.get("unit", ""), day, times.now())
+        stretches = [dict(zip(("time", "ticks", "reason", "detail"), row, strict=True)) for row in explanation.rows()]
+        document = explanation.document()
+        return {key: document[key] for key in ("unit", "day", "time_zone", "answer")} | {"stretches": stretches}
+
+    def _report(self, run: str, *, where: bool) -> Answer:
+        """Returns the address of a report, or the time of its creation.
+
+        The browser opens the address without the token, so it cannot lead through this proxy. A page that waits for a
+        newer report asks for the time, which uses up no address.
+        """
+        path = f"benchmarks/{run}/report"
+        answer = retries.request(self.server.api, "GET", path, None, None, sleep=self.server.sleep)
+        location = {name.lower(): value for name, value in answer.headers.items()}.get("location")
+        if location and where:
+            return Answer(HTTPStatus.OK, {"url": self.server.address_of(location)})
+        if location:
+            document = answer.body if isinstance(answer.body, Mapping) else {}
+            return Answer(HTTPStatus.OK, {key: document.get(key) for key in ("created_at", "etag")})
+        if answer.status < HTTPStatus.BAD_REQUEST:
+            return error_answer(HTTPStatus.BAD_GATEWAY, "the API returned no address of the report")
+        if is_own(answer):
+            return answer
+        raise self.server.client.refusal(answer, "GET", path)
+
+
+def _number(text: str, most: int) -> int:
+    with suppress(ValueError):
+        if 1 <= (number := int(text)) <= most:
+            return number
+    raise Refusal(HTTPStatus.BAD_REQUEST, f"weeks is {text!r}: must be 1 to {most}")

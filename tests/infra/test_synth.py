@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from cdk_nag import AwsSolutionsChecks
 
 from cli import settings_files
 from cli.settings_files import TriedSettings
+from infra import ROOT
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
+from tests.infra.results import result
 from tests.infra.roles_of_benchmarks import LINKED
 from troop.outputs import SETTINGS_METADATA
 
@@ -57,12 +60,22 @@ def test_the_stack_is_for_any_account_and_region(cli_synth: Synthesised) -> None
 
 
 def test_cfn_lint_has_no_finding(cli_synth: Synthesised, two_stacks: Synthesised) -> None:
-    """In two regions of the largest partition and one of each other, all at once: one reading of the templates."""
+    """In two regions of the largest partition and one of each other, all at once: one reading of the templates.
+
+    It takes many seconds, so templates without findings are linted again only after a change.
+    """
     regions = ["us-east-1", "eu-central-1", "us-gov-west-1", "cn-north-1"]
     files = [cli_synth.folder / "Troop.template.json", two_stacks.folder / "Blue.template.json"]
-    command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", *regions, "--", *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+    options = ["--regions", *regions]
+
+    def lint(folder: Path) -> None:
+        command = [str(Path(sys.executable).with_name("cfn-lint")), *options, "--", *map(str, files)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+    configurations = sorted(file for folder in (ROOT, Path.home()) for file in folder.glob(".cfnlintrc*"))
+    read = [file.read_bytes() for file in (*configurations, *files)]
+    result("lint", version("cfn-lint"), *options, *read, create=lint)
 
 
 def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:

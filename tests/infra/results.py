@@ -20,7 +20,7 @@ from infra.store import BUILD, complete_or_absent, remove_stale
 
 RESULTS = BUILD / "tests"
 
-_FIXTURES = "tests/infra/conftest.py"
+_FIXTURES = ("tests/infra/conftest.py", "tests/infra/test_synth.py")
 """How tests synthesise."""
 _UNRELATED = ("docs/", "local/", "perf/", "tests/")
 """Folders of which no synthesis reads anything; a change of any other file changes :func:`sources`."""
@@ -52,7 +52,7 @@ def sources() -> str:
     """Returns a digest of what syntheses depend on: files, installed packages, Node's tools, and variables."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    names = {name for name in listed if name == _FIXTURES or not name.startswith(_UNRELATED)}
+    names = {name for name in listed if name in _FIXTURES or not name.startswith(_UNRELATED)}
     files = [ROOT / name for name in sorted(names)]
     files += [ROOT / "node_modules" / package / "package.json" for package in ("aws-cdk", "echarts", "pyodide")]
     digest = hashlib.sha256(sys.version.encode())

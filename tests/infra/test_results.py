@@ -24,7 +24,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def writing(*texts: str) -> Callable[[Path], None]:
     """Writes the next text at each call."""
     rest = iter(texts)
-    return lambda partial: (partial / "text").write_text(next(rest)) and None
+
+    def write(partial: Path) -> None:
+        (partial / "text").write_text(next(rest))
+
+    return write
 
 
 def test_equal_inputs_create_once_and_others_again(folder: Path) -> None:

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot second-opinions format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot second-opinions format clean
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -42,8 +42,11 @@ destroy: $(TO_DEPLOY)  ## remove the deployment from that account; lists what st
 	@$(BIN)/python -m lifecycle.destroy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(call option,confirm,$(CONFIRM))
 
 ORDINARY := 'not clean_root and not cassandra and not second_opinion'
-test: setup browser lint  ## run lint and every test
+test: duration setup browser lint  ## run lint and every test
 	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m $(ORDINARY)  # one more than the cores of a small machine, because whole runs mostly wait
+
+duration:
+	@echo "== tests: about 20 minutes on two cores"
 
 test-all: export TROOP_EXHAUSTIVE := 1
 test-all: test agent-boot second-opinions  ## run the same, with benchmarks stopped in every state and aborted at every call, and a node in a clean root

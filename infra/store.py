@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from infra import ROOT
@@ -46,8 +46,9 @@ def complete_or_absent(final: Path) -> Iterator[Path]:
 def remove_stale(folders: Iterable[Path]) -> None:
     """Removes folders untouched for a day; younger ones may be in use."""
     for folder in folders:
-        if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # another synth renamed or removed it
+            if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _normalise_modes(folder: Path) -> None:

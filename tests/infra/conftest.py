@@ -1,9 +1,13 @@
-"""Synthesises few times, for it takes seconds: once as users do, and once in this process for everything else."""
+"""Synthesises few times, for it takes seconds: once as users do, and each set of settings once in this process.
+
+Templates are stored in ``.build`` until a file changes that they depend on: see :mod:`tests.infra.results`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -13,11 +17,13 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import assertions
 
 from infra import ROOT
 from infra.acknowledgements import check
 from infra.settings import read_settings
 from infra.stack import TroopStack
+from tests.infra.results import result, sources
 from tests.patience import PATIENCE
 from troop.errors import SettingsError
 
@@ -41,6 +47,11 @@ class Synthesised:
 @pytest.fixture(scope="session")
 def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
     """``cdk synth`` of the app as it is, without credentials, in an empty home, with no way out; validated."""
+    folder = result("cli", sources(), create=lambda partial: _run_cli(partial, tmp_path_factory))
+    return Synthesised(**json.loads((folder / "outcome.json").read_text()), folder=folder)
+
+
+def _run_cli(partial: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("cli")
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -53,7 +64,16 @@ def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    return Synthesised(done.returncode, done.stdout + done.stderr, folder)
+    outcome = {"returncode": done.returncode, "output": done.stdout + done.stderr}
+    assert done.returncode == 0, outcome["output"]
+    _copy_documents(folder, partial)
+    (partial / "outcome.json").write_text(json.dumps(outcome))
+
+
+def _copy_documents(assembly: Path, folder: Path) -> None:
+    """Copies templates and manifests, without the assets, which are large."""
+    for document in assembly.glob("*.json"):
+        shutil.copy(document, folder)
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +94,11 @@ def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
     """Two throw-away deployments in one app: ``Blue`` with several calendars, two zones and two buckets for benchmarks,
     ``Green`` as it is.
     """
-    folder = tmp_path_factory.mktemp("two")
+    folder = result("two", sources(), create=lambda partial: _synthesise_two(partial, tmp_path_factory.mktemp("two")))
+    return Synthesised(0, "", folder)
+
+
+def _synthesise_two(partial: Path, folder: Path) -> None:
     app = cdk.App(context=CONTEXT, outdir=str(folder))
     check(
         stack_of(
@@ -91,7 +115,7 @@ def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
     wiki = "https://wiki.example.com/troop"
     check(stack_of(app, deployment="Green", retain_data=False, log_retention_days=7, runbook_url=wiki))
     app.synth()
-    return Synthesised(0, "", folder)
+    _copy_documents(folder, partial)
 
 
 @pytest.fixture(scope="session")
@@ -102,6 +126,25 @@ def blue(two_stacks: Synthesised) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def green(two_stacks: Synthesised) -> dict[str, Any]:
     return two_stacks.read("Green.template.json")
+
+
+@pytest.fixture(scope="session")
+def synthesised() -> Callable[..., dict[str, Any]]:
+    """The template of such settings, which AwsSolutions has nothing to say against."""
+
+    def synthesise(**settings: Any) -> dict[str, Any]:
+        context = json.dumps(CONTEXT | {f"troop:{key}": value for key, value in settings.items()}, sort_keys=True)
+        folder = result("stack", sources(), context, create=lambda partial: _synthesise(partial, settings))
+        template: dict[str, Any] = json.loads((folder / "template.json").read_text())
+        return template
+
+    return synthesise
+
+
+def _synthesise(partial: Path, settings: Mapping[str, Any]) -> None:
+    stack = stack_of(cdk.App(context=CONTEXT), **settings)
+    check(stack)
+    (partial / "template.json").write_text(json.dumps(assertions.Template.from_stack(stack).to_json()))
 
 
 CALENDARS: Mapping[str, Any] = {
@@ -132,7 +175,7 @@ def refused() -> Callable[..., str]:
 
 HERE = Path(__file__).parent
 
-SHARED = ("cli_synth", "two_stacks", "unacknowledged", "template", "blue", "green")
+SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "blue", "green")
 """Fixtures that take seconds to make."""
 
 

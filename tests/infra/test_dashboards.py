@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import aws_cdk as cdk
 import pytest
 
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
 from tests.infra.cfn import of_type, text
-from tests.infra.conftest import CONTEXT, stack_of
 from troop.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
@@ -151,13 +149,9 @@ def test_the_first_thing_on_each_says_what_to_do_first(template: Template, green
 
 
 @pytest.fixture(scope="module")
-def without_benchmarks() -> tuple[dict[str, Any], dict[str, Any]]:
+def without_benchmarks(synthesised: Callable[..., dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(without dashboards, with them) of stacks without benchmarks."""
-    app = cdk.App(context=CONTEXT)
-    stack_of(app, deployment="None", benchmarks=False, dashboards=False)
-    stack_of(app, deployment="Drawn", benchmarks=False)
-    assembly = app.synth()
-    return assembly.get_stack_by_name("None").template, assembly.get_stack_by_name("Drawn").template
+    return synthesised(benchmarks=False, dashboards=False), synthesised(benchmarks=False)
 
 
 def test_a_deployment_need_not_have_any(without_benchmarks: tuple[Template, Template]) -> None:

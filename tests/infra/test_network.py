@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import aws_cdk as cdk
@@ -11,11 +11,10 @@ import pytest
 from aws_cdk import assertions
 from aws_cdk import aws_s3 as s3
 
-from infra.acknowledgements import check
 from infra.network import Network
 from infra.settings import read_settings
 from tests.infra.cfn import of_type, permissions, text
-from tests.infra.conftest import CONTEXT, stack_of
+from tests.infra.conftest import CONTEXT
 from tests.infra.roles import WIDGETS
 
 Template = Mapping[str, Any]
@@ -23,16 +22,11 @@ Template = Mapping[str, Any]
 NETWORK = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0", "subnet-0123456789abcdef1"]}
 
 
-def synthesised(**settings: Any) -> dict[str, Any]:
-    """The template, which AwsSolutions has nothing to say against."""
-    app = cdk.App(context=CONTEXT)
-    stack = stack_of(app, **settings)
-    check(stack)
-    return dict(assertions.Template.from_stack(stack).to_json())
+Synthesise = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def in_network() -> dict[str, Any]:
+def in_network(synthesised: Synthesise) -> dict[str, Any]:
     return synthesised(network=json.dumps(NETWORK))
 
 
@@ -127,7 +121,9 @@ def test_fleets_are_launched_into_the_given_network_alone(in_network: Template) 
 @pytest.mark.parametrize(
     ("globs", "allowed"), [(["*"], None), (["c7g.*", "m7g.large"], ["c7g.*", "m7g.large"]), ("c7g.*", ["c7g.*"])]
 )
-def test_iam_lets_launch_run_the_types_that_the_operator_allows(globs: Any, allowed: list[str] | None) -> None:
+def test_iam_lets_launch_run_the_types_that_the_operator_allows(
+    synthesised: Synthesise, globs: Any, allowed: list[str] | None
+) -> None:
     template = synthesised(network=json.dumps(NETWORK), instance_types=globs)
     (policy,) = of_type(template, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
     running = [
@@ -142,7 +138,7 @@ def test_iam_lets_launch_run_the_types_that_the_operator_allows(globs: Any, allo
     assert allowed is None or "volume/*" not in json.dumps(text(statement["Resource"])), "volumes have no type"
 
 
-def test_benchmarks_can_be_left_out() -> None:
+def test_benchmarks_can_be_left_out(synthesised: Synthesise) -> None:
     without = synthesised(benchmarks=False)
     assert kinds_of_ec2(without) == set()
     text_of_it = json.dumps(without)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ from cdk_nag import AwsSolutionsChecks
 
 from cli.shared import settings_files
 from cli.shared.settings_files import TriedSettings
+from infra import ROOT
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
+from infra.stack import TroopStack
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
+from tests.infra.results import result, sources
 from tests.infra.roles_of_benchmarks import LINKED
 from troop.outputs import SETTINGS_METADATA
 
@@ -43,8 +48,13 @@ def test_synth_has_nothing_to_complain_about(cli_synth: Synthesised) -> None:
     assert "missing" not in manifest
 
 
-def test_no_construct_has_an_annotation(two_stacks: Synthesised) -> None:
-    stack = stack_of(cdk.App(context=CONTEXT))
+@pytest.fixture(scope="module")
+def stack() -> TroopStack:
+    """The stack of the default settings, built now whatever is stored, with paths as the CLI asks for them."""
+    return stack_of(cdk.App(context=CONTEXT | {"aws:cdk:enable-path-metadata": True}))
+
+
+def test_no_construct_has_an_annotation(stack: TroopStack) -> None:
     messages = assertions.Annotations.from_stack(stack)
     anything = assertions.Match.any_value()
     assert [*messages.find_warning("*", anything), *messages.find_error("*", anything)] == []
@@ -57,12 +67,22 @@ def test_the_stack_is_for_any_account_and_region(cli_synth: Synthesised) -> None
 
 
 def test_cfn_lint_has_no_finding(cli_synth: Synthesised, two_stacks: Synthesised) -> None:
-    """In two regions of the largest partition and one of each other, all at once: one reading of the templates."""
+    """In two regions of the largest partition and one of each other, all at once: one reading of the templates.
+
+    It takes many seconds, so templates without findings are linted again only after a change.
+    """
     regions = ["us-east-1", "eu-central-1", "us-gov-west-1", "cn-north-1"]
     files = [cli_synth.folder / "Troop.template.json", two_stacks.folder / "Blue.template.json"]
-    command = [str(Path(sys.executable).with_name("cfn-lint")), "--regions", *regions, "--", *map(str, files)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+    options = ["--regions", *regions]
+
+    def lint(folder: Path) -> None:
+        command = [str(Path(sys.executable).with_name("cfn-lint")), *options, "--", *map(str, files)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.strip()) == (0, ""), done.stdout + done.stderr
+
+    configurations = sorted(file for folder in (ROOT, Path.home()) for file in folder.glob(".cfnlintrc*"))
+    read = [file.read_bytes() for file in (*configurations, *files)]
+    result("lint", version("cfn-lint"), *options, *read, create=lint)
 
 
 def test_no_arn_names_a_partition(template: Template, blue: Template) -> None:
@@ -125,22 +145,16 @@ def test_the_template_tells_the_settings_that_decide(template: Template) -> None
     )
 
 
-def test_two_synths_give_the_same(template: Template) -> None:
-    app = cdk.App(context=CONTEXT | {"aws:cdk:enable-path-metadata": True})  # as the CLI: the API's id depends on it
-    stack_of(app)
-    again = app.synth().get_stack_by_name("Troop").template
+def test_two_synths_give_the_same(stack: TroopStack, template: Template) -> None:
+    """Also one of now and one that was stored."""
+    again = assertions.Template.from_stack(stack).to_json()
     assert list(_texts(again["Resources"])) == list(_texts(template["Resources"]))
 
 
 @pytest.fixture(scope="module")
 def unacknowledged(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
     """What AwsSolutions finds in the stack without its acknowledgements: (rule, path of the construct)."""
-    folder = tmp_path_factory.mktemp("nag")
-    app = cdk.App(context=CONTEXT, outdir=str(folder))
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    stack_of(app)
-    with pytest.raises(RuntimeError, match=r"AwsSolutions-S1\b"):
-        app.synth()
+    folder = result("nag", sources(), create=lambda partial: _report_findings(partial, tmp_path_factory.mktemp("nag")))
     report = json.loads((folder / "validation-report.json").read_text())
     return {
         (violation["ruleName"], violating["constructPath"])
@@ -150,12 +164,23 @@ def unacknowledged(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, s
     }
 
 
+def _report_findings(partial: Path, folder: Path) -> None:
+    app = cdk.App(context=CONTEXT, outdir=str(folder))
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    stack_of(app)
+    with pytest.raises(RuntimeError, match=r"AwsSolutions-S1\b"):
+        app.synth()
+    shutil.copy(folder / "validation-report.json", partial)
+
+
 def test_findings_would_be_reported(unacknowledged: set[tuple[str, str]]) -> None:
     assert len(unacknowledged) > 10
 
 
-def test_every_acknowledgement_has_its_finding_and_its_reason(unacknowledged: set[tuple[str, str]]) -> None:
-    for entry in acknowledgements(stack_of(cdk.App(context=CONTEXT))):
+def test_every_acknowledgement_has_its_finding_and_its_reason(
+    stack: TroopStack, unacknowledged: set[tuple[str, str]]
+) -> None:
+    for entry in acknowledgements(stack):
         rule, path = f"AwsSolutions-{entry.finding}", entry.construct.node.path
         findings = [at for name, at in unacknowledged if name == rule and at.startswith(path)]
         assert findings, f"{rule} is acknowledged for {path}, where it finds nothing"

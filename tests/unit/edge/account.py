@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -67,6 +68,9 @@ CONTEXT: Any = SimpleNamespace(
     function_name="f", memory_limit_in_mb=256, invoked_function_arn="arn:aws:lambda:::f", aws_request_id="r"
 )
 
+
+EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
+"""Whether runs are cut at every call, before and after it acts: ``make test-all``."""
 
 Call = partial[Any]
 """What makes a call of AWS that was intercepted; the last argument is the request."""
@@ -249,6 +253,23 @@ def refusing(operation: str, code: str, retries: int = 0) -> Callable[[int, str,
         raise ClientError(error, operation)
 
     return intercept
+
+
+def cuts(numbers: Iterable[int]) -> list[tuple[int, bool]]:
+    """Lists where to cut runs: (call, whether it acts), each call once, before one acts and after the next acts.
+
+    With ``TROOP_EXHAUSTIVE`` each call both before and after it acts.
+    """
+    both = [(number, acted) for number in numbers for acted in (False, True)]
+    return both if EXHAUSTIVE else [cut for at, cut in enumerate(both) if at % 4 in (0, 3)]
+
+
+def ends(numbers: Iterable[int], operations: Sequence[str]) -> list[int]:
+    """Lists those calls that are the first or last of their operation; with ``TROOP_EXHAUSTIVE`` all of them."""
+    of_operation: dict[str, list[int]] = {}
+    for number in sorted(numbers):
+        of_operation.setdefault(operations[number], []).append(number)
+    return sorted({n for calls in of_operation.values() for n in (calls if EXHAUSTIVE else (calls[0], calls[-1]))})
 
 
 def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:

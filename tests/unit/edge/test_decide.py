@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at
+from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at, cuts
 from troop import moments
 from troop.aws.clients import client
 from troop.chaos.events import Status
@@ -208,18 +208,16 @@ def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeyp
     with calls(monkeypatch) as operations:
         account.decide()
     assert {"Scan", "BatchWriteItem", "PutObject", "DescribeAutoScalingGroups"} <= set(operations)
-    for number, operation in enumerate(operations):
-        if operation == "GetSecretValue":
-            continue  # kept from the first time
-        for acted in (False, True):
-            account.clock.forward(seconds=1)
-            execution = account.execution()
-            at = number - (number > operations.index("GetSecretValue"))
-            with calls(monkeypatch, cut_at(at, acted)), pytest.raises(Cut, match=operation):
-                account.decide(**execution)
-            decided = account.decide(**execution)
-            assert [i["unit"] for i in account.work(decided)] == ["web"]
-            assert account.decisions()["web"]["tick"] == execution["started"]
+    salt = operations.index("GetSecretValue")  # kept from the first time
+    for number, acted in cuts(n for n in range(len(operations)) if n != salt):
+        account.clock.forward(seconds=1)
+        execution = account.execution()
+        at = number - (number > salt)
+        with calls(monkeypatch, cut_at(at, acted)), pytest.raises(Cut, match=operations[number]):
+            account.decide(**execution)
+        decided = account.decide(**execution)
+        assert [i["unit"] for i in account.work(decided)] == ["web"]
+        assert account.decisions()["web"]["tick"] == execution["started"]
 
 
 def test_one_unit_of_a_name_too_long_for_the_tables_stops_no_other(account: Account) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Call, Cut, calls, cut_at
+from tests.unit.edge.account import Call, Cut, calls, cut_at, ends
 from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
 from troop.aws.bench.fleets import TRIES
 from troop.bench import names
@@ -181,9 +181,8 @@ def test_cut_anywhere_another_try_makes_the_same_and_nothing_twice(
     with calls(monkeypatch) as operations:
         first.launch()
     first.drop()
-    for number in [
-        i for i, operation in enumerate(operations) if not operation.startswith(("Get", "List", "Describe"))
-    ]:
+    writes = [i for i, operation in enumerate(operations) if not operation.startswith(("Get", "List", "Describe"))]
+    for number in ends(writes, operations):
         one = bench.again(str(number), small)
         one.open()
         with calls(monkeypatch, cut_at(number, acted=True)), pytest.raises(Cut):
@@ -209,7 +208,7 @@ def test_a_launch_that_is_done_is_not_done_again(bench: Bench, monkeypatch: pyte
 
 
 def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closed after any of its writes: nothing is created from then on."""
+    """Closed after any of its writes (a sample of them in ``make test``): nothing is created from then on."""
     small = replace(BENCHMARK, fleets=(Fleet("drivers", 1, "c5.large", 1, 300, 8),), phases=BENCHMARK.phases[1:])
     first = bench.again("first", small)
     first.open()
@@ -218,7 +217,8 @@ def test_a_run_that_is_closed_while_it_launches_creates_no_more(bench: Bench, mo
     first.drop()
     last = max(i for i, operation in enumerate(operations) if operation in CREATES)
     begun = operations.index("TransactWriteItems")
-    for at in [i for i in range(begun, last) if not operations[i].startswith(("Get", "List", "Describe"))]:
+    writes = [i for i in range(begun, last) if not operations[i].startswith(("Get", "List", "Describe"))]
+    for at in ends(writes, operations):
         one = bench.again(str(at), small)
         one.open()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handlers import teardown
-from tests.unit.edge.account import CONTEXT, Account, calls
+from tests.unit.edge.account import CONTEXT, Account, calls, cuts
 from tests.unit.edge.benches import Bench
 from tests.unit.teardown.world import Cut, cut_at
 from troop.bench.record import RunStatus
@@ -38,15 +38,14 @@ def test_a_launch_that_dies_at_a_creation_leaves_nothing(bench: Bench, monkeypat
     _tear_down(bench.account, whole.run)
     creations = [number for number, name in enumerate(operations) if name.startswith("Create")]
     assert {"CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup"} <= set(operations)
-    for number in creations:
-        for acted in (False, True):
-            cut = bench.again(f"cut {number} {acted}")
-            cut.open()
-            with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
-                cut.launch()
-            _tear_down(bench.account, cut.run)
-            words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"
-            assert leftovers().find(cut.run) == [], words
-            assert [r for r in bench.runs.resources.of(cut.run) if not r.gone_at] == [], words
-            assert bench.runs.get(cut.run).status is RunStatus.STOPPED, words
+    for number, acted in cuts(creations):
+        cut = bench.again(f"cut {number} {acted}")
+        cut.open()
+        with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
+            cut.launch()
+        _tear_down(bench.account, cut.run)
+        words = f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"
+        assert leftovers().find(cut.run) == [], words
+        assert [r for r in bench.runs.resources.of(cut.run) if not r.gone_at] == [], words
+        assert bench.runs.get(cut.run).status is RunStatus.STOPPED, words
     assert {one.id for one in leftovers().find()} == {one.id for one in others}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -12,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from tests.unit.edge.account import calls
+from tests.unit.edge.account import calls, cuts
 from tests.unit.teardown.tables import NOON, RUN
 from tests.unit.teardown.test_teardown import all_gone
 from tests.unit.teardown.world import Cut, World, cut_at, set_up
@@ -22,9 +21,6 @@ from troop.errors import RunClosedError
 
 READS = ("Describe", "Get", "Query", "List")
 """How operations begin that change nothing: to be cut off there is the same as at the next one that does."""
-
-EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
-"""Whether it dies both before and after each call has acted: ``make test-all``."""
 
 HURRY = 10
 """So many times as long are the waits for a dead launch's right to run out: each look is a dozen calls of moto."""
@@ -56,17 +52,14 @@ def _cut_everywhere(
     """Cuts ``work`` at each of its calls; the operations that were cut."""
     operations = _operations(monkeypatch, prepare, work)
     writes = [number for number, name in enumerate(operations) if not name.startswith(READS)]
-    cuts = [(number, acted) for number in writes for acted in (False, True)]
-    if not EXHAUSTIVE:  # one of the two at each call: before it acts at one, after it at the next
-        cuts = [(number, acted) for at, (number, acted) in enumerate(cuts) if at % 4 in (0, 3)]
-    for count, (number, acted) in enumerate(cuts):
+    for count, (number, acted) in enumerate(cuts(writes)):
         with _prepared(monkeypatch, prepare) as world:
             with calls(monkeypatch, cut_at(number, acted)), pytest.raises(Cut):
                 work(world)
             with _noted(f"cut at call {number}, {operations[number]}, {'after' if acted else 'before'} it acted"):
                 finish(world, count)
                 all_gone(world)
-    return [operations[number] for number, _ in cuts]
+    return [operations[number] for number, _ in cuts(writes)]
 
 
 def _at_every_call(monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do, between: Do, finish: Do) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.account import calls, cut_at
+from tests.unit.edge.account import calls, cut_at, cuts
 from tests.unit.edge.asking import BERT, get
 from tests.unit.edge.bench import CALLS, FILES, MACHINES, Half, changed, post
 from troop.bench.definition import from_document
@@ -60,8 +60,7 @@ def test_a_key_stands_for_one_request(half: Half, other: dict[str, Any]) -> None
     assert list(half.started()) == [first["run"]]
 
 
-@pytest.mark.parametrize("acted", [False, True])
-@pytest.mark.parametrize("number", range(CALLS))
+@pytest.mark.parametrize(("number", "acted"), cuts(range(CALLS)))
 def test_a_request_that_is_cut_off_is_made_good_by_the_next_of_its_key(
     half: Half, monkeypatch: pytest.MonkeyPatch, number: int, acted: bool
 ) -> None:

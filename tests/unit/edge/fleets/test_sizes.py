@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from tests.unit.edge.account import Cut, calls, cut_at
+from tests.unit.edge.account import EXHAUSTIVE, Cut, calls, cut_at
 from tests.unit.edge.asking import BERT, ask
 from tests.unit.edge.standing import TWO, Stand
 from troop.bench.record import RunStatus
@@ -182,19 +182,22 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
 
 
 def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One fleet, each look cut off at one call later than the one before; then one that is not."""
+    """One fleet, each look cut off at one call later than the one before; then one that is not.
+
+    Each call is cut once; with ``TROOP_EXHAUSTIVE`` twice, with both sizes.
+    """
     run = stand.ready()
     sizes = [5, 1]
     for number in range(40):
-        size = sizes[number % 2]
+        size, at = sizes[number % 2], number // (2 if EXHAUSTIVE else 1)
         stand.scale(run, size)
         try:
-            with calls(monkeypatch, cut_at(number // 2, acted=number % 4 < 2)):
+            with calls(monkeypatch, cut_at(at, acted=number % 4 < 2)):
                 stand.keep(run)
         except Cut:
             assert stand.keep(run) == "waiting"
         else:
-            assert number > 20, "there are that many calls"
+            assert at > 10, "there are that many calls"
             break
         assert stand.keep(run) == "waiting"
         assert stand.size(run) == (size, size, size)

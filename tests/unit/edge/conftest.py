@@ -22,6 +22,7 @@ from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
 from tests.unit.edge.dimensions import right_dimensions
+from tests.unit.edge.fast_moto import sign_nothing
 from tests.unit.edge.market import Market
 from tests.unit.profiles import give_profiles
 from tests.unit.wired import forget
@@ -100,6 +101,7 @@ def account(
     clock = Clock()
     monkeypatch.setattr(environment, "now", clock)
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
+    sign_nothing(monkeypatch)
     _forget()
     with mock_aws():
         account = Account(clock, settings)

@@ -261,6 +261,9 @@ class Checks:
             self.fail(f"{name} is terminated: {words}")
         if stored.get("os_shutdown", {}).get("BOOL") is not (how != "crash"):
             self.fail(f"{name} is terminated by {how}, and its event says otherwise: {stored.get('os_shutdown')}")
+        method = stored["method"]["S"]
+        if how not in (method, "shutdown" if method == "crash" else method):
+            self.fail(f"{name} is terminated by {how}, and its event's method is {method}")
         if world.now() > datetime.fromisoformat(claims[0]["deadline"]):
             self.fail(f"{name} is terminated past the deadline")
         if self._halted_since is not None and self._halted_since < world.notes["began"]:

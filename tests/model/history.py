@@ -16,7 +16,7 @@ from tests.model.checks import ZONE
 from tests.model.fleet import Group
 from tests.model.people import People
 from tests.model.world import Aborted, Faults, Violation, World
-from troop import moments
+from troop import faults, moments
 from troop.aws.chaos.decisions import put_work
 from troop.aws.chaos.events import StepRefused
 from troop.chaos.events import Status
@@ -118,7 +118,7 @@ def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None
 
 def _world(dice: random.Random) -> World:
     rate = dice.choice((0.0, 0.01, 0.05, 0.15))
-    faults = Faults(
+    trouble = Faults(
         call=rate,
         kill=rate / 3,
         switch=dice.choice((0.1, 0.5, 0.9)),
@@ -130,14 +130,14 @@ def _world(dice: random.Random) -> World:
     )
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
     chosen = settings(
-        dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(("crash", "drain")), dice.random() < 0.1
+        dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1
     )
-    world = World(dice, chosen, opens - timedelta(minutes=1), faults, alarms={"errors": "OK"})
+    world = World(dice, chosen, opens - timedelta(minutes=1), trouble, alarms={"errors": "OK"})
     world.people = People(world, dice.choice((1, 3, 8))).change
     world.fleet.skips = dice.random() < 0.8
     for name in ("web-v041", "db", "api")[: dice.choice((1, 2, 3))]:
         weight = dice.choice((1, 1, 2))
-        tags = {"troop:method": dice.choice(("crash", "drain"))} if dice.random() < 0.5 else {}
+        tags = {"troop:method": dice.choice(faults.names())} if dice.random() < 0.5 else {}
         group = Group(name, weight * dice.choice((2, 3, 4)), tags, weight=weight, boots=dice.random() < 0.9)
         group.hook = dice.choice((0.0, 30.0, 3000.0))
         group.target_groups = ["tg-" + name] if dice.random() < 0.2 else []

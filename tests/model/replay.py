@@ -71,6 +71,8 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, Mapping):
         if value.keys() == {"N"}:
             return Decimal(value["N"])
+        if value.keys() == {"SS"}:
+            return sorted(value["SS"])
         return {k: _comparable(v) for k, v in value.items() if k not in ("ResponseMetadata", "UnprocessedItems")}
     if isinstance(value, list):
         return [_comparable(v) for v in value]

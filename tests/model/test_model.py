@@ -14,6 +14,7 @@ from tests.model.history import Failed, run
 from tests.model.mutants import Mutant
 from tests.model.mutants_on_demand import MUTANTS
 from tests.model.world import Violation, World
+from troop import faults
 
 HISTORIES = 3000 if os.environ.get("TROOP_EXHAUSTIVE") else 1500
 """What is to be found is found within half of them, see ``QUICKLY``; ``make test-all`` plays the others as well."""
@@ -28,12 +29,12 @@ def test_no_history_breaks_a_rule(part: int) -> None:
     for seed in range(part, HISTORIES, PARTS):
         counts += run(seed).seen
     # What histories are made of: a model in which nothing happens would prove nothing.
-    methods = ("crash", "drain", "shutdown")
-    often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *(f"terminated by {method}" for method in methods))
+    terminated = [f"terminated by {method}" for method in faults.names()]
+    often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *terminated)
     sometimes = ("UNRECOVERED", "ABANDONED", "GROUP_DELETED", "refused: switched", "refused: stale", "already-today")
     assert all(counts[what] >= 50 for what in often), counts
     assert all(counts[what] for what in sometimes), counts
-    assert counts["terminated by crash"] + counts["terminated by drain"] > HISTORIES / PARTS / 2
+    assert sum(counts[how] for how in terminated) > HISTORIES / PARTS / 2
 
 
 def test_a_history_is_the_same_every_time() -> None:

@@ -1,6 +1,6 @@
 """Plays any number of histories of the model test.
 
-python -m perf.model --histories 1000000 --workers 2
+python -m perf.model --histories 1000000   from a random seed, which it prints
 python -m perf.model --seed 485            one history, line by line
 python -m perf.model --mutants             intentional defects: which ones the test detects
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import random
 import sys
 import time
 from collections import Counter
@@ -39,6 +40,7 @@ def histories(count: int, first: int, workers: int) -> int:
     """Plays ``count`` histories and prints the progress; returns the exit code."""
     started, done, calls = time.monotonic(), 0, 0
     seen: Counter[str] = Counter()
+    print(f"seeds {first} to {first + count - 1}", flush=True)
     with multiprocessing.Pool(workers) as pool:
         for counts, chunk_calls, failure in pool.imap_unordered(_chunk, range(first, first + count, CHUNK)):
             if failure:
@@ -89,7 +91,7 @@ def mutants(most: int) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m perf.model", description=__doc__.splitlines()[0])
     parser.add_argument("--histories", type=int, default=100_000, help="number of histories (default 100000)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--first", type=int, help="the first seed (default: random, so that every run is new)")
     parser.add_argument("--workers", type=int, default=multiprocessing.cpu_count(), help="processes (default: cores)")
     parser.add_argument("--seed", type=int, help="play this one history, line by line")
     parser.add_argument("--mutants", action="store_true", help="check which intentional defects the test detects")
@@ -98,7 +100,8 @@ def main() -> int:
         return replay(chosen.seed)
     if chosen.mutants:
         return mutants(5000)
-    return histories(chosen.histories, chosen.first, chosen.workers)
+    first = random.SystemRandom().randrange(10**6, 10**12) if chosen.first is None else chosen.first
+    return histories(chosen.histories, first, chosen.workers)
 
 
 if __name__ == "__main__":

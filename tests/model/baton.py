@@ -1,17 +1,17 @@
-"""Actors that take turns: threads of which one runs at a time, and says itself when another may.
+"""Actors that take turns: greenlets, of which one runs until it pauses or ends.
 
-What happens is therefore a function of the order in which turns are given, and that of a seed.
+What happens is therefore a function of the order of turns, and the order is a function of the seed.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
 
-class Stopped(BaseException):
-    """Unwinds an actor when the play is over."""
+Stopped = GreenletExit
+"""Unwinds an actor when the play is over."""
 
 
 class Actor:
@@ -19,10 +19,8 @@ class Actor:
 
     def __init__(self, name: str, play: Callable[[], None], wake: float) -> None:
         self.name, self.play, self.wake = name, play, wake
-        self.turn = threading.Lock()
-        self.turn.acquire()
         self.notes: dict[str, Any] = {}
-        self.thread: threading.Thread | None = None
+        self.strand: greenlet | None = None
 
 
 class Stage:
@@ -36,9 +34,8 @@ class Stage:
         self.now = now
         self.actors: list[Actor] = []
         self.running: Actor | None = None
-        self.failure: BaseException | None = None
         self._pick = pick
-        self._over = threading.Lock()
+        self._director = getcurrent()
 
     def spawn(self, name: str, play: Callable[[], None], wake: float) -> None:
         """Adds an actor; it gets its first turn when its time has come."""
@@ -46,20 +43,22 @@ class Stage:
 
     def run(self) -> None:
         """Plays until everybody is done. Raises what an actor raised first."""
-        if self.actors:
-            self._over.acquire()
-            self._hand_to(self._next(None))
-            self._over.acquire()
-            self._over.release()
-        for actor in self.actors:
-            if actor.thread:
-                actor.turn.release()  # whoever still waits finds the play over
-                actor.thread.join()
-        if self.failure:
-            raise self.failure
+        current = None
+        try:
+            while self.actors:
+                actor = self._next(current)
+                self.running, actor.strand = actor, actor.strand or greenlet(actor.play, self._director)
+                actor.strand.switch()
+                current = None if actor.strand.dead else actor
+                if not current:
+                    self.actors.remove(actor)
+        finally:
+            for actor in self.actors:
+                if actor.strand:
+                    actor.strand.throw(Stopped)
 
     def alone(self, name: str, play: Callable[[], None]) -> None:
-        """Plays one actor when there is no other, without a thread of its own."""
+        """Plays one actor when there is no other, without a strand of its own."""
         self.running = Actor(name, play, self.now)
         self.actors = [self.running]
         play()
@@ -70,13 +69,10 @@ class Stage:
         actor = self.running
         assert actor is not None
         actor.wake = self.now + seconds
-        following = self._next(actor)
-        if following is not actor:
-            self._hand_to(following)
-            actor.turn.acquire()
-            if self.failure:
-                raise Stopped
-            self.running = actor
+        if actor.strand:
+            self._director.switch()
+        else:
+            self._next(actor)
 
     def _next(self, current: Actor | None) -> Actor:
         awake = [a for a in self.actors if a.wake <= self.now]
@@ -86,25 +82,3 @@ class Stage:
         if len(awake) == 1:
             return awake[0]
         return self._pick(current or awake[0], awake)
-
-    def _hand_to(self, actor: Actor) -> None:
-        if actor.thread is None:
-            actor.thread = threading.Thread(target=self._live, args=(actor,), daemon=True)
-            self.running = actor
-            actor.thread.start()
-        else:
-            actor.turn.release()
-
-    def _live(self, actor: Actor) -> None:
-        self.running = actor
-        try:
-            actor.play()
-        except Stopped:
-            return
-        except BaseException as error:  # noqa: BLE001 - whatever it is, the play's caller gets it
-            self.failure = self.failure or error
-        self.actors.remove(actor)
-        if self.failure or not self.actors:
-            self._over.release()
-        else:
-            self._hand_to(self._next(None))

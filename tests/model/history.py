@@ -103,6 +103,7 @@ def run(seed: int, traced: bool = False, prepare: Callable[[World], None] | None
         Failed: it broke a rule.
     """
     dice = random.Random(seed)
+    random.seed(seed)  # the jitter of retries
     world = _world(dice)
     world.trace = [] if traced else None
     if prepare:
@@ -129,9 +130,7 @@ def _world(dice: random.Random) -> World:
         twin=dice.choice((0.0, 0.3)),
     )
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
-    chosen = settings(
-        dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1
-    )
+    chosen = settings(dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1)
     world = World(dice, chosen, opens - timedelta(minutes=1), trouble, alarms={"errors": "OK"})
     world.people = People(world, dice.choice((1, 3, 8))).change
     world.fleet.skips = dice.random() < 0.8

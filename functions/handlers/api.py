@@ -82,7 +82,7 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
 @app.exception_handler(CodedError)  # type: ignore[untyped-decorator]
 def coded(error: CodedError) -> Response[Any]:
     """Returns an error with its code."""
-    return message_response(error.status_code, error.msg, code=error.code)
+    return message_response(error.status_code, str(error.msg), code=error.code)
 
 
 @app.exception_handler(BadBenchmarkError)  # type: ignore[untyped-decorator]
@@ -111,7 +111,7 @@ def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
 @app.not_found
 def missing_route(error: NotFoundError) -> Response[Any]:
     """Returns a 404 for a route that does not exist, or for what a route has not found."""
-    return message_response(404, NO_ROUTE if error.msg == NotFoundError().msg else error.msg)
+    return message_response(404, NO_ROUTE if error.msg == NotFoundError().msg else str(error.msg))
 
 
 @logger.inject_lambda_context(correlation_id_path=correlation_paths.API_GATEWAY_REST)

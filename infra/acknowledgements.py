@@ -67,7 +67,7 @@ def acknowledgements(stack: TroopStack) -> Iterator[Acknowledgement]:
         yield Acknowledgement(queue, "SQS3", reason)
     if stack.benchmarks:
         reason = "The queue itself holds calls that failed at every try. Only people read it."
-        yield Acknowledgement(stack.functions.failed_reports, "SQS3", reason)
+        yield Acknowledgement(stack.benchmarks.functions.failed_reports, "SQS3", reason)
         for entry in bench_acknowledgements(stack.benchmarks, stack.functions, stack.allowed_buckets):
             yield Acknowledgement(*entry)
 

@@ -17,7 +17,7 @@ from infra import npm
 from infra.store import BundlingError
 
 PYTHON_VERSION = "3.14"
-"""The version of the functions' runtime; :data:`infra.function_factory.RUNTIME` must have the same."""
+"""The version of the functions' runtime; :data:`infra.functions.RUNTIME` must have the same."""
 
 _NEVER_LOADED = (
     r"/(holidays/financial"

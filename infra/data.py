@@ -8,10 +8,12 @@ import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from troop import tables
 from troop.chaos.work_keys import TICKS_PREFIX
+from troop.environment import Variable
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 _TICKS_DAYS = 7
@@ -44,6 +46,10 @@ class Data(Construct):
     def tables(self) -> tuple[dynamodb.Table, ...]:
         """All tables."""
         return self.group_tags, self.events, self.state, self.decisions, self.changes
+
+    def environment(self) -> dict[Variable, str]:
+        """Returns the variables with the names of the tables that every function of chaos uses."""
+        return {Variable.EVENTS_TABLE: self.events.table_name, Variable.STATE_TABLE: self.state.table_name}
 
 
 def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dynamodb.Table:
@@ -112,6 +118,17 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
     if bucket.policy:
         bucket.policy.apply_removal_policy(removal(retain))  # a retained bucket still accepts only TLS
     return bucket
+
+
+def make_queue(scope: Construct, construct_id: str, retention: cdk.Duration) -> sqs.Queue:
+    """Creates an encrypted queue that accepts only TLS, for what could not be delivered."""
+    return sqs.Queue(
+        scope,
+        construct_id,
+        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        enforce_ssl=True,
+        retention_period=retention,
+    )
 
 
 def removal(retain: bool) -> cdk.RemovalPolicy:

@@ -18,17 +18,19 @@ class Watched:
         machine: the chaos workflow.
         schedule_group: name of the group of all schedules.
         undelivered: the queue of calls that schedules could not deliver.
+        tick_minutes: between two ticks of a calendar.
     """
 
     machine: sfn.IStateMachine
     schedule_group: str
     undelivered: sqs.IQueue
+    tick_minutes: int
 
-    def environment(self, tick_minutes: int) -> dict[Variable, str]:
+    def environment(self) -> dict[Variable, str]:
         """Returns the variables with these parts' names for a function."""
         return {
             Variable.CHAOS_MACHINE: self.machine.state_machine_arn,
             Variable.SCHEDULE_GROUP: self.schedule_group,
             Variable.UNDELIVERED_QUEUE: self.undelivered.queue_url,
-            Variable.TICK_MINUTES: str(tick_minutes),
+            Variable.TICK_MINUTES: str(self.tick_minutes),
         }

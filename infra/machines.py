@@ -4,34 +4,60 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
+from infra import ROOT
 from infra.logs import make_log_group
-from infra.roles import as_listed, drop_depends_on
+from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
+
+_INTEGRATIONS = {
+    name: f"arn:{cdk.Aws.PARTITION}:states:::{action}"
+    for name, action in {
+        "LambdaInvoke": "lambda:invoke",
+        "S3GetObject": "s3:getObject",
+        "StartExecutionSync": "states:startExecution.sync:2",
+    }.items()
+}
+"""Service integrations of any partition. Whole ARNs, because cfn-lint accepts no substitution within one."""
 
 
 def make_machine(
-    scope: Construct, definition: str, substitutions: Mapping[str, str], role: iam.Role, settings: DeploymentSettings
-) -> sfn.StateMachine:
-    """Creates a state machine of type STANDARD, with tracing and a log of its own.
+    scope: Construct,
+    name: str,
+    *,
+    description: str,
+    statements: Sequence[iam.PolicyStatement],
+    substitutions: Mapping[str, str],
+    settings: DeploymentSettings,
+) -> tuple[sfn.StateMachine, iam.Role]:
+    """Creates a state machine of type STANDARD, with a role, tracing and a log of its own.
+
+    It invokes functions by their plain ARN, without versions or aliases. So the code deployed at its next step finishes
+    what an execution has begun, and a corrected function also corrects waiting executions.
 
     Args:
-        definition: as JSON; only substitutions whose ``${NAME}`` it contains are made.
+        name: of the definition, ``statemachines/NAME.asl.json``.
+        description: of the role.
+        statements: the role's permissions.
+        substitutions: for each ``${NAME}`` in the definition, besides service integrations.
 
     Raises:
         ValueError: the definition is not JSON, or contains a name without a substitution.
     """
+    definition = (ROOT / "statemachines" / f"{name}.asl.json").read_text(encoding="utf-8")
+    role = make_role(scope, "Role", service="states.amazonaws.com", description=description, statements=statements)
     machine = sfn.StateMachine(
         scope,
         "Machine",
         # As text, because checks at synth do not read a definition that is uploaded as a file.
         definition_body=sfn.DefinitionBody.from_string(definition),
-        definition_substitutions=used(definition, substitutions),
+        definition_substitutions=used(definition, {**substitutions, **_INTEGRATIONS}),
         state_machine_type=sfn.StateMachineType.STANDARD,
         role=as_listed(role),
         # Log every transition, so that a run can be followed after its history has expired, but no payloads: decisions
@@ -44,7 +70,7 @@ def make_machine(
         tracing_enabled=True,
     )
     drop_depends_on(machine)
-    return machine
+    return machine, role
 
 
 def used(definition: str, substitutions: Mapping[str, str]) -> dict[str, str]:

@@ -14,12 +14,13 @@ from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.data import Data
+from infra import permissions
+from infra.data import Data, make_queue
 from infra.functions import Functions
 from troop.chaos.notifications import NEWS
+from troop.environment import Variable
 
 BATCH = 10
 """Records per call; a failed one is retried, and those before it are not."""
@@ -36,6 +37,7 @@ class Notifications(Construct):
 
     Attributes:
         news: the topic. It has no subscribers initially.
+        notify: the function that publishes what is written to the tables.
         undelivered: references to records of the streams that could not be published.
     """
 
@@ -49,25 +51,33 @@ class Notifications(Construct):
             raise TypeError("the topic is not a CfnTopic")
         # AWS's own key is free: only the function publishes, and it may use that key through SNS.
         topic.kms_master_key_id = "alias/aws/sns"
-        self.undelivered = sqs.Queue(
-            self,
-            "Undelivered",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=cdk.Duration.days(14),
-        )
+        self.undelivered = make_queue(self, "Undelivered", cdk.Duration.days(14))
         streamed: Mapping[str, tuple[dynamodb.Table, list[Any]]] = {
             "Events": (data.events, list(_steps())),
             "Changes": (data.changes, [{"eventName": ["INSERT"]}]),
             "GroupTags": (data.group_tags, []),
             "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": ["switch"]}}}}]),
         }
-        functions.add_notifier([table for table, _ in streamed.values()], bus, self.news, self.undelivered)
+        tables = [table for table, _ in streamed.values()]
+        self.notify = functions.make(
+            "notify",
+            permissions.notify(data, tables, bus, self.news, self.undelivered),
+            {
+                **data.environment(),
+                Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+                Variable.CHANGES_TABLE: data.changes.table_name,
+                Variable.EVENT_BUS: bus.event_bus_name,
+                Variable.NEWS_TOPIC: self.news.topic_arn,
+                Variable.UNTOLD_QUEUE: self.undelivered.queue_url,
+            },
+            seconds=300,  # ten records, each with calls that are retried for a while if a service does not answer
+            megabytes=256,
+        )
         for name, (table, filters) in streamed.items():
             lambda_.CfnEventSourceMapping(
                 self,
                 name,
-                function_name=functions.notify.function_name,
+                function_name=self.notify.function_name,
                 event_source_arn=table.table_stream_arn,
                 # LATEST could miss writes during the creation of the mapping.
                 starting_position="TRIM_HORIZON",

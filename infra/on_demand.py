@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import aws_cdk as cdk
 from constructs import Construct
 
-from infra import ROOT, permissions
-from infra.functions import Functions
+from infra import permissions
+from infra.chaos_functions import ChaosFunctions
 from infra.machines import make_machine
-from infra.roles import make_role
 from infra.settings import DeploymentSettings
-
-DEFINITION = ROOT / "statemachines" / "on_demand.asl.json"
 
 
 class OnDemandWorkflow(Construct):
@@ -24,20 +20,15 @@ class OnDemandWorkflow(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, functions: Functions
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, functions: ChaosFunctions
     ) -> None:
         super().__init__(scope, construct_id)
-        definition = DEFINITION.read_text(encoding="utf-8")
         tasks = {"TerminateFunction": functions.terminate, "CheckRecoveryFunction": functions.check_recovery}
-        substitutions = {
-            **{name: function.function_arn for name, function in tasks.items()},
-            "LambdaInvoke": f"arn:{cdk.Aws.PARTITION}:states:::lambda:invoke",
-        }
-        self.role = make_role(
+        self.machine, self.role = make_machine(
             self,
-            "Role",
-            service="states.amazonaws.com",
+            "on_demand",
             description="Runs Troop's terminations on demand",
             statements=permissions.machine(list(tasks.values())),
+            substitutions={name: function.function_arn for name, function in tasks.items()},
+            settings=settings,
         )
-        self.machine = make_machine(self, definition, substitutions, self.role, settings)

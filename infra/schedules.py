@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra import permissions
 from infra.chaos import ChaosWorkflow
-from infra.cron import cron_expression
+from infra.data import make_queue
 from infra.roles import make_role
 from infra.settings import DeploymentSettings
+from troop.calendars import WEEKDAYS, Calendar
 from troop.settings import OLDEST_TICK
 
 _STALE_SECONDS = int(OLDEST_TICK.total_seconds())
@@ -40,13 +40,7 @@ class Schedules(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.group = scheduler.CfnScheduleGroup(self, "Group")
-        self.undelivered = sqs.Queue(
-            self,
-            "Undelivered",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=cdk.Duration.days(14),
-        )
+        self.undelivered = make_queue(self, "Undelivered", cdk.Duration.days(14))
         statements = permissions.scheduler(workflow.machine, self.undelivered)
         role = self.role(self, "Starts Troop's chaos workflow", statements)
         for name, calendar in settings.chaos.calendars.items():
@@ -88,3 +82,23 @@ class Schedules(Construct):
             ),
             dead_letter_config=scheduler.CfnSchedule.DeadLetterConfigProperty(arn=self.undelivered.queue_arn),
         )
+
+
+def cron_expression(calendar: Calendar, tick_minutes: int) -> str:
+    """Returns ``cron(...)`` for a tick every ``tick_minutes`` of each hour that the window touches, on the calendar's
+    weekdays.
+
+    The expression applies in the calendar's time zone. Its hours are whole: ticks before a window that opens at half
+    past find the calendar closed. It always includes the hour in which the window ends, or which begins at its end,
+    because those ticks sweep up after the last tick within the window. After a window to 24:00, only the sweep's own
+    schedule does.
+
+    Args:
+        calendar: its ``weekdays``, ``open_minute`` and ``close_minute`` (exclusive) are used.
+        tick_minutes: divides 60.
+    """
+    minutes = "*" if tick_minutes == 1 else f"0/{tick_minutes}"
+    first, last = calendar.open_minute // 60, min(calendar.close_minute // 60, 23)
+    hours = str(first) if first == last else f"{first}-{last}"
+    days = ",".join(WEEKDAYS[day] for day in sorted(calendar.weekdays))
+    return f"cron({minutes} {hours} ? * {days} *)"

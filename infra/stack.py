@@ -16,17 +16,19 @@ from infra.alarms_warning import Written, benchmark_warning_specs, warning_specs
 from infra.api import Api
 from infra.benchmarks import Benchmarks
 from infra.chaos import ChaosWorkflow
+from infra.chaos_functions import make_chaos_functions
 from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
 from infra.health_targets import Watched
 from infra.notifications import Notifications
+from infra.observers import make_observers
 from infra.on_demand import OnDemandWorkflow
 from infra.periodic_schedules import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
-from infra.widgets import Widgets
+from infra.widgets import make_widgets
 from troop import outputs
 from troop.metrics import CHILDREN
 from troop.tables import DECISIONS
@@ -53,36 +55,46 @@ class TroopStack(cdk.Stack):
         # CloudFormation generates names that no one reads. A stack's name is unique, as the name of a bus, an alarm or
         # a dashboard (with the region) must be.
         self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="Events of Troop")
-        self.functions = Functions(self, "Functions", settings=settings, data=self.data)
-        self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.functions)
+        self.functions = Functions(self, "Functions", settings=settings)
+        self.chaos = make_chaos_functions(self.functions, self.data)
+        self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.chaos)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
-        watched = Watched(self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered)
-        self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.functions)
+        watched = Watched(
+            self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered, settings.tick_minutes
+        )
+        self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.chaos)
         self.allowed_buckets = settings.chaos.allowed_buckets
         self.benchmarks: Benchmarks | None = None
         if settings.chaos.benchmarks:
             self.benchmarks = Benchmarks(
-                self, "Benchmarks", settings=settings, functions=self.functions, schedules=self.schedules
+                self,
+                "Benchmarks",
+                settings=settings,
+                data=self.data,
+                functions=self.functions,
+                schedules=self.schedules,
             )
         self.alarms = Alarms(self, "Alarms", settings=settings)
-        self.functions.add_observers(watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic)
+        self.observers = make_observers(
+            self.functions, self.data, watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic
+        )
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
         )
         bench_data = self.benchmarks.data if self.benchmarks else None
-        self.widgets = Widgets(self, "Widgets", functions=self.functions, bench=bench_data)
+        self.widgets = make_widgets(self.functions, self.data, bench_data)
         calls = [
-            Call("WatchdogSchedule", "watchdog", self.functions.watchdog, WATCHDOG),
-            Call("SweepSchedule", "sweep", self.functions.sweep, SWEEP, SWEPT),
-            Call("RedriveSchedule", "redrive of notifications", self.functions.notify, REDRIVE),
+            Call("WatchdogSchedule", "watchdog", self.observers.watchdog, WATCHDOG),
+            Call("SweepSchedule", "sweep", self.chaos.sweep, SWEEP, SWEPT),
+            Call("RedriveSchedule", "redrive of notifications", self.notifications.notify, REDRIVE),
         ]
         if self.benchmarks:
             # The reaper is also called for failed runs, which its scheduled rounds skip while they are too young.
-            calls.append(Call("ReaperSchedule", "reaper", self.functions.reaper, REAPER, tries_again=2))
+            calls.append(Call("ReaperSchedule", "reaper", self.benchmarks.reaper, REAPER, tries_again=2))
         for call in calls:
             Calls(self, call, self.schedules)
-        self.functions.tell_observers(len(calls))
-        self.api = Api(self, "Api", settings=settings, handler=self.functions.api)
+        self.observers.set_other_schedules(len(calls))
+        self.api = Api(self, "Api", settings=settings, handler=self.observers.api)
         self.alarms.watch(
             watched=watched,
             on_demand=self.on_demand.machine,
@@ -119,7 +131,7 @@ class TroopStack(cdk.Stack):
                 self.notifications.news.topic_arn,
                 "Subscribe people who want news about terminations and changes",
             ),
-            "WidgetsFunctionArn": (self.widgets.function.function_arn, "For custom widgets of your own dashboards"),
+            "WidgetsFunctionArn": (self.widgets.function_arn, "For custom widgets of your own dashboards"),
             "EventBusName": (self.bus.event_bus_name, "News for programs: create rules on this bus"),
             "WorkBucket": (
                 self.data.work.bucket_name,
@@ -144,8 +156,8 @@ class TroopStack(cdk.Stack):
     @property
     def _busy(self) -> list[lambda_.Function]:
         """The functions with many concurrent calls."""
-        functions = self.functions
-        return [functions.decide, functions.terminate, functions.api, *([functions.cell] if self.benchmarks else [])]
+        cell = [self.benchmarks.functions.cell] if self.benchmarks else []
+        return [self.chaos.decide, self.chaos.terminate, self.observers.api, *cell]
 
     @property
     def _written(self) -> list[dynamodb.Table]:
@@ -154,14 +166,16 @@ class TroopStack(cdk.Stack):
         return [data.decisions, data.events, data.state, *([self.benchmarks.data.runs] if self.benchmarks else [])]
 
     def _warning_specs(self, settings: DeploymentSettings) -> Iterator[AlarmSpec]:
-        busy: dict[str, lambda_.IFunction] = {"Terminate": self.functions.terminate}
+        busy: dict[str, lambda_.IFunction] = {"Terminate": self.chaos.terminate}
         written: dict[str, Written] = {"Decisions": (self.data.decisions, [one.name for one in DECISIONS.indices])}
         if self.benchmarks:
             # Its indices hold only runs, not their resources, so they have few writes.
-            busy["Cell"], written["Runs"] = self.functions.cell, (self.benchmarks.data.runs, ())
+            busy["Cell"] = self.benchmarks.functions.cell
+            written["Runs"] = (self.benchmarks.data.runs, ())
         yield from warning_specs(self.api.rest_api, busy, written)
         if self.benchmarks:
-            yield from benchmark_warning_specs(self, settings.daily_cost_alarm, self.functions.failed_reports)
+            failed_reports = self.benchmarks.functions.failed_reports
+            yield from benchmark_warning_specs(self, settings.daily_cost_alarm, failed_reports)
 
     def _shown(self, settings: DeploymentSettings) -> Shown:
         chaos = self.workflow.machine.state_machine_arn
@@ -182,14 +196,14 @@ class TroopStack(cdk.Stack):
             queues={
                 "schedules": self.schedules.undelivered,
                 "notifications": self.notifications.undelivered,
-                **({"failed reports": self.functions.failed_reports} if self.benchmarks else {}),
+                **({"failed reports": self.benchmarks.functions.failed_reports} if self.benchmarks else {}),
             },
             api=self.api.rest_api,
             act_now_alarms=self.alarms.act_now_alarms,
             warning_alarms=self.alarms.warning_alarms,
             benchmarks=self.benchmarks is not None,
             runbook_url=settings.runbook_url,
-            widgets=self.widgets.function,
+            widgets=self.widgets,
         )
 
 

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from aws_cdk import aws_lambda as lambda_
-from constructs import Construct
 
+from infra import bench_permissions, permissions
 from infra.bench_data import BenchData
+from infra.data import Data
 from infra.functions import Functions
+from troop.environment import Variable
 
 
-class Widgets(Construct):
-    """The function behind the custom widgets.
+def make_widgets(functions: Functions, data: Data, bench: BenchData | None) -> lambda_.Function:
+    """Creates the function behind the custom widgets, for ``CustomWidget(function_arn=..., params={"widget":
+    "events"})``: see docs/dashboards.md.
 
     CloudWatch calls it with the credentials of the dashboard's viewer, so it has no resource policy: viewers need
     ``lambda:InvokeFunction``. Viewers without it see the rest of the dashboard.
 
-    Attributes:
-        function: for ``CustomWidget(function_arn=..., params={"widget": "events"})``; see docs/dashboards.md.
+    Args:
+        bench: None if the deployment does not run benchmarks.
     """
-
-    function: lambda_.Function
-
-    def __init__(self, scope: Construct, construct_id: str, *, functions: Functions, bench: BenchData | None) -> None:
-        super().__init__(scope, construct_id)
-        functions.add_widgets(bench)
-        self.function = functions.widgets
+    return functions.make(
+        "widgets",
+        [*permissions.widgets(data), *(bench_permissions.widgets(bench) if bench else [])],
+        {
+            **data.environment(),
+            Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+            Variable.DECISIONS_TABLE: data.decisions.table_name,
+            Variable.CHANGES_TABLE: data.changes.table_name,
+            # The bucket's name is part of links. The function may not read its objects.
+            **({Variable.RUNS_TABLE: bench.runs.table_name} if bench else {}),
+            **({Variable.RESULTS_BUCKET: bench.results.bucket_name} if bench else {}),
+        },
+        layers=[functions.report_layer],
+        seconds=29,
+        megabytes=512,
+    )

@@ -31,7 +31,7 @@ SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "url
 """Packages of Lambda's Python runtime."""
 
 LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report"), "widgets": ("runtime", "report")}
-"""Layers by function, as in infra/functions.py. Other functions have the first layer only."""
+"""Layers by function, as in infra. Other functions have the first layer only."""
 
 CLIENTS = {"decide": ("autoscaling", "cloudwatch", "ec2", "dynamodb", "secretsmanager", "s3")}
 """Services that Decide calls at a tick with a termination."""

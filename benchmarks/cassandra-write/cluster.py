@@ -12,8 +12,6 @@ from typing import Any
 
 CLUSTER = "troop"
 DATACENTER = "dc1"
-REPLICAS = 3
-"""Copies of every row, in different zones as far as possible."""
 
 STORAGE_PORT, NATIVE_PORT, AGENT_PORT = 7000, 9042, 8778
 

@@ -29,7 +29,11 @@ from troop.api import (
 )
 from troop.api.errors import CodedError
 from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
+from troop.api.run_answers import message_response, refused
 from troop.api.validation_messages import problem_of
+from troop.bench.problems import BadBenchmarkError
+from troop.flows.bench.benchmarks import BucketError, OtherRunError
+from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
 from troop.values import spelling
 
 ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
@@ -78,26 +82,36 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
 @app.exception_handler(CodedError)  # type: ignore[untyped-decorator]
 def coded(error: CodedError) -> Response[Any]:
     """Returns an error with its code."""
-    body = {"statusCode": error.status_code, "message": error.msg, "code": error.code}
-    return Response(status_code=error.status_code, content_type=content_types.APPLICATION_JSON, body=body)
+    return message_response(error.status_code, str(error.msg), code=error.code)
+
+
+@app.exception_handler(BadBenchmarkError)  # type: ignore[untyped-decorator]
+def bad_file(error: BadBenchmarkError) -> Response[Any]:
+    """Returns a 400 for the file of a benchmark or a fleet, with all its problems."""
+    return refused(error.problems)
+
+
+@app.exception_handler(BucketError)  # type: ignore[untyped-decorator]
+def forbidden_bucket(error: BucketError) -> Response[Any]:
+    """Returns a 403 for a file that reads a bucket which the deployment does not allow."""
+    return message_response(403, str(error))
+
+
+@app.exception_handler([OtherRunError, FleetOverError, ScaledAtOnceError])  # type: ignore[untyped-decorator]
+def conflict(error: Exception) -> Response[Any]:
+    """Returns a 409 for what contradicts the state of a run or a fleet."""
+    return message_response(409, str(error))
 
 
 def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
     message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)
-    return Response(
-        status_code=400,
-        content_type=content_types.APPLICATION_JSON,
-        body={"statusCode": 400, "message": message, "problems": problems},
-    )
+    return message_response(400, message, problems=problems)
 
 
 @app.not_found
 def missing_route(error: NotFoundError) -> Response[Any]:
     """Returns a 404 for a route that does not exist, or for what a route has not found."""
-    message = NO_ROUTE if error.msg == NotFoundError().msg else error.msg
-    return Response(
-        status_code=404, content_type=content_types.APPLICATION_JSON, body={"statusCode": 404, "message": message}
-    )
+    return message_response(404, NO_ROUTE if error.msg == NotFoundError().msg else str(error.msg))
 
 
 @logger.inject_lambda_context(correlation_id_path=correlation_paths.API_GATEWAY_REST)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from infra import ROOT
-from infra.chaos import DEFINITION
 from tests.infra.cfn import of_type, text
 from troop.metrics import CHILDREN
 
@@ -174,7 +173,7 @@ def _value(template: Template, value: Any) -> Any:
 
 def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
     """A label that the definition does not have would make an alarm that never says anything."""
-    states = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]
+    states = json.loads((ROOT / "statemachines" / "chaos.asl.json").read_text(encoding="utf-8"))["States"]
     assert [state["Label"] for state in states.values() if state["Type"] == "Map"] == [CHILDREN]
 
 

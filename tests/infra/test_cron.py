@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infra.cron import cron_expression
+from infra.schedules import cron_expression
 from troop.calendars import Calendar, clock
 from troop.values import minute_of_day
 

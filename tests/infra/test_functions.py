@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda
 
 from infra import FUNCTIONS
 from infra.byte_code import PYTHON_VERSION
-from infra.function_factory import RUNTIME
+from infra.functions import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import handler_of, in_partition, of_type, text
 from tests.infra.wired import OWN_FILES, variables_of

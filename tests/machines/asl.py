@@ -217,11 +217,11 @@ def optional(tree: ast.AST, variable: str) -> set[str]:
 
 
 def function_timeouts() -> dict[str, int]:
-    """Seconds by function, as infra/functions.py deploys them."""
-    tree = ast.parse((ROOT / "infra" / "functions.py").read_text())
+    """Seconds by function, as the modules of infra deploy them."""
+    trees = [ast.parse(path.read_text()) for path in sorted((ROOT / "infra").glob("*.py"))]
     timeouts = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "make":
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "functions.make":
             name = node.args[0]
             seconds = next(k.value for k in node.keywords if k.arg == "seconds")
             assert isinstance(name, ast.Constant)

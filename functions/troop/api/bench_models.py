@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
+from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.api import response_size
-from troop.api.models import Moment, Out
-from troop.api.money_models import CostOut, EstimateIn, ExpectedOut
-from troop.api.terminations import LONGEST_KEY
-from troop.api.unit_models import refuse_unknown
+from troop.api.models import In, Moment, Out
+from troop.api.money_models import CostOut, EstimateIn, ExpectedOut, RunKey
 from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.plan import variant_document
-from troop.bench.problems import Problem
+from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
 from troop.bench_file.models import FILE
 from troop.flows.bench.benchmarks import RunView
@@ -24,16 +21,15 @@ from troop.flows.bench.benchmarks import RunView
 class RunIn(EstimateIn):
     """A benchmark to run."""
 
-    key: str = Field(
-        min_length=1,
-        max_length=LONGEST_KEY,
-        pattern=r"^[A-Za-z0-9._:-]+$",
-        description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
-    )
+    key: RunKey
 
 
-def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
-    """Returns the decoded files of a request, and their problems."""
+def contents(files: dict[str, str]) -> dict[str, bytes]:
+    """Returns the decoded files of a request.
+
+    Raises:
+        BadBenchmarkError: with all their problems.
+    """
     decoded: dict[str, bytes] = {}
     problems = []
     for name, text in files.items():
@@ -48,13 +44,13 @@ def contents(files: dict[str, str]) -> tuple[dict[str, bytes], list[Problem]]:
     if (total := sum(map(len, decoded.values()))) > LARGEST_FILES:
         allowed = f"at most {LARGEST_FILES} in all: make artifacts of the large ones"
         problems.append(Problem(("files",), f"have {total} bytes", allowed))
-    return decoded, problems
+    if problems:
+        raise BadBenchmarkError(problems)
+    return decoded
 
 
-class ArtifactIn(BaseModel):
+class ArtifactIn(In):
     """A file to upload before runs name it among their artifacts."""
-
-    model_config = ConfigDict(extra="forbid")
 
     sha256: str = Field(
         pattern=r"^[0-9a-f]{64}$", description="The SHA-256 of its content, in lower-case hexadecimal digits"
@@ -65,11 +61,6 @@ class ArtifactIn(BaseModel):
         le=LARGEST_ARTIFACT,
         description="Its size in bytes, at most 5 GiB; if omitted, the answer only states whether it is stored",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 class UploadOut(BaseModel):

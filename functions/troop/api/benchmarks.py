@@ -20,15 +20,12 @@ from troop.api.run_answers import (
     LONGEST_PAGE,
     check_switched_on,
     json_response,
-    message_response,
     page_of,
-    refused,
     started,
 )
-from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.read import read_all
 from troop.errors import ErrorCode, MissingRunError
-from troop.flows.bench.benchmarks import Benchmarks, BucketError, OtherRunError
+from troop.flows.bench.benchmarks import Benchmarks
 from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -63,19 +60,10 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     addition 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     service = _benchmarks()
-    files, problems = contents(body.files)
-    if problems:
-        return refused(problems)
-    try:
-        request = read_all(body.definition, files, body.size, body.set)
-        caller = caller_of(router.current_event.raw_event)
-        admitted = service.admit(request.benchmark, request.plan, files, body.key, caller)
-    except BadBenchmarkError as bad:
-        return refused(bad.problems)
-    except BucketError as error:
-        return message_response(403, str(error))
-    except OtherRunError as error:
-        return message_response(409, str(error))
+    files = contents(body.files)
+    request = read_all(body.definition, files, body.size, body.set)
+    caller = caller_of(router.current_event.raw_event)
+    admitted = service.admit(request.benchmark, request.plan, files, body.key, caller)
     run = RunOut.model_validate(admitted.run)
     return json_response(200 if admitted.repeated else 202, run, {"Location": f"benchmarks/{run.run}"})
 
@@ -95,16 +83,9 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
     price 1 call, once an hour.
     """
     service = _benchmarks()
-    files, problems = contents(body.files)
-    try:
-        if problems:
-            raise BadBenchmarkError(problems)
-        request = read_all(body.definition, files, body.size, body.set)
-        judged = service.estimate(request.benchmark, request.plan)
-    except BadBenchmarkError as bad:
-        return refused(bad.problems)
-    except BucketError as error:
-        return message_response(403, str(error))
+    files = contents(body.files)
+    request = read_all(body.definition, files, body.size, body.set)
+    judged = service.estimate(request.benchmark, request.plan)
     return json_response(200, EstimateOut.of(judged))
 
 

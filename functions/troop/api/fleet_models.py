@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt, model_validator
+from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.api import response_size
 from troop.api.bench_models import RecordOut, ResourceOut
-from troop.api.models import Moment
-from troop.api.money_models import CostOut
-from troop.api.terminations import LONGEST_KEY
-from troop.api.unit_models import refuse_unknown
+from troop.api.models import In, Moment
+from troop.api.money_models import CostOut, RunKey
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
@@ -21,10 +19,8 @@ MOST_REFUSALS = 3
 """The number of refusals listed for each role in one answer: the newest ones."""
 
 
-class EstimateFleetIn(BaseModel):
+class EstimateFleetIn(In):
     """A standing fleet to estimate: the same as to start it, without the key."""
-
-    model_config = ConfigDict(extra="forbid")
 
     definition: dict[str, JsonValue] = Field(
         description="The fleet's file as a document, by the schema fleets/fleet.schema.json"
@@ -38,35 +34,18 @@ class EstimateFleetIn(BaseModel):
         description="The files beside the fleet's file, by name, in Base64; at most 1 MiB in all, before encoding",
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
-
 
 class StartFleetIn(EstimateFleetIn):
     """A standing fleet to start."""
 
-    key: str = Field(
-        min_length=1,
-        max_length=LONGEST_KEY,
-        pattern=r"^[A-Za-z0-9._:-]+$",
-        description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
-    )
+    key: RunKey
 
 
-class ScaleIn(BaseModel):
+class ScaleIn(In):
     """A new size for a standing fleet."""
-
-    model_config = ConfigDict(extra="forbid")
 
     count: StrictInt = Field(ge=0, le=MOST_OF_A_ROLE, description="The new number of nodes of the role")
     role: str | None = Field(None, max_length=64, description="The role; null if the fleet has only one")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 class RoleOut(BaseModel):

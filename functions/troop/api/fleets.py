@@ -22,7 +22,6 @@ from troop.api.run_answers import (
     json_response,
     message_response,
     page_of,
-    refused,
     started,
 )
 from troop.bench.plan import sole
@@ -30,9 +29,8 @@ from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Run
 from troop.bench_file.read_fleet import read_fleet
 from troop.errors import ErrorCode, MissingRunError
-from troop.flows.bench.benchmarks import BucketError, OtherRunError
 from troop.flows.bench.fleet import standing_of
-from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError, StandingFleets
+from troop.flows.bench.fleets import StandingFleets
 from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -66,18 +64,9 @@ def start_fleet(body: Annotated[StartFleetIn, Body()]) -> Response[Any]:
     as POST /benchmarks.
     """
     service = _fleets()
-    files, problems = contents(body.files)
-    if problems:
-        return refused(problems)
-    try:
-        fleet = read_fleet(body.definition, files, body.set)
-        admitted = service.every.admit(fleet, sole(fleet), files, body.key, caller_of(router.current_event.raw_event))
-    except BadBenchmarkError as bad:
-        return refused(bad.problems)
-    except BucketError as error:
-        return message_response(403, str(error))
-    except OtherRunError as error:
-        return message_response(409, str(error))
+    files = contents(body.files)
+    fleet = read_fleet(body.definition, files, body.set)
+    admitted = service.every.admit(fleet, sole(fleet), files, body.key, caller_of(router.current_event.raw_event))
     status = 200 if admitted.repeated else 202
     return _run_response(status, admitted.run, {"Location": f"fleets/{admitted.run.run}"})
 
@@ -93,16 +82,9 @@ def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
     the artifacts. Costs as much as POST /benchmarks/estimate.
     """
     service = _fleets()
-    files, problems = contents(body.files)
-    try:
-        if problems:
-            raise BadBenchmarkError(problems)
-        fleet = read_fleet(body.definition, files, body.set)
-        judged = service.every.estimate(fleet, sole(fleet))
-    except BadBenchmarkError as bad:
-        return refused(bad.problems)
-    except BucketError as error:
-        return message_response(403, str(error))
+    files = contents(body.files)
+    fleet = read_fleet(body.definition, files, body.set)
+    judged = service.every.estimate(fleet, sole(fleet))
     return json_response(200, EstimateOut.of(judged))
 
 
@@ -159,8 +141,6 @@ def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[An
     except BadBenchmarkError as bad:
         problems = [{"where": f"body.{p.where}", "problem": f"{p.message}: must be {p.allowed}"} for p in bad.problems]
         return message_response(400, str(bad), problems=problems)
-    except (FleetOverError, ScaledAtOnceError) as error:
-        return message_response(409, str(error))
     return _run_response(200, run)
 
 

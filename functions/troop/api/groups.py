@@ -17,9 +17,8 @@ from troop.aws.chaos.groups import BadToken
 from troop.aws.clients import quick_client
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
 from troop.errors import ErrorCode
-from troop.flows.chaos.alarms import missing
 from troop.flows.chaos.edits import ConflictError
-from troop.flows.chaos.units import UnitView
+from troop.flows.chaos.units import UnitView, missing_alarms
 from troop.wiring import chaos_api, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -110,7 +109,7 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
 
 def _unit_out(view: UnitView) -> UnitOut:
     names = view.policy.stop_alarms.value
-    return UnitOut.of(view, missing(quick_client("cloudwatch"), names) if names else [])
+    return UnitOut.of(view, missing_alarms(quick_client("cloudwatch"), names) if names else [])
 
 
 def _today(calendar: str | None) -> date:

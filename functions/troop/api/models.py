@@ -1,17 +1,35 @@
-"""Defines the API's common answers. Moments are ISO 8601 in UTC."""
+"""Defines what requests and answers of the API have in common. Moments are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
 
-from troop import moments
+from troop import moments, values
 from troop.chaos.events import Event, Status, to_url
 from troop.wiring import environment
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
+
+
+class In(BaseModel):
+    """The body of a request. A key that the model does not have is refused with the nearest known key."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, raw: Any) -> Any:
+        known = tuple(cls.model_fields)
+        for key in raw if isinstance(raw, Mapping) else ():
+            if key not in known:
+                ctx = {"key": str(key)[:80], "spelling": values.spelling(str(key)[:80], known)}
+                raise PydanticCustomError("unknown_key", "{key} is unknown, must be {spelling}", ctx)
+        return raw
 
 
 class Out(BaseModel):

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 
 from troop.api.errors import answers
-from troop.api.models import Out
+from troop.api.models import In, Out
 from troop.api.run_answers import forbidden_file
-from troop.api.unit_models import refuse_unknown
+from troop.api.terminations import LONGEST_KEY
 from troop.bench.admission import MOST_FILES
 from troop.bench.money import rounded
 from troop.flows.bench.estimating import Judged
@@ -19,13 +19,21 @@ from troop.flows.bench.estimating import Judged
 Rounded = Annotated[float, BeforeValidator(lambda value: rounded(value) if isinstance(value, Decimal) else value)]
 """An amount rounded to a millionth, as stored."""
 
+RunKey = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[A-Za-z0-9._:-]+$",
+        description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
+    ),
+]
+
 _CURRENCY = "The currency of all amounts: USD, or the currency of the partition's price list"
 
 
-class EstimateIn(BaseModel):
+class EstimateIn(In):
     """A benchmark to estimate: the same as to run it, without the key."""
-
-    model_config = ConfigDict(extra="forbid")
 
     definition: dict[str, JsonValue] = Field(
         description="The benchmark's file as a document, by the schema benchmarks/benchmark.schema.json"
@@ -39,11 +47,6 @@ class EstimateIn(BaseModel):
         max_length=MOST_FILES,
         description="The files beside the benchmark's file, by name, in Base64; at most 1 MiB in all, before encoding",
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 class ItemOut(Out):

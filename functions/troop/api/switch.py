@@ -7,13 +7,12 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, Field, StrictBool
 
 from troop.api.errors import answers
-from troop.api.models import Moment
+from troop.api.models import In, Moment
 from troop.api.requests import author_of
 from troop.api.run_answers import FORBIDDEN, check_switched_on
-from troop.api.unit_models import refuse_unknown
 from troop.flows.chaos.edits import ConflictError, SwitchView
 from troop.state_keys import REAPER_OFF
 from troop.wiring import chaos_api
@@ -50,10 +49,8 @@ class SwitchOut(BaseModel):
         )
 
 
-class SwitchPatch(BaseModel):
+class SwitchPatch(In):
     """Changes of the switch. An omitted key keeps its value, except the reason, which belongs to each change."""
-
-    model_config = ConfigDict(extra="forbid")
 
     halted: StrictBool = Field(False, description="true halts, false resumes")
     leashed: StrictBool = Field(False, description="true leashes, false unleashes")
@@ -61,11 +58,6 @@ class SwitchPatch(BaseModel):
         False, description="true switches the reaper of benchmarks off, false switches it on"
     )
     reason: str | None = Field(None, max_length=256, description="Why; null or omitted for no reason")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from troop.api.errors import ErrorOut, answers
-from troop.api.models import EventOut
+from troop.api.models import EventOut, In
 from troop.api.requests import received_at
-from troop.api.unit_models import Method, refuse_unknown
+from troop.api.unit_models import Method
 from troop.chaos.events import to_url
 from troop.errors import MissingGroupError
 from troop.flows.chaos.on_demand import NotAllowedError, OtherGroupError, RefusedError
@@ -23,10 +23,8 @@ router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 LONGEST_KEY = 128
 
 
-class TerminationIn(BaseModel):
+class TerminationIn(In):
     """A termination to request."""
-
-    model_config = ConfigDict(extra="forbid")
 
     group: str = Field(
         min_length=1,
@@ -41,11 +39,6 @@ class TerminationIn(BaseModel):
         description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
     )
     method: Method = Field(None, description="The unit's policy decides if omitted")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
 
 class RefusedOut(ErrorOut):

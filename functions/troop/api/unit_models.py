@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
 from troop import values
-from troop.api.models import EventOut, Moment
+from troop.api.models import EventOut, In, Moment
 from troop.aws.dynamo import jsonable
 from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
 from troop.chaos.groups import Group
@@ -199,16 +198,6 @@ class UnitOut(BaseModel):
         )
 
 
-def refuse_unknown(raw: Any, model: type[BaseModel]) -> Any:
-    """Refuses keys that a model does not have, and suggests the nearest known key."""
-    known = tuple(model.model_fields)
-    for key in raw if isinstance(raw, Mapping) else ():
-        if key not in known:
-            ctx = {"key": str(key)[:80], "spelling": values.spelling(str(key)[:80], known)}
-            raise PydanticCustomError("unknown_key", "{key} is unknown, must be {spelling}", ctx)
-    return raw
-
-
 def _as_stored(key: str) -> BeforeValidator:
     """Returns a validator that parses with the core's own parser. Keeps null, which removes the key."""
 
@@ -234,10 +223,8 @@ Method = Annotated[_FaultName | None, _as_stored("method")]
 """The name of a fault, or null."""
 
 
-class UnitPatch(BaseModel):
+class UnitPatch(In):
     """Changes of a unit. An omitted key keeps its value; null removes it, so that tags and settings apply again."""
-
-    model_config = ConfigDict(extra="forbid")
 
     opt_out: Annotated[bool | None, _as_stored("opt_out")] = Field(
         None, description="True excludes the unit from chaos"
@@ -274,11 +261,6 @@ class UnitPatch(BaseModel):
     version: int | None = Field(
         None, ge=0, lt=2**53, description="The version that this change expects: 409 if the unit has another one"
     )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, raw: Any) -> Any:
-        return refuse_unknown(raw, cls)
 
     @property
     def changes(self) -> dict[str, Any]:

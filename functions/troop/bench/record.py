@@ -32,9 +32,6 @@ class RunStatus(StrEnum):
     STOPPED = "STOPPED"
 
 
-ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.PARTIAL, RunStatus.FAILED, RunStatus.STOPPED})
-
-
 class CellStatus(StrEnum):
     """Status of a cell. INVALID: a lost node makes its measurements unreliable."""
 

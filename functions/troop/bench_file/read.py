@@ -27,16 +27,6 @@ class ReadFile:
     plan: Plan
 
 
-def read(
-    document: Any,
-    files: Collection[str] | None = None,
-    size: str | None = None,
-    changes: Mapping[str, Any] | None = None,
-) -> Benchmark:
-    """Reads the benchmark only, as :func:`read_all` does."""
-    return read_all(document, files, size, changes).benchmark
-
-
 def read_all(
     document: Any,
     files: Collection[str] | None = None,

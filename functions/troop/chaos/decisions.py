@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
 
+from troop.chaos.events import scheduled_id
 from troop.chaos.facts import Counts, Facts, Switch
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.participation import effective_participation
@@ -44,8 +45,9 @@ class Decision:
 
     @property
     def event_id(self) -> str:
-        """The key of the scheduled event of this unit and day."""
-        return f"{self.day}#{self.unit}"
+        """The key of the scheduled event of this unit and day, for a decision that has a day."""
+        assert self.day is not None
+        return scheduled_id(self.day, self.unit)
 
 
 def is_on_record(facts: Facts) -> bool:

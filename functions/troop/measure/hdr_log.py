@@ -36,8 +36,6 @@ NANOSECONDS = 1000
 """Log values per microsecond."""
 
 _COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
-_VERSION = 0x10
-"""The word width, which a cookie also contains; V2 does not use it."""
 _HEADER = struct.Struct(">iiiiqqd")
 """Cookie, bytes of counts, index offset, digits, lowest and highest value, ratio to real numbers."""
 _MOST_BYTES = 64 << 20

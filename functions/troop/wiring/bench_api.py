@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from troop.aws.bench.fleet_calls import FleetCalls
+from troop.aws.bench.function_calls import FleetCalls, ReportCalls
 from troop.aws.bench.price_book import PriceBook
 from troop.aws.bench.price_cache import PriceCache
 from troop.aws.bench.price_list import PriceList, region_of
-from troop.aws.bench.report_calls import ReportCalls
 from troop.aws.bench.report_claims import ReportClaims
 from troop.aws.bench.run_files import RunFiles
 from troop.aws.bench.run_keys import RunKeys

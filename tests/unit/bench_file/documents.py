@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from troop.bench.definition import Benchmark
 from troop.bench.problems import BadBenchmarkError, Problem
-from troop.bench_file.read import read
+from troop.bench_file.read import read_all
 
 FILE: dict[str, Any] = {
     "name": "reads",
@@ -58,6 +59,11 @@ def changed(**changes: Any) -> dict[str, Any]:
         else:
             inner[last] = value
     return document
+
+
+def read(document: Any, *how: Any, **more: Any) -> Benchmark:
+    """The benchmark alone, as ``read_all`` reads it."""
+    return read_all(document, *how, **more).benchmark
 
 
 def problems(document: Any, **how: Any) -> list[Problem]:

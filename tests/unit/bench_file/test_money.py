@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bench_file.documents import changed, problems
+from tests.unit.bench_file.documents import changed, problems, read
 from troop.bench.money import HOURLY, Money, Price, shown
-from troop.bench_file.read import read
 
 D = Decimal
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.bench_file.documents import FILE, FILES, changed, files, problems
+from tests.unit.bench_file.documents import FILE, FILES, changed, files, problems, read
 from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume, from_document, to_document
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file import models
 from troop.bench_file.fields import seconds, written
-from troop.bench_file.read import read
 
 
 def test_what_is_left_out_is_filled_in() -> None:

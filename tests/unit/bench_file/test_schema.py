@@ -10,10 +10,9 @@ from hypothesis import given
 
 from cli.shared import yaml_files
 from infra import ROOT, bench_schema
-from tests.unit.bench_file.documents import FILE, FILES, changed, files
+from tests.unit.bench_file.documents import FILE, FILES, changed, files, read
 from tests.unit.bench_file.test_read import REFUSED
 from troop.bench_file.fleet_models import FleetFileIn
-from troop.bench_file.read import read
 from troop.bench_file.schema import FLEET_TITLE, document
 
 SCHEMA = jsonschema_rs.Draft202012Validator(document())

@@ -61,9 +61,6 @@ def run(**more: Any) -> dict[str, Any]:
     } | more
 
 
-_TIMES = ("mean", "p50", "p90", "p95", "p99", "max")
-
-
 def cell(number: int, label: str, status: str = "SUCCEEDED", **more: Any) -> dict[str, Any]:
     row = {
         "phase": "write",

@@ -13,7 +13,7 @@ from troop.report.comparison import Comparison
 from troop.report.document import Report
 
 BEFORE, AFTER = "20261120-150000-1f0c9b2e", "20261121-150000-2a1d8c3f"
-FOUR, EIGHT = {"parameters.threads": 4}, {"parameters.threads": 8}
+EIGHT = {"parameters.threads": 8}
 
 
 def compared(a: Report, b: Report, *labels: str | None, **more: Any) -> Comparison:

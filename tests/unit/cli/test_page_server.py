@@ -44,7 +44,6 @@ def page() -> Iterator[Page]:
         yield Page(server, cast(Any, world), log)
 
 
-FOREIGN = ("http:", "https://", "innerHTML", "insertAdjacentHTML", "<script>", 'style="', "eval(")
 FILES = ["/", "/index.html", "/style.css", "/icon.svg", "/js/main.js", "/js/session.js"]
 
 

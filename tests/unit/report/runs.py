@@ -66,10 +66,6 @@ class InMemory:
     def without(self, *beginnings: str) -> InMemory:
         return InMemory({name: body for name, body in self.files.items() if not name.startswith(beginnings)})
 
-    def with_(self, **bodies: bytes) -> InMemory:
-        """With other bodies; in names, two underscores stand for a slash, and one for a dot."""
-        return self.put({name.replace("__", "/").replace("_", "."): body for name, body in bodies.items()})
-
     def put(self, bodies: Mapping[str, bytes]) -> InMemory:
         return InMemory({**self.files, **bodies})
 

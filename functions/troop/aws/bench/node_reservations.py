@@ -6,7 +6,8 @@ nothing. Each write requires the version that its writer has read: only one of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from troop.aws.bench.run_items import key
@@ -14,7 +15,6 @@ from troop.aws.bench.run_rows import RunRows
 from troop.aws.dynamo import plain, typed
 from troop.aws.transact import ConditionFailed
 from troop.bench.record import SCHEMA
-from troop.bench.reservations import Reservations
 from troop.errors import TroopError
 
 KEY = key("reservations", "nodes")
@@ -26,6 +26,27 @@ class ReservationConflictError(TroopError):
 
     def __init__(self) -> None:
         super().__init__("other requests start or end runs at the same time: try again in a few seconds")
+
+
+@dataclass(frozen=True)
+class Reservations:
+    """How many of the deployment's nodes each open run or standing fleet reserves, at one moment.
+
+    Attributes:
+        nodes: by run.
+        version: increases with each change, so that a write can require that nothing has changed since the read.
+    """
+
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    version: int = 0
+
+    def others(self, run: str) -> dict[str, int]:
+        """Returns the nodes that other runs hold, by run."""
+        return {other: nodes for other, nodes in self.nodes.items() if other != run}
+
+    def unknown(self, runs: Collection[str]) -> list[str]:
+        """Lists the holders that are not among ``runs``."""
+        return sorted(set(self.nodes) - set(runs))
 
 
 @dataclass(frozen=True)

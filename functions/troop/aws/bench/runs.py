@@ -214,7 +214,7 @@ class RunTable:
         the run as it is now.
 
         Args:
-            status: the final status, one of :data:`troop.bench.record.ENDED`.
+            status: the final status.
 
         Raises:
             MissingRunError: there is no such run.

@@ -24,15 +24,14 @@ _WORDS = {
     "unit-changed": "it was claimed, abandoned or removed from chaos in the meantime",
     "key-used": "the key already has an event",
 }
-REFUSALS = tuple(_WORDS)
-"""The reasons to refuse a claim."""
+"""The reasons to refuse a claim, with their sentences."""
 
 
 class ClaimRefused(Exception):
     """A condition of the claim does not hold (any more).
 
     Attributes:
-        reason: one of :data:`REFUSALS`.
+        reason: a key of ``_WORDS``.
         detail: a sentence.
     """
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.aws.bench.fleet_calls import FleetCalls
 from troop.aws.bench.fleet_record import FleetRecord
+from troop.aws.bench.function_calls import FleetCalls
 from troop.bench import names, spending, standing
 from troop.bench.costs import Cost
 from troop.bench.problems import BadBenchmarkError

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from botocore.exceptions import ClientError
 
-from troop.aws.bench.report_calls import ReportCalls
+from troop.aws.bench.function_calls import ReportCalls
 from troop.aws.bench.report_claims import ReportClaims
 from troop.aws.bench.stored_runs import StoredReport, StoredRuns
 from troop.bench.record import Run

@@ -44,7 +44,7 @@ class RefusedError(TroopError):
     """A guard or the claim refuses.
 
     Attributes:
-        reason: one of :data:`troop.chaos.guards.REASONS` or :data:`troop.aws.chaos.claim_transaction.REFUSALS`.
+        reason: one of :data:`troop.chaos.guards.REASONS`, or that of a :class:`ClaimRefused`.
         none_left: the group has no instance that may be terminated.
         desired: the group's desired capacity; None for a refusal by the claim.
     """

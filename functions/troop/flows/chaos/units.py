@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.decision_queries import Decided, DecisionQueries
 from troop.aws.chaos.event_queries import EventFilter, EventQueries
-from troop.aws.chaos.groups import groups_page, groups_tagged, read_groups
+from troop.aws.chaos.groups import alarm_states, groups_page, groups_tagged, read_groups
 from troop.aws.chaos.state import PolicyTable, StateTable, read_units
 from troop.aws.dynamo import plain
 from troop.chaos.changes import Change
@@ -30,6 +32,19 @@ MOST_GROUPS = 100
 
 LATEST = 5
 """The number of events and changes in the view of a unit."""
+
+
+def missing_alarms(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
+    """Returns the names without an alarm, each of which prevents its unit's terminations; None if CloudWatch does not
+    answer.
+
+    One call for 100 names, none without names.
+    """
+    try:
+        states = alarm_states(cloudwatch, names)
+    except (BotoCoreError, ClientError):  # reading and changing a unit must still work
+        return None
+    return [name for name in names if name not in states]
 
 
 @dataclass(frozen=True)

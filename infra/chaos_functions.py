@@ -1,0 +1,52 @@
+"""Defines the functions of the workflows that terminate instances: permissions, environment and resources of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+
+from infra import permissions
+from infra.data import Data
+from infra.functions import Functions
+from troop.environment import Variable
+
+
+@dataclass(frozen=True)
+class ChaosFunctions:
+    """Tasks of the chaos workflow. ``sweep`` also runs on a schedule of its own."""
+
+    decide: lambda_.Function
+    terminate: lambda_.Function
+    check_recovery: lambda_.Function
+    sweep: lambda_.Function
+
+
+def make_chaos_functions(functions: Functions, data: Data) -> ChaosFunctions:
+    """Creates the functions in ``functions``."""
+    decisions = {Variable.DECISIONS_TABLE: data.decisions.table_name}
+    policy = {
+        Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+        Variable.SALT_SECRET: data.salt.secret_arn,
+    }
+    return ChaosFunctions(
+        decide=functions.make(
+            "decide",
+            permissions.decide(data),
+            {**data.environment(), **policy, **decisions, Variable.WORK_BUCKET: data.work.bucket_name},
+            seconds=300,
+            megabytes=1024,
+        ),
+        terminate=functions.make(
+            "terminate",
+            permissions.terminate(cdk.Stack.of(functions), data),
+            {**data.environment(), **policy, **decisions},
+            seconds=60,
+            megabytes=256,
+        ),
+        check_recovery=functions.make(
+            "check_recovery", permissions.check_recovery(data), data.environment(), seconds=60, megabytes=256
+        ),
+        sweep=functions.make("sweep", permissions.sweep(data), data.environment(), seconds=120, megabytes=256),
+    )

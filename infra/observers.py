@@ -1,0 +1,87 @@
+"""Defines the functions that observe the whole deployment: the API's, and the watchdog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_stepfunctions as sfn
+
+from infra import permissions
+from infra.benchmarks import Benchmarks
+from infra.data import Data
+from infra.functions import Functions
+from infra.health_targets import Watched
+from troop.environment import Variable
+
+
+@dataclass(frozen=True)
+class Observers:
+    """Functions that check the deployment's health; ``api`` is behind API Gateway."""
+
+    api: lambda_.Function
+    watchdog: lambda_.Function
+
+    def set_other_schedules(self, number: int) -> None:
+        """Passes the number of schedules besides the calendars'. Those are created later, because one of them calls
+        the watchdog.
+        """
+        for function in (self.api, self.watchdog):
+            function.add_environment(Variable.OTHER_SCHEDULES, str(number))
+
+
+def make_observers(
+    functions: Functions,
+    data: Data,
+    watched: Watched,
+    on_demand: sfn.IStateMachine,
+    benchmarks: Benchmarks | None,
+    act_now: sns.ITopic,
+) -> Observers:
+    """Creates the functions in ``functions``.
+
+    Args:
+        on_demand: the workflow that the API's function starts.
+        benchmarks: the part to which the API's function admits runs; None without it.
+        act_now: the topic of "act now" alarms, whose subscribers the API's function counts. The watchdog, on whose
+            metrics alarms depend, reads no alarms.
+    """
+    runs = [benchmarks.data.runs] if benchmarks else []
+    health = permissions.health(watched, data.state, [*data.tables, *runs])
+    health_environment = {
+        **data.environment(),
+        Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
+        Variable.DECISIONS_TABLE: data.decisions.table_name,
+        Variable.CHANGES_TABLE: data.changes.table_name,
+        **({Variable.RUNS_TABLE: benchmarks.data.runs.table_name} if benchmarks else {}),
+        **watched.environment(),
+    }
+    api = functions.make(
+        "api",
+        [
+            *permissions.api(data, on_demand),
+            *health,
+            *permissions.alarms(act_now),
+            *permissions.account(cdk.Stack.of(functions)),
+            *(benchmarks.permissions_of_api() if benchmarks else []),
+        ],
+        {
+            **health_environment,
+            Variable.ON_DEMAND_MACHINE: on_demand.state_machine_arn,
+            Variable.ACT_NOW_TOPIC: act_now.topic_arn,
+            **(benchmarks.environment_of_api() if benchmarks else {}),
+        },
+        layers=[functions.api_layer],
+        seconds=29,
+        megabytes=512,
+    )
+    watchdog = functions.make(
+        "watchdog",
+        [*health, permissions.drops_letters(watched.undelivered)],
+        health_environment,
+        seconds=60,
+        megabytes=256,
+    )
+    return Observers(api, watchdog)

@@ -85,7 +85,7 @@ class Signed(AuthBase):
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
     """Two groups without instances, so that nothing can be terminated, a decision and an event of each."""
-    deployment = Deployment(account, "Contract", leashed=False, benchmarks=True)
+    deployment = Deployment(account, "Contract")
     for unit in KNOWN:
         deployment.groups.create(unit, 0)
         deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(_event(unit)))

@@ -46,7 +46,7 @@ WORDS = "the disk is on fire"
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Deployment:
     put_data(account)
-    return Deployment(account, NAME, benchmarks=True)
+    return Deployment(account, NAME)
 
 
 def command(deployment: Deployment, *words: str) -> subprocess.CompletedProcess[str]:

@@ -23,7 +23,7 @@ WEB, LEDGER = "cli-web", "cli/ledger"
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
-    deployment = Deployment(account, NAME, leashed=True)
+    deployment = Deployment(account, NAME)
     for name in (WEB, LEDGER):
         deployment.group(name)
     yield deployment

@@ -51,8 +51,10 @@ def deploy(account: LocalAccount, folder: Path, name: str) -> dict[str, str]:
     """Creates the stack of a deployment from its assembly; returns its outputs, with the API's local address."""
     _bootstrap(account)
     url = _upload(account, folder, name)
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    tags = [{"Key": key, "Value": value} for key, value in manifest["artifacts"][name]["properties"]["tags"].items()]
     cloudformation = account.client("cloudformation")
-    cloudformation.create_stack(StackName=name, TemplateURL=url, Capabilities=_CAPABILITIES)
+    cloudformation.create_stack(StackName=name, TemplateURL=url, Capabilities=_CAPABILITIES, Tags=tags)
     cloudformation.get_waiter("stack_create_complete").wait(
         StackName=name, WaiterConfig={"Delay": 0.5, "MaxAttempts": 2 * PATIENCE}
     )

@@ -1,8 +1,8 @@
 """Deploys the deployments of whole runs: synthesised together, and without the CDK CLI.
 
-Most of the time of a `cdk deploy` goes into the start of programs that synthesise and zip the same code and layers again.
-So one process synthesises all deployments, a result that stays until a source changes, and the test process uploads the
-files and creates the stack itself. The demo and tests/e2e/test_lifecycle.py deploy with the CDK CLI, as users do.
+Most of the time of a `cdk deploy` goes into starting programs, which synthesise and zip the same code and layers again.
+So one process synthesises all deployments, a result that stays until a source changes, and the test process uploads
+the files and creates the stack itself. The demo and tests/e2e/test_lifecycle.py deploy with the CDK CLI, as users do.
 
 `python -m tests.e2e.assemblies FOLDER` reads {name: context} from its standard input and synthesises into FOLDER.
 """

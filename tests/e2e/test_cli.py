@@ -236,7 +236,11 @@ def test_who_may_not(troop: Command, deployment: Deployment) -> None:
 
 def test_the_proxy_serves_programs_that_cannot_sign(executable: Executable) -> None:
     process = subprocess.Popen(
-        [str(BIN / "troop"), "proxy"], env=executable.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(BIN / "troop"), "proxy"],
+        env=executable.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

@@ -77,7 +77,7 @@ print(json.dumps([answer(*question) for question in json.load(sys.stdin)]))
 
 
 def occurrences(*questions: tuple[str, str, str]) -> list[list[str]]:
-    """What the account computes for Vienna, in its own environment; a question: an expression, since when, until when."""
+    """What the account computes for Vienna, in its own environment; a question: an expression, its start, its end."""
     done = subprocess.run(
         [str(ACCOUNT_PYTHON), "-c", OCCURRENCES],
         cwd=ROOT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from local.demo.deployment_view import RUNNING, DeploymentView
 from local.demo.groups import Groups
 from local.launcher import LocalAccount
 from local.settings import open_settings, salt_for
+from tests.e2e.assemblies import assembly, deploy
 from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
@@ -57,15 +58,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
-class Deployment:
-    """A deployment in the local account, its groups, and ticks at will; without benchmarks unless asked for them."""
+DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
+    "Commanded": {"leashed": True},
+    "Contract": {"benchmarks": True},
+    "Fleets": {"benchmarks": True},
+    "Health": {},
+    "Leashed": {"leashed": True},
+    "OneTick": {"max_in_flight": 5},
+    "Smoke": {"benchmarks": True},
+}
+"""Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
 
-    def __init__(self, account: LocalAccount, name: str, **settings: Any) -> None:
-        context = open_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
-        context |= {f"troop:{key}": value for key, value in settings.items()}
+APART: Mapping[str, Mapping[str, Any]] = {"Ring": {"benchmarks": True}}
+"""The same for deployments that are not part of ``make test``."""
+
+
+def _context(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    context = open_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
+    return context | {f"troop:{key}": value for key, value in settings.items()}
+
+
+class Deployment:
+    """A deployment in the local account, its groups, and ticks at will. ``name``: a key of :data:`DEPLOYMENTS`."""
+
+    def __init__(self, account: LocalAccount, name: str) -> None:
+        together = DEPLOYMENTS if name in DEPLOYMENTS else APART
+        contexts = {name: _context(name, settings) for name, settings in together.items()}
         self.account = account
         self.name = name
-        self.outputs = account.deploy(context)
+        self.outputs = deploy(account, assembly(contexts), name)
         self.view = DeploymentView(account, self.outputs)
         self.groups = Groups(account.client("autoscaling"), account.client("ec2"))
         self.states = account.client("stepfunctions")
@@ -76,7 +97,7 @@ class Deployment:
         # sweep come by itself, and end what a test has left open on purpose.
         self.change_schedule("Calendar", ScheduleExpression=NEVER)
         self.change_schedule("SweepSchedule", ScheduleExpression=NEVER)
-        if context["troop:benchmarks"]:
+        if contexts[name]["troop:benchmarks"]:
             self.change_schedule("ReaperSchedule", ScheduleExpression=NEVER)
 
     def group(self, name: str, size: int = 2, **more: Any) -> str:
@@ -219,7 +240,7 @@ def lasting_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     salt = salt_for(DUE["fleets"], datetime.now(UTC))
     with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1, secret=salt) as account:
-        yield Bench(Deployment(account, "Fleets", benchmarks=True), tmp_path_factory.mktemp("orders"))
+        yield Bench(Deployment(account, "Fleets"), tmp_path_factory.mktemp("orders"))
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
 from infra import ROOT
 from infra.api import ROUTES
 from local.launcher import LocalAccount
+from tests.e2e.benches import EXHAUSTIVE
 from tests.e2e.conftest import Deployment
 from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
@@ -37,14 +38,15 @@ LONGEST_ADDRESS = 8000
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 BOUNDED = settings(
-    max_examples=40,
+    max_examples=100 if EXHAUSTIVE else 20,
     deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-"""Few examples, the same ones each time: a request takes tens of milliseconds, and the suite is run often."""
+"""Few examples, the same ones each time: a request takes tens of milliseconds, and the suite is run often. More of them
+with ``TROOP_EXHAUSTIVE``, as ``make test-all`` has it."""
 
 DESCRIPTION = schemathesis.openapi.from_dict(json.loads((ROOT / "docs" / "openapi.json").read_text()))
 
@@ -85,7 +87,7 @@ class Signed(AuthBase):
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
     """Two groups without instances, so that nothing can be terminated, a decision and an event of each."""
-    deployment = Deployment(account, "Contract", leashed=False, benchmarks=True)
+    deployment = Deployment(account, "Contract")
     for unit in KNOWN:
         deployment.groups.create(unit, 0)
         deployment.dynamodb.put_item(TableName=deployment.outputs["EventsTable"], Item=to_item(_event(unit)))

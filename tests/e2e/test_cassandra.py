@@ -42,7 +42,7 @@ REPLICAS = 3
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Deployment:
-    return Deployment(account, NAME, benchmarks=True)
+    return Deployment(account, NAME)
 
 
 def troop(deployment: Deployment, *words: str) -> subprocess.Popen[str]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from typer.testing import CliRunner
 
+from cli.app import app
 from cli.shared.errors import Exit
 from local.launcher import LocalAccount
 from local.project import BIN
@@ -23,7 +27,7 @@ WEB, LEDGER = "cli-web", "cli/ledger"
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
-    deployment = Deployment(account, NAME, leashed=True)
+    deployment = Deployment(account, NAME)
     for name in (WEB, LEDGER):
         deployment.group(name)
     yield deployment
@@ -44,26 +48,54 @@ class Command:
         }
 
     def __call__(self, *words: str, code: int = 0, stdin: str = "", **environment: str) -> str:
+        returned, stdout, stderr = self.run(words, stdin, self.environment | environment)
+        assert returned == code, (words, returned, stdout, stderr)
+        return stderr if code else stdout
+
+    def json(self, *words: str) -> Any:
+        return json.loads(self(*words, "--json"))
+
+    def run(self, words: Sequence[str], stdin: str, environment: Mapping[str, str]) -> tuple[int, str, str]:
+        """Exit code, stdout and stderr. In this process, for the start of another takes longer than most commands."""
+        with contextlib.chdir(self.folder), mock.patch.dict(os.environ, environment, clear=True):
+            result = CliRunner().invoke(app, words, input=stdin, prog_name="troop")
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result.exit_code, result.stdout, result.stderr
+
+
+class Executable(Command):
+    """The same as a process, as people run it."""
+
+    def run(self, words: Sequence[str], stdin: str, environment: Mapping[str, str]) -> tuple[int, str, str]:
         done = subprocess.run(
             [str(BIN / "troop"), *words],
             cwd=self.folder,
-            env=self.environment | environment,
+            env=environment,
             input=stdin,
             capture_output=True,
             text=True,
             timeout=BUSY,
             check=False,
         )
-        assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
-        return done.stderr if code else done.stdout
-
-    def json(self, *words: str) -> Any:
-        return json.loads(self(*words, "--json"))
+        return done.returncode, done.stdout, done.stderr
 
 
 @pytest.fixture(scope="module")
 def troop(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Command:
     return Command(deployment.account, tmp_path_factory.mktemp("cli"))
+
+
+@pytest.fixture(scope="module")
+def executable(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> Executable:
+    return Executable(deployment.account, tmp_path_factory.mktemp("executable"))
+
+
+def test_the_executable(executable: Executable, troop: Command) -> None:
+    """Its output, its errors, their exit codes and its standard input are those of the command in this process."""
+    assert executable("groups") == troop("groups")
+    assert executable("group", "cli-wbe", code=Exit.NO_SUCH_UNIT) == troop("group", "cli-wbe", code=Exit.NO_SUCH_UNIT)
+    assert "nothing to change" in executable("policy", "import", "-", stdin=executable("policy", "export"))
 
 
 def test_groups_and_one_of_them(troop: Command) -> None:
@@ -202,9 +234,13 @@ def test_who_may_not(troop: Command, deployment: Deployment) -> None:
     assert "/PATCH/switch" in output
 
 
-def test_the_proxy_serves_programs_that_cannot_sign(troop: Command) -> None:
+def test_the_proxy_serves_programs_that_cannot_sign(executable: Executable) -> None:
     process = subprocess.Popen(
-        [str(BIN / "troop"), "proxy"], env=troop.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(BIN / "troop"), "proxy"],
+        env=executable.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

@@ -20,7 +20,7 @@ UNIT = "leashed-web"
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount) -> Iterator[Deployment]:
-    deployment = Deployment(account, "Leashed", leashed=True)
+    deployment = Deployment(account, "Leashed")
     deployment.group(UNIT)
     yield deployment
     deployment.groups.delete(UNIT)

@@ -43,7 +43,7 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    deployment = Deployment(account, "OneTick", max_in_flight=5)
+    deployment = Deployment(account, "OneTick")
     deployment.bus = listen_to_the_bus(deployment)  # type: ignore[attr-defined]
     deployment.news = listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")

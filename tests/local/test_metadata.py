@@ -29,7 +29,13 @@ touch "$READY_FILE"
 class Node:
     """An instance with a role, and its metadata service as the instance itself would ask it."""
 
-    def __init__(self, world: World, fleet: Fleet, launched: Callable[[str], dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        fleet: Fleet,
+        launched: Callable[[str], dict[str, Any]] | None = None,
+        script: str = SCRIPT,
+    ) -> None:
         """``launched``: what a group says of its launch template, on demand unless told otherwise."""
         s3, self.bucket = world.account.client("s3"), unique("bucket")
         s3.create_bucket(Bucket=self.bucket)
@@ -37,7 +43,7 @@ class Node:
             s3.put_object(Bucket=self.bucket, Key=key, Body=key.encode())
         self.role = world.role(allow("s3:GetObject", f"arn:aws:s3:::{self.bucket}/given"))
         template = fleet.template(
-            SCRIPT.replace("BUCKET", self.bucket),
+            script.replace("BUCKET", self.bucket),
             IamInstanceProfile={"Arn": world.profile(self.role)},
             MetadataOptions={"HttpTokens": "required"},
         )

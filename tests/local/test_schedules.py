@@ -68,38 +68,44 @@ OCCURRENCES = """
 import json, sys
 from datetime import datetime
 from local.account.patches.scheduler import occurrences
-expression, zone, since, until = sys.argv[1:]
-schedule = {"ScheduleExpression": expression, "ScheduleExpressionTimezone": zone, "CreationDate": 0}
-print(json.dumps([one.isoformat() for one in occurrences(
-    schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))]))
+def answer(expression, since, until):
+    schedule = {"ScheduleExpression": expression, "ScheduleExpressionTimezone": "Europe/Vienna", "CreationDate": 0}
+    found = occurrences(schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))
+    return [one.isoformat() for one in found]
+print(json.dumps([answer(*question) for question in json.load(sys.stdin)]))
 """
 
 
-def occurrences(expression: str, since: str, until: str) -> list[str]:
-    """What the account computes for Vienna, in its own environment."""
+def occurrences(*questions: tuple[str, str, str]) -> list[list[str]]:
+    """What the account computes for Vienna, in its own environment; a question: an expression, its start, its end."""
     done = subprocess.run(
-        [str(ACCOUNT_PYTHON), "-c", OCCURRENCES, expression, "Europe/Vienna", since, until],
+        [str(ACCOUNT_PYTHON), "-c", OCCURRENCES],
         cwd=ROOT,
+        input=json.dumps(questions),
         capture_output=True,
         text=True,
         check=True,
     )
-    return [one.removesuffix(":00+00:00") for one in json.loads(done.stdout)]
+    return [[one.removesuffix(":00+00:00") for one in answer] for answer in json.loads(done.stdout)]
 
 
 def test_clock_changes() -> None:
     spring, autumn = "2026-03-29T{}+00:00", "2026-10-25T{}+00:00"
-    skipped = occurrences("cron(30 2 * * ? *)", spring.format("00:00:00"), spring.format("03:00:00"))
+    skipped, once = occurrences(
+        ("cron(30 2 * * ? *)", spring.format("00:00:00"), spring.format("03:00:00")),
+        ("cron(30 2 * * ? *)", "2026-10-24T23:00:00+00:00", autumn.format("03:00:00")),
+    )
     assert skipped == [], "02:30 does not exist that day"
-    once = occurrences("cron(30 2 * * ? *)", "2026-10-24T23:00:00+00:00", autumn.format("03:00:00"))
     assert once == ["2026-10-25T00:30"], "02:30 comes twice that day and counts once"
 
 
 def test_a_rate_goes_on_from_when_it_was_made() -> None:
     creation = "1970-01-01T00:00:00+00:00"  # the schedule's creation
-    assert occurrences("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", creation) == ["1970-01-01T00:00"]
-    assert occurrences("rate(15 minutes)", creation, "1970-01-01T00:14:59+00:00") == []
-    assert occurrences("rate(15 minutes)", creation, "1970-01-01T00:15:01+00:00") == ["1970-01-01T00:15"]
+    assert occurrences(
+        ("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", creation),
+        ("rate(15 minutes)", creation, "1970-01-01T00:14:59+00:00"),
+        ("rate(15 minutes)", creation, "1970-01-01T00:15:01+00:00"),
+    ) == [["1970-01-01T00:00"], [], ["1970-01-01T00:15"]]
 
 
 def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:

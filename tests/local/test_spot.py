@@ -83,7 +83,7 @@ def test_the_launch_of_a_spot_group_needs_the_same_rights(
 
 @pytest.fixture
 def node(world: World, fleet: Fleet) -> Node:
-    return Node(world, fleet, spot)
+    return Node(world, fleet, spot, script='#!/bin/sh\nenv > environment\ntouch "$READY_FILE"\n')
 
 
 def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, fleet: Fleet, node: Node) -> None:

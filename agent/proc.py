@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICES
+from troop.measure.device_samples import MOST_DEVICES
 from troop.measure.devices import INTERFACE, STACKED_DEVICE, WHOLE_DISK
 from troop.measure.summary import BUSIEST, EBS_EXCEEDED, NETWORK_EXCEEDED, SERIES
 
@@ -40,7 +40,11 @@ class Reading:
 
 
 def read(proc: Path) -> Reading:
-    return Reading(*(_text(proc / name) for name in ("stat", "meminfo", "diskstats", "net/dev", "net/snmp")))
+    stat, meminfo, diskstats, net_dev, snmp = (_text(proc / name) for name in _FILES)
+    return Reading(stat, meminfo, diskstats, net_dev, snmp)
+
+
+_FILES = ("stat", "meminfo", "diskstats", "net/dev", "net/snmp")
 
 
 def _text(path: Path) -> str | None:
@@ -182,19 +186,18 @@ def _of_devices(diskstats: str | None) -> dict[str, list[int]]:
 def _of_device(before: list[int], after: list[int]) -> Figures:
     spent = [b - a if b >= a else None for a, b in zip(before, after)]
     reads, _, read, reading, writes, _, written, writing, _, busy, queue = spent
-    values = (
-        _sum(reads, writes),
-        reads,
-        writes,
-        _times(read, SECTOR),
-        _times(written, SECTOR),
-        _times(_sum(reading, writing), MICROS),
-        _times(reading, MICROS),
-        _times(writing, MICROS),
-        queue,
-        busy,
-    )
-    return dict(zip(DEVICE_SERIES, values))
+    return {
+        "operations": _sum(reads, writes),
+        "reads": reads,
+        "writes": writes,
+        "read_bytes": _times(read, SECTOR),
+        "write_bytes": _times(written, SECTOR),
+        "wait_micros": _times(_sum(reading, writing), MICROS),
+        "read_wait_micros": _times(reading, MICROS),
+        "write_wait_micros": _times(writing, MICROS),
+        "queue_millis": queue,
+        "busy_millis": busy,
+    }
 
 
 MICROS = 1000

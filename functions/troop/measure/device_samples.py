@@ -18,13 +18,14 @@ DEVICE_SERIES = (
     "writes",
     "read_bytes",
     "write_bytes",
+    "bytes",
     "wait_micros",
     "read_wait_micros",
     "write_wait_micros",
     "queue_millis",
     "busy_millis",
 )
-"""Amounts per interval. Waits are summed over operations, from the queue to the end: divided by operations, the mean
+"""Amounts per interval. ``bytes`` is known only where a tool does not separate reads and writes. Waits are summed over operations, from the queue to the end: divided by operations, the mean
 wait. ``queue_millis`` is the time summed over the operations under way: divided by the interval, the mean queue.
 ``busy_millis`` is the time with any operation under way: divided by the interval, the utilization.
 """

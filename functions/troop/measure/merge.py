@@ -19,7 +19,7 @@ from typing import Any, Callable
 from troop.measure import device_samples
 from troop.measure import operations as ops
 from troop.measure.merged_devices import DeviceMerger
-from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, aligned_sum
+from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, Rate, aligned_sum
 from troop.measure.summary import COUNTERS, LEVELS, SERIES, Clock, Samples, Summary, SummaryError, is_left_out
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
@@ -251,8 +251,9 @@ class Merger:
 
         Returns:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
-            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; unknown rates and times are None. Counts
-            and times are of successes.
+            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "mean_derived"}]``; unknown rates and times
+            are None. Counts and times are of successes. ``mean_derived`` is true if the mean follows from rate and
+            threads; a row with a measured mean does not have it.
         """
         return [
             _row(role, name, self._roles[role].operations[name], self.measured_seconds)
@@ -281,7 +282,7 @@ def _line(summary: Summary) -> dict[str, Any]:
         "outcome": summary.outcome,
         "clock_offset_seconds": clock.offset_seconds if clock else None,
         "clock_uncertainty_seconds": clock.uncertainty_seconds if clock else None,
-        "count": sum(operation.times.count for operation in summary.operations.values()),
+        "count": sum(operation.count for operation in summary.operations.values()),
         "errors": sum(sum(operation.errors.values()) for operation in summary.operations.values()),
         "means": means,
         "interval_seconds": samples.interval_seconds if samples else None,
@@ -336,7 +337,9 @@ def _rounded(total: int, count: int) -> int:
 
 
 def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
-    times = operation.times
+    times, rate = operation.times, operation.rate
+    if rate is not None and not times.count:
+        return _row_of_rate(role, name, operation, rate)
     percentiles = times.percentiles(tuple(PERCENTILES.values()))
     mean = times.mean()
     return {
@@ -349,6 +352,23 @@ def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str
         "mean_ms": None if mean is None else round(mean / 1000, 3),
         **{key: _milliseconds(value) for key, value in zip(PERCENTILES, percentiles)},
         "max_ms": _milliseconds(times.max if times.count else None),
+    }
+
+
+def _row_of_rate(role: str, name: str, operation: Operation, rate: Rate) -> dict[str, Any]:
+    """Returns the row of an operation whose tool reports a rate of its own duration, but no times."""
+    mean = rate.mean_ms
+    return {
+        "role": role,
+        "operation": name,
+        "count": rate.count,
+        "per_second": rate.per_second or None,
+        "errors": _commonest(operation.errors),
+        "bytes_per_second": rate.bytes_per_second or None,
+        "mean_ms": None if mean is None else round(mean, 6),
+        **dict.fromkeys(PERCENTILES),
+        "max_ms": None,
+        "mean_derived": mean is not None,
     }
 
 

@@ -132,6 +132,9 @@ class _Reading:
             measured_from = document.get("measured_from")
             phase = Phase(
                 phase=document["phase"],
+                point=document.get("point"),
+                repeat=document.get("repeat") or 1,
+                parameters=document.get("parameters") or {},
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,

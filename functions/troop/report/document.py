@@ -166,31 +166,19 @@ class Use(Part):
     network_sent_bytes: float | None = None
 
 
-SeriesName = Literal[
-    "per_second",
-    "errors_per_second",
-    "mean_ms",
-    "p50_ms",
-    "p99_ms",
-    "max_ms",
-    "cpu",
-    "iowait",
-    "disk_reads",
-    "disk_writes",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "network_received_bytes",
-    "network_sent_bytes",
-]
-"""cpu and iowait are in percent, averaged over nodes; disk and network are per second, summed over nodes."""
-
-
 class Series(Part):
-    """Values over time in equal steps; at most a few hundred."""
+    """Values over time in equal steps; at most a few hundred. :mod:`troop.report.series` describes the names."""
 
     role: str
-    operation: str | None = Field(default=None, description="null for values of nodes instead of an operation")
-    name: SeriesName
+    node: str = Field(default="", description="Empty for all nodes of the role together")
+    device: str = Field(default="", description="Of the node, such as nvme1n1; empty for all devices together")
+    operation: str | None = Field(
+        default=None, description="null for values of nodes; 'all operations' for the total over a role's operations"
+    )
+    name: str = Field(
+        description="Such as per_second, errors_per_second, mean_ms, p99_ms, cpu, disk_reads. Times are in "
+        "milliseconds, processors in percent; amounts are per second"
+    )
     start: float = Field(
         description="Of the first step: seconds after the start of the measured time; negative before it"
     )
@@ -219,6 +207,9 @@ class Phase(Part):
     """The results of a cell in one phase."""
 
     phase: str
+    point: int | None = Field(default=None, description="Of a phase that ran several times on the same nodes: from 1")
+    repeat: int = Field(default=1, description="Distinguishes points with the same parameters")
+    parameters: dict[str, JsonValue] = Field(default={}, description="Those that differ between the phase's points")
     nodes: int
     measured_seconds: float
     warm_up_seconds: float = 0

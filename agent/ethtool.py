@@ -11,7 +11,7 @@ import socket
 import struct
 from array import array
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 from troop.measure.devices import INTERFACE
 from troop.measure.summary import NETWORK_EXCEEDED
@@ -115,7 +115,7 @@ class NetworkLimits:
     def __init__(self, classes: Path = Path("/sys/class/net"), ioctl: Ioctl = fcntl.ioctl) -> None:
         self._socket: socket.socket | None = None
         self._interfaces: list[Interface] = []
-        self.problem: Union[str, None] = "there is no network interface"
+        self.problem: str | None = "there is no network interface"
         try:
             names = sorted(path.name for path in classes.iterdir() if INTERFACE.fullmatch(path.name))
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -12,7 +12,7 @@ import re
 import struct
 from array import array
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 from troop.measure.summary import EBS_EXCEEDED
 
@@ -60,7 +60,7 @@ def exceeded(page: bytes) -> Counters:
     return dict(zip(EBS_EXCEEDED, values[FIRST_EXCEEDED : FIRST_EXCEEDED + len(EBS_EXCEEDED)]))
 
 
-def mapped_name(page: bytes) -> Union[str, None]:
+def mapped_name(page: bytes) -> str | None:
     """Reads the device name that the volume has in the instance's block device mapping, such as ``/dev/sdf``; None if
     there is none.
     """
@@ -86,7 +86,7 @@ class Volumes:
     ) -> None:
         self._files, self._ioctl = files, ioctl
         self._names = [name for name in names_in(blocks) if NVME.fullmatch(name) and model(blocks, name) == EBS_MODEL]
-        self.problem: Union[str, None] = None if self._names else "there is no NVMe volume of EBS"
+        self.problem: str | None = None if self._names else "there is no NVMe volume of EBS"
         if self._names:
             self.read()
 
@@ -104,7 +104,7 @@ class Volumes:
                 self.problem = f"{name}: {error}" if not self._names else self.problem
         return counters or None
 
-    def mapped_name(self, name: str) -> Union[str, None]:
+    def mapped_name(self, name: str) -> str | None:
         """Returns a volume's device name in the block device mapping; None if it does not answer."""
         try:
             return mapped_name(self._page(name, IDENTIFY, 1, 0))

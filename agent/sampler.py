@@ -45,11 +45,11 @@ class Series:
         if self._devices.is_due(at):
             self._devices.add(at, reading.diskstats, proc.device_figures)
 
-    def samples(self, describe: Describe = lambda names: {}) -> Samples | None:
+    def samples(self, describe: Describe | None = None) -> Samples | None:
         """Returns the samples; None before two readings.
 
         Args:
-            describe: returns facts of devices by name.
+            describe: returns facts of devices by name; None leaves them unknown.
         """
         nodes = self._nodes
         if nodes.start is None or not nodes.values:
@@ -57,7 +57,7 @@ class Series:
         series = {name: [(one or {}).get(name) for one in nodes.values] for name in SERIES}
         return Samples(nodes.start, nodes.interval, series, self._device_samples(describe))
 
-    def _device_samples(self, describe: Describe) -> DeviceSamples | None:
+    def _device_samples(self, describe: Describe | None) -> DeviceSamples | None:
         devices = self._devices
         names = sorted({name for one in devices.values for name in one or ()})[:MOST_DEVICES]
         if devices.start is None or not names:
@@ -66,7 +66,7 @@ class Series:
             name: {key: [((one or {}).get(name) or {}).get(key) for one in devices.values] for key in DEVICE_SERIES}
             for name in names
         }
-        return DeviceSamples(devices.start, devices.interval, series, describe(names))
+        return DeviceSamples(devices.start, devices.interval, series, describe(names) if describe else {})
 
 
 Describe = Callable[[Iterable[str]], Mapping[str, Device]]

@@ -5,7 +5,7 @@ Sizes below the largest of a family may use more network and EBS bandwidth than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -97,7 +97,23 @@ def from_document(document: Any) -> dict[str, TypeFacts]:
 def _from(document: Mapping[str, Any]) -> TypeFacts:
     known = {one.name: document[one.name] for one in fields(TypeFacts) if one.name in document}
     for name, value in known.items():
-        is_text = name in ("network", "store_type")
-        if not isinstance(value, str if is_text else (int, float, type(None))) or (not is_text and value and value < 0):
+        if not _KINDS[name](value):
             raise ValueError(f"{name} is {value!r}")
     return TypeFacts(**known)
+
+
+def _is_amount(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and 0 <= value < _MOST)
+
+
+def _is_whole(value: Any) -> bool:
+    return value is None or (type(value) is int and 0 <= value < _MOST)
+
+
+_MOST = 10**15
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("vcpus", "memory_mib", "ebs_iops", "ebs_peak_iops"), _is_whole),
+    **dict.fromkeys(("store_gb", "store_disks"), lambda value: value is not None and _is_whole(value)),
+    **dict.fromkeys(("network_gbps", "network_peak_gbps", "ebs_mbps", "ebs_peak_mbps"), _is_amount),
+    **dict.fromkeys(("network", "store_type"), lambda value: isinstance(value, str)),
+}

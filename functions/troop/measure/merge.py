@@ -226,9 +226,9 @@ class Merger:
             {"operations", "samples", "devices", "nodes"}}, "table", "separate", "separate_left_out"}``. Operations are
             as in a summary. Samples are as in a summary or None: levels as means over all nodes, amounts as sums.
             Devices are those of :meth:`DeviceMerger.document`. Nodes are by id, each with its means over the measured
-            time, and with the sums of counters and of its devices. The table is that of :meth:`table`. Separate rows are as in
-            a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows beyond
-            :data:`MOST_SEPARATE`.
+            time, and with the sums of counters and of its devices. The table is that of :meth:`table`. Separate rows
+            are as in a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows
+            beyond :data:`MOST_SEPARATE`.
 
         Raises:
             SummaryError: nothing was added.

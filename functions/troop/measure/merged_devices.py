@@ -1,4 +1,4 @@
-"""Merges the samples of block devices of a role's nodes: by label over all nodes, and each device of the first nodes."""
+"""Merges the samples of block devices of a role: by label over all nodes, and each device of the first nodes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class _Sum:
 
     first: int
     length: int
+    devices: int = 1
     amounts: dict[str, list[int]] = field(default_factory=dict)
     nodes: dict[str, list[int]] = field(default_factory=dict)
 
@@ -38,6 +39,7 @@ class _Sum:
                 parts = (self.first, mine.get(name, [])), (other.first, more.get(name, []))
                 mine[name] = aligned_sum(first, length, *parts)
         self.first, self.length = first, length
+        self.devices += other.devices
 
 
 Row = dict[str, Any]
@@ -62,7 +64,7 @@ class DeviceMerger:
             known = {key: values for key in SERIES_OVER_TIME if (values := series.get(key)) and _any(values)}
             amounts = {key: [value or 0 for value in values] for key, values in known.items()}
             nodes = {key: [int(value is not None) for value in values] for key, values in known.items()}
-            self._add(samples.label(name), _Sum(first, length, amounts, nodes))
+            self._add(samples.label(name), _Sum(first, length, 1, amounts, nodes))
             row = {"node": node, "rank": rank, "device": name, "label": samples.label(name), "from": samples.start}
             self._rows[rank, node, name] = {**row, **known}
         self._cut()
@@ -90,11 +92,11 @@ class DeviceMerger:
             self._sums = dict(sorted(self._sums.items())[:MOST_LABELS])
 
     def document(self) -> dict[str, Any] | None:
-        """Returns ``{"interval_seconds", "labels": {label: {"from", "operations": [...], ...}}, "nodes": [{"node",
-        "rank", "device", "label", "from", "operations": [...], ...}]}``; None without devices.
+        """Returns ``{"interval_seconds", "labels": {label: {"from", "devices", "operations": [...], ...}}, "nodes":
+        [{"node", "rank", "device", "label", "from", "operations": [...], ...}]}``; None without devices.
 
-        Amounts of labels are sums over nodes. Amounts of nodes are those of the first :data:`MOST_NODE_SERIES` devices
-        by rank. All are per interval; None where a value is unknown.
+        Amounts of labels are sums over so many ``devices``. Amounts of nodes are those of the first
+        :data:`MOST_NODE_SERIES` devices by rank. All are per interval; None where a value is unknown.
         """
         if not self._sums:
             return None
@@ -108,7 +110,7 @@ class DeviceMerger:
             for name in SERIES_OVER_TIME
             if name in one.amounts
         }
-        return {"from": one.first * self._interval, **series}
+        return {"from": one.first * self._interval, "devices": one.devices, **series}
 
 
 def _any(values: list[int | None]) -> bool:

@@ -291,7 +291,9 @@ def _samples(document: Any) -> Samples | None:
         )
     listed = [name for name in SERIES if name not in OPTIONAL or document.get(name) is not None]
     try:
-        series = {name: device_samples.values_of(document.get(name), f"samples.{name}", MOST_SAMPLES) for name in listed}
+        series = {
+            name: device_samples.values_of(document.get(name), f"samples.{name}", MOST_SAMPLES) for name in listed
+        }
         devices = device_samples.parse(document.get("devices"))
     except DeviceSamplesError as error:
         raise SummaryError(str(error)) from None

@@ -43,7 +43,9 @@ def _devices(nodes: _Grid, sampled: DeviceSamples | None, reported: DeviceSample
             **own,
             **{key: grid.replaced(own.get(key, blank), reported, values, level=False) for key, values in its.items()},
         }
-    return DeviceSamples(grid.start, grid.interval, series, {**reported.devices, **(sampled.devices if sampled else {})})
+    return DeviceSamples(
+        grid.start, grid.interval, series, {**reported.devices, **(sampled.devices if sampled else {})}
+    )
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from troop.measure.summary import AMOUNTS, CPU
+from troop.measure.summary import AMOUNTS, BUSIEST, CPU
 from troop.measure.windows import step_for
 from troop.report import steps
+from troop.report.device_series import device_series
 from troop.report.document import Cell, Series, Use
 from troop.report.steps import Value
 
@@ -115,6 +116,7 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
             series += _latencies(name, operation, document, times)
         if samples := role.get("samples"):
             series += _samples(name, samples, times)
+        series += device_series(name, role.get("devices"), times.zero, times.step)
     return series
 
 
@@ -187,8 +189,10 @@ def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:
     yield "cpu", _busy(samples)
     for name, part in _CPU_PARTS.items():
         yield name, [_tenth(value) for value in samples[part]]
+    yield "busiest", [_tenth(value) for value in samples.get(BUSIEST) or []]  # unknown to earlier versions
     for name in _OF_NODES:
-        yield name, [None if value is None else value / samples["interval_seconds"] for value in samples[name]]
+        values = samples.get(name) or []  # counters are left out where no node has them
+        yield name, [None if value is None else value / samples["interval_seconds"] for value in values]
 
 
 def _busy(samples: Mapping[str, Any]) -> list[Value]:
@@ -231,10 +235,14 @@ def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use
 
     parts = {name.removeprefix("cpu_"): mean([_tenth(value) for value in samples[name]]) for name in CPU}
     of_nodes = {
-        name: mean([None if value is None else value / interval for value in samples[name]]) for name in _OF_NODES
+        name: mean([None if value is None else value / interval for value in samples[name]])
+        for name in _OF_NODES
+        if samples.get(name)
     }
     cpu, memory = mean(_busy(samples)), mean(samples["memory_used"])
-    return Use(role=role, nodes=nodes, cpu=cpu, memory_bytes=memory, **parts, **of_nodes)
+    busiest = mean([_tenth(value) for value in samples[BUSIEST]]) if samples.get(BUSIEST) else None
+    levels = {"cpu": cpu, "busiest": busiest, "memory_bytes": memory}
+    return Use.model_validate({"role": role, "nodes": nodes, **levels, **parts, **of_nodes})
 
 
 def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:

@@ -1,4 +1,4 @@
-"""EC2's counters: ENA's allowances as the kernel answers ethtool, and the pages that NVMe volumes of EBS answer with."""
+"""EC2's counters: ENA's allowances as the kernel answers ethtool, and the pages with which volumes of EBS answer."""
 
 from __future__ import annotations
 
@@ -88,7 +88,11 @@ def test_allowances_are_read_of_all_interfaces_without_a_program(tmp_path: Path)
 def test_counters_are_found_again_after_queues_were_added(tmp_path: Path) -> None:
     kernel = Kernel({"ens5": ENA})
     limits = NetworkLimits(classes(tmp_path, "ens5"), kernel)
-    kernel.interfaces["ens5"] = {**{f"queue_{n}_tx_cnt": 9 for n in range(64)}, **ENA, "conntrack_allowance_exceeded": 8}
+    kernel.interfaces["ens5"] = {
+        **{f"queue_{n}_tx_cnt": 9 for n in range(64)},
+        **ENA,
+        "conntrack_allowance_exceeded": 8,
+    }
     counters = limits.read()
     assert counters is not None
     assert counters["ens5"]["conntrack_exceeded"] == 8

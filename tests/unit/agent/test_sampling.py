@@ -136,11 +136,18 @@ def test_counters_of_ec2_are_summed_over_interfaces_and_volumes_and_missing_ones
     )
     after = replace(
         reading(),
-        network_exceeded={"ens5": none_yet | {"network_in_exceeded": 25}, "ens6": none_yet | {"network_in_exceeded": 6}},
+        network_exceeded={
+            "ens5": none_yet | {"network_in_exceeded": 25},
+            "ens6": none_yet | {"network_in_exceeded": 6},
+        },
         ebs_exceeded={"nvme0n1": {"volume_iops_exceeded": 400}, "nvme9n1": {"volume_iops_exceeded": 9_999}},
     )
     sample = figures(before, after)
-    assert (sample["network_in_exceeded"], sample["packet_rate_exceeded"], sample["conntrack_exceeded"]) == (21, 0, None)
+    assert (sample["network_in_exceeded"], sample["packet_rate_exceeded"], sample["conntrack_exceeded"]) == (
+        21,
+        0,
+        None,
+    )
     assert sample["volume_iops_exceeded"] == 300, "a volume that was attached meanwhile counts from then on"
     assert figures(BEFORE, after)["network_in_exceeded"] is None
 

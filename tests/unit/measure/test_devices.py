@@ -65,7 +65,7 @@ def test_a_disk_that_the_kernels_of_two_nodes_number_differently_is_one_by_its_l
     other = node(2, disk("nvme2n1", "/dev/sdf", start=START + 2, reads=[10, None]))
     role = role_of(one, other)
     assert role["devices"]["interval_seconds"] == 2
-    assert role["devices"]["labels"] == {"/dev/sdf": {"from": START, "reads": [1, 12, None]}}
+    assert role["devices"]["labels"] == {"/dev/sdf": {"from": START, "devices": 2, "reads": [1, 12, None]}}
     assert [(row["node"], row["device"], row["from"], row["reads"]) for row in role["devices"]["nodes"]] == [
         (one.node, "nvme1n1", START, [1, 2]),
         (other.node, "nvme2n1", START + 2, [10, None]),

@@ -63,7 +63,10 @@ def _parser() -> argparse.ArgumentParser:
         "--operation", default="requests", type=_name, help="name of the operation (default: requests)"
     )
     tool("iozone", _iozone, "output of iozone -t").add_argument(
-        "--prefix", default="", type=_name, help="of the operations' names, for a script that starts iozone several times"
+        "--prefix",
+        default="",
+        type=_name,
+        help="of the operations' names, for a script that starts iozone several times",
     )
     stress = tool("cassandra-stress", _cassandra_stress, "output of cassandra-stress")
     stress.add_argument("--hdr", type=Path, metavar="LOG", help="log that -log hdrfile= wrote in the same run")

@@ -1,8 +1,9 @@
 """Reads node metrics from sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
 
 Both report rates per second over an interval, which are converted to amounts. Missing metrics (iostat: memory and
-network) stay None. Values of each disk, and of each device on top of disks, are kept beside the totals. iostat's first report covers the time since boot and is left out, except with ``-y``, which the JSON
-does not show. Times are UTC, as on nodes, unless they state another zone.
+network) stay None. Values of each disk, and of each device on top of disks, are kept beside the totals. iostat's first
+report covers the time since boot and is left out, except with ``-y``, which the JSON does not show. Times are UTC, as
+on nodes, unless they state another zone.
 """
 
 from __future__ import annotations

@@ -107,7 +107,8 @@ def test_arrays_are_devices_and_their_bytes_are_not_added_to_those_of_disks() ->
 
 
 @pytest.mark.parametrize(
-    ("older", "value"), [("await", "wait_micros"), ("avgqu-sz", "queue_millis"), ("kB/s", "bytes"), ("util", "busy_millis")]
+    ("older", "value"),
+    [("await", "wait_micros"), ("avgqu-sz", "queue_millis"), ("kB/s", "bytes"), ("util", "busy_millis")],
 )
 def test_columns_of_other_versions_and_of_combined_reads_and_writes(older: str, value: str) -> None:
     samples = sysstat.samples(by_iostat({}, {"tps": 10.0, older: 2.0}), "a.json", Problems())

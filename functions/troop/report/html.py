@@ -22,7 +22,7 @@ MOST_ROWS: Final = 1000
 FEW_POINTS: Final = 16
 """The most points of scaling whose table is not folded."""
 
-_WORDS: Final[tuple[Callable[..., str], ...]] = (
+_WORDS: Final[tuple[Callable[..., Any], ...]] = (
     formatting.plain,
     formatting.whole,
     formatting.quantity,

@@ -100,6 +100,9 @@ def _spans(role: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
             yield counts["from"], counts["from"] + len(counts["count"])
     if samples := role.get("samples"):
         yield samples["from"], samples["from"] + samples["interval_seconds"] * len(samples[CPU[0]])
+    if devices := role.get("devices"):  # their intervals are longer, so they may begin before the others
+        for its in devices["labels"].values():
+            yield its["from"], its["from"] + devices["interval_seconds"]
 
 
 def series(phase: Mapping[str, Any]) -> list[Series]:

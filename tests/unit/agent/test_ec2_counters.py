@@ -161,7 +161,7 @@ class Nvme:
 
     def __init__(self, pages: Mapping[str, bytes], names: Mapping[str, str]) -> None:
         self.pages, self.names = dict(pages), names
-        self.asked: list[tuple[str, int]] = []
+        self.commands: list[tuple[str, int]] = []
 
     def __call__(self, fd: int, request: int, command: bytes) -> int:
         assert (request, len(command)) == (0xC0484E41, 72)
@@ -170,7 +170,7 @@ class Nvme:
         (address,) = struct.unpack_from("<Q", command, 24)
         length, ten = struct.unpack_from("<II", command, 36)
         assert length == 4096
-        self.asked.append((name, operation))
+        self.commands.append((name, operation))
         if operation == 0x02:
             # Log page D0, of 1024 dwords, counted from 0.
             assert (ten, namespace) == (0xD0 | 1023 << 16, 1)
@@ -222,9 +222,9 @@ def test_a_volume_that_does_not_answer_is_not_asked_again_and_the_node_says_so(b
     kernel = Nvme({}, {})
     its = volumes(blocks, kernel)
     assert its.problem == "nvme1n1: [Errno 1] Operation not permitted"
-    asked = len(kernel.asked)
+    sent = len(kernel.commands)
     assert its.read() is None
-    assert len(kernel.asked) == asked == 2
+    assert len(kernel.commands) == sent == 2
 
 
 def test_a_page_of_something_else_is_refused(blocks: Path) -> None:

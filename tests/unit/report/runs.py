@@ -164,11 +164,12 @@ def samples(start: int, cpu: int) -> Samples:
     values: dict[str, list[int | None]] = {
         name: [cpu if name == "cpu_user" else 10 if name in LEVELS else 1000] * length for name in SERIES
     }
-    quiet = dict.fromkeys((*NETWORK_EXCEEDED, *EBS_EXCEEDED, "tcp_retransmits"), [0] * length)
+    zeros: list[int | None] = [0] * length
+    quiet = dict.fromkeys((*NETWORK_EXCEEDED, *EBS_EXCEEDED, "tcp_retransmits"), zeros)
     disk = {"operations": 4000, "reads": 3000, "writes": 1000, "read_bytes": 12_288_000, "write_bytes": 16_384_000}
     disk |= {"wait_micros": 8_000_000, "read_wait_micros": 3_000_000, "write_wait_micros": 5_000_000}
     disk |= {"queue_millis": 8000, "busy_millis": 1500}
-    ssd = {name: [value] * (length // 2) for name, value in disk.items()}
+    ssd: dict[str, list[int | None]] = {name: [value] * (length // 2) for name, value in disk.items()}
     devices = DeviceSamples(start - WARM_UP - 4, 2, {"nvme1n1": ssd}, {"nvme1n1": Device("instance-store", "", 468)})
     return Samples(start - WARM_UP - 3, 1, {**values, **quiet, "memory_used": [2**30] * length}, devices)
 

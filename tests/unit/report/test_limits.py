@@ -25,8 +25,8 @@ def with_volumes(*volumes: Volume) -> Benchmark:
 
 def row(role: str, zone: str, *volumes: Volume) -> Capacity:
     rows = capacity(with_volumes(*volumes), members("c001", "n3"), TYPES)
-    (found,) = [one for one in rows if (one.role, one.zone) == (role, zone)]
-    return found
+    (match,) = [one for one in rows if (one.role, one.zone) == (role, zone)]
+    return match
 
 
 # ------------------------------------------------------------------ capacity
@@ -130,40 +130,40 @@ def test_a_moment_beyond_a_limit_of_ebs_is_none_and_a_hundredth_of_the_time_is()
     ("again", "share", "is_high"), [(99, 0.5, False), (100, 0.001, False), (100, 0.0011, True), (None, None, False)]
 )
 def test_retransmits_are_high_from_a_thousandth(again: int | None, share: float | None, is_high: bool) -> None:
-    found = sentences(node(retransmits=again, retransmit_share=share))
-    assert bool(found) == is_high
-    assert not found or "0.11% of the segments (i-1)" in found[0]
+    texts = sentences(node(retransmits=again, retransmit_share=share))
+    assert bool(texts) == is_high
+    assert not texts or "0.11% of the segments (i-1)" in texts[0]
 
 
 @pytest.mark.parametrize(
     ("busiest", "cpu", "is_hot"), [(99, 13, True), (95, 13, False), (99, 80, False), (None, 13, False)]
 )
 def test_a_busy_core_in_an_idle_node_is_a_finding(busiest: float | None, cpu: float, is_hot: bool) -> None:
-    found = sentences(node(busiest=busiest, cpu=cpu))
-    assert bool(found) == is_hot
-    assert not found or "one core was busy for 99 % of the time on i-1, and all cores together for 13 %" in found[0]
+    texts = sentences(node(busiest=busiest, cpu=cpu))
+    assert bool(texts) == is_hot
+    assert not texts or "one core was busy for 99 % of the time on i-1, and all cores together for 13 %" in texts[0]
 
 
 # ------------------------------------------------------------------ nodes and devices
 
 
-def line(devices: dict[str, Any] | None = None, **means: int) -> dict[str, Any]:
+def line(devices: dict[str, Any] | None = None, /, **means: Any) -> dict[str, Any]:
     plain = {"rank": 0, "outcome": "ok", "count": 5, "errors": 0, "means": means, "interval_seconds": 2}
     return plain if devices is None else {**plain, "devices": devices}
 
 
 def of(line: dict[str, Any], instance_type: str) -> Node:
     place = {"i-1": Place("servers", "a", "spot", instance_type)}
-    (found,) = nodes({"servers": {"nodes": {"i-1": line}}}, place, TYPES)
-    return found
+    (member,) = nodes({"servers": {"nodes": {"i-1": line}}}, place, TYPES)
+    return member
 
 
 DISKS = {"disk_reads": 10, "disk_writes": 20, "disk_read_bytes": 1000, "disk_write_bytes": 3000}
 
 
 def test_rates_of_a_node_are_per_second_whatever_the_interval() -> None:
-    found = of(line(**DISKS, network_sent_bytes=500), "c7g.large")
-    assert (found.disk_operations, found.disk_bytes, found.network_sent_bytes) == (15, 2000, 250)
+    member = of(line(None, **DISKS, network_sent_bytes=500), "c7g.large")
+    assert (member.disk_operations, member.disk_bytes, member.network_sent_bytes) == (15, 2000, 250)
 
 
 def test_only_volumes_count_for_ebs() -> None:
@@ -174,10 +174,10 @@ def test_only_volumes_count_for_ebs() -> None:
         "nvme1n1": {**each, "kind": "instance-store"},
         "md0": {**each, "kind": "stacked"},
     }
-    found = of(line(both, **DISKS), "i4i.large")
-    assert (found.ebs_operations, found.ebs_bytes) == (5, 100)
-    assert of(line(**DISKS), "c7g.large").ebs_bytes == 2000, "all disks of a type without an instance store"
-    assert of(line(**DISKS), "i4i.large").ebs_bytes is None
+    member = of(line(both, **DISKS), "i4i.large")
+    assert (member.ebs_operations, member.ebs_bytes) == (5, 100)
+    assert of(line(None, **DISKS), "c7g.large").ebs_bytes == 2000, "all disks of a type without an instance store"
+    assert of(line(None, **DISKS), "i4i.large").ebs_bytes is None
 
 
 def test_a_device_has_means_per_operation_and_the_node_where_it_is_busiest() -> None:
@@ -185,11 +185,11 @@ def test_a_device_has_means_per_operation_and_the_node_where_it_is_busiest() -> 
     slow |= {"read_bytes": 409_600, "wait_micros": 900_000, "queue_millis": 5000, "busy_millis": 9000}
     fast = {**slow, "operations": 300, "wait_micros": 300_000, "busy_millis": 1000, "read_bytes": 1_228_800}
     lines = {"i-1": line({"nvme1n1": slow}), "i-2": line({"nvme2n1": fast})}
-    (found,) = devices({"servers": {"nodes": lines}})
-    assert (found.device, found.kind, found.devices, found.size_bytes) == ("/dev/sdf", "ebs", 2, 9)
-    assert (found.operations, found.request_bytes, found.wait_ms) == (20, 4096, 3)
-    assert (found.queue, found.busy, found.busiest, found.busiest_node) == (0.5, 50, 90, "i-1")
-    assert (found.writes, found.write_wait_ms) == (None, None)
+    (device,) = devices({"servers": {"nodes": lines}})
+    assert (device.device, device.kind, device.devices, device.size_bytes) == ("/dev/sdf", "ebs", 2, 9)
+    assert (device.operations, device.request_bytes, device.wait_ms) == (20, 4096, 3)
+    assert (device.queue, device.busy, device.busiest, device.busiest_node) == (0.5, 50, 90, "i-1")
+    assert (device.writes, device.write_wait_ms) == (None, None)
 
 
 def test_results_of_an_earlier_version_have_no_devices() -> None:

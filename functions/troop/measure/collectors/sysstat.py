@@ -9,7 +9,7 @@ on nodes, unless they state another zone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Union
@@ -98,7 +98,7 @@ def _why(problems: Problems) -> str:
     return f" ({problems.sentences[0]})" if problems.sentences else ""
 
 
-def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
+def _in_line(taken: Sequence[tuple[int, int, Mapping[Any, float]]], name: str) -> Samples:
     """Aligns the intervals: each goes where its middle is, because sadc sometimes wakes up late. One that is as long as
     several others fills as many places.
     """

@@ -21,9 +21,16 @@ def rates(name: str, prefix: str = "") -> dict[str, Rate]:
 
 
 def test_a_test_is_an_operation_with_what_its_processes_saw() -> None:
-    found = rates("iozone-3.489.txt")
-    assert list(found) == ["initial-writers", "rewriters", "readers", "re-readers", "random-readers", "random-writers"]
-    writers = found["initial-writers"]
+    by_name = rates("iozone-3.489.txt")
+    assert list(by_name) == [
+        "initial-writers",
+        "rewriters",
+        "readers",
+        "re-readers",
+        "random-readers",
+        "random-writers",
+    ]
+    writers = by_name["initial-writers"]
     assert writers.bytes_per_second == pytest.approx(338_281.18 * 1024, abs=1)
     assert writers.per_second == pytest.approx(338_281.18 / 64, abs=0.001)
     assert (writers.count, writers.threads) == (0, 3)
@@ -77,7 +84,7 @@ def test_a_rate_that_is_none_is_told_by_its_line() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "iozone: not found\n"])
+@pytest.mark.parametrize("text", ["", "iozone: not by_name\n"])
 def test_what_is_no_throughput_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there is no throughput"):
         iozone.operations(text, "a.txt", Problems())

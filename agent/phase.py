@@ -13,7 +13,7 @@ from agent.errors import Lost
 from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
-from agent.sampler import Sampler, interval_for
+from agent.sampler import Sampler
 from agent.script_samples import samples_with
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 from troop.measure.summary_size import fitted
@@ -61,7 +61,7 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
     begun = replace(begun, started_at=time.time())
     if release.measured_seconds:
         begun = replace(begun, measured_from=measured_from, warm_up_seconds=release.warm_up_seconds)
-    sampler = Sampler(interval_for(release.timeout_seconds))
+    sampler = Sampler.of_phase(release.timeout_seconds)
     sampler.start()
     try:
         ended = _run(place, phase, release, place.environment(phase, rank, release, start_at), output)

@@ -4,65 +4,127 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
-from agent import proc
+from agent import block_devices, proc
+from agent.ethtool import NetworkLimits
 from agent.log import say
+from agent.nvme import Volumes
+from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICE_SAMPLES, MOST_DEVICES, Device, DeviceSamples
 from troop.measure.summary import SERIES, Samples
 
 MOST = 10_800
 """The most samples of a phase: one a second for three hours. A longer phase has a longer interval."""
 
 
-def interval_for(timeout_seconds: float) -> int:
+def interval_for(timeout_seconds: float, most: int = MOST) -> int:
     """Returns the seconds between two samples, computed from the phase's limit so that all nodes have the same."""
     interval = 1
-    while timeout_seconds / interval > MOST:
+    while timeout_seconds / interval > most:
         interval *= 2
     return interval
 
 
 class Series:
-    """Samples from readings at multiples of the interval. Pure."""
+    """Samples from readings at multiples of the interval. Pure.
 
-    def __init__(self, interval: int) -> None:
-        self._interval = interval
-        self._start: int | None = None
-        self._last: tuple[int, proc.Reading] | None = None
-        self._samples: list[proc.Figures] = []
+    Args:
+        device_interval: seconds between samples of devices, a multiple of the interval.
+    """
+
+    def __init__(self, interval: int, device_interval: int | None = None) -> None:
+        self._nodes = _Intervals(interval, MOST)
+        self._devices = _Intervals(device_interval or interval, MOST_DEVICE_SAMPLES)
 
     def add(self, at: float, reading: proc.Reading) -> None:
         """Adds a reading at ``at``, in seconds since 1970. After missed readings, the time between has no values."""
-        number = int(at) // self._interval
-        if self._last is None or self._start is None:
-            self._start = number
+        self._nodes.add(at, reading, proc.figures)
+        if self._devices.is_due(at):
+            self._devices.add(at, reading.diskstats, proc.device_figures)
+
+    def samples(self, describe: Describe | None = None) -> Samples | None:
+        """Returns the samples; None before two readings.
+
+        Args:
+            describe: returns facts of devices by name; None leaves them unknown.
+        """
+        nodes = self._nodes
+        if nodes.start is None or not nodes.values:
+            return None
+        series = {name: [(one or {}).get(name) for one in nodes.values] for name in SERIES}
+        return Samples(nodes.start, nodes.interval, series, self._device_samples(describe))
+
+    def _device_samples(self, describe: Describe | None) -> DeviceSamples | None:
+        devices = self._devices
+        names = sorted({name for one in devices.values for name in one or ()})[:MOST_DEVICES]
+        if devices.start is None or not names:
+            return None
+        series = {
+            name: {key: [((one or {}).get(name) or {}).get(key) for one in devices.values] for key in DEVICE_SERIES}
+            for name in names
+        }
+        return DeviceSamples(devices.start, devices.interval, series, describe(names) if describe else {})
+
+
+Describe = Callable[[Iterable[str]], Mapping[str, Device]]
+
+
+class _Intervals:
+    """What was computed from two readings at the limits of each interval; None where one of them is missing.
+
+    Attributes:
+        start: of the first interval, seconds since 1970; None before the first reading.
+        values: one for each interval, at most ``most``.
+    """
+
+    def __init__(self, interval: int, most: int) -> None:
+        self.interval, self._most = interval, most
+        self.start: int | None = None
+        self._last: tuple[int, Any] | None = None
+        self.values: list[Any] = []
+
+    def is_due(self, at: float) -> bool:
+        """Checks whether a reading at this moment is the first in its interval."""
+        return self._last is None or int(at) // self.interval > self._last[0]
+
+    def add(self, at: float, reading: Any, compute: Callable[[Any, Any], Any]) -> None:
+        number = int(at) // self.interval
+        if self._last is None:
+            self.start = number * self.interval
         elif number <= self._last[0]:  # the clock was set back
             return
         elif number == self._last[0] + 1:
-            self._samples.append(proc.figures(self._last[1], reading))
+            self.values.append(compute(self._last[1], reading))
         else:
-            missed = min(number - self._last[0], 2 * MOST - len(self._samples))
-            self._samples.extend(dict.fromkeys(SERIES) for _ in range(missed))
+            self.values.extend([None] * min(number - self._last[0], self._most))
+        del self.values[self._most :]
         self._last = (number, reading)
-
-    def samples(self) -> Samples | None:
-        """Returns the samples; None before two readings."""
-        if self._start is None or not self._samples:
-            return None
-        samples = self._samples[:MOST]
-        return Samples(
-            self._start * self._interval, self._interval, {name: [s[name] for s in samples] for name in SERIES}
-        )
 
 
 class Sampler:
-    """Reads /proc at every full interval from :meth:`start` to :meth:`stop`."""
+    """Reads /proc and EC2's counters at every full interval from :meth:`start` to :meth:`stop`."""
 
-    def __init__(self, interval: int, folder: Path = Path("/proc"), clock: Callable[[], float] = time.time) -> None:
-        self._series, self._interval, self._folder, self._clock = Series(interval), interval, folder, clock
+    def __init__(
+        self,
+        interval: int,
+        folder: Path = Path("/proc"),
+        clock: Callable[[], float] = time.time,
+        device_interval: int | None = None,
+    ) -> None:
+        self._series = Series(interval, device_interval)
+        self._interval, self._folder, self._clock = interval, folder, clock
+        self._network, self._volumes = NetworkLimits(), Volumes()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
+
+    @classmethod
+    def of_phase(cls, timeout_seconds: float) -> Sampler:
+        """Returns a sampler for a phase of at most this length."""
+        interval = interval_for(timeout_seconds)
+        return cls(interval, device_interval=max(interval, interval_for(timeout_seconds, MOST_DEVICE_SAMPLES)))
 
     def start(self) -> None:
         self._thread.start()
@@ -71,11 +133,25 @@ class Sampler:
         """Stops the thread and returns the samples; None if less than an interval has passed."""
         self._over.set()
         self._thread.join()
-        return self._series.samples()
+        self._network.close()
+        return self._series.samples(lambda names: block_devices.describe(names, self._volumes.mapped_name))
 
     def _sample(self) -> None:
         try:
             while not self._over.wait(self._interval - self._clock() % self._interval):
-                self._series.add(self._clock(), proc.read(self._folder))
+                at = self._clock()
+                self._series.add(at, self._read())
         except Exception as error:  # noqa: BLE001 - a phase without samples is better than no phase
             say(f"sampling failed: {error!r}")
+
+    def _read(self) -> proc.Reading:
+        reading = proc.read(self._folder)
+        return replace(reading, network_exceeded=self._network.read(), ebs_exceeded=self._volumes.read())
+
+
+def limits() -> dict[str, str]:
+    """Returns for the node's registration whether EC2's counters can be read here, and why not."""
+    network, volumes = NetworkLimits(), Volumes()
+    network.close()
+    problems = {"network_allowances": network.problem, "ebs_limits": volumes.problem}
+    return {name: "available" if problem is None else f"not available: {problem}" for name, problem in problems.items()}

@@ -21,6 +21,7 @@ from agent.log import about, say
 from agent.phase import Done, blank, perform
 from agent.place import Place
 from agent.roster import rank_in
+from agent.sampler import limits
 from agent.spot import Watch
 from agent.store import Store
 from troop.measure.summary import LOST, OK
@@ -168,6 +169,7 @@ class Session:
             "kernel": platform.release(),
             "agent": self._place.boot.agent_sha256,
             "python": platform.python_version(),
+            "limits": limits(),
             "registered_at": time.time(),
             "clock": clock
             and {"offset_seconds": clock.offset_seconds, "uncertainty_seconds": clock.uncertainty_seconds},

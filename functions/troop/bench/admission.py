@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from troop.bench.definition import Benchmark, Fleet
+from troop.bench.instance_types import TypeFacts
 from troop.bench.limits import Limits, forbidden_types, setting
 from troop.bench.plan import Plan, PlannedCell
 from troop.bench.problems import Problem
@@ -30,11 +31,13 @@ class InstanceType:
         architectures: as EC2 names them.
         zones: zones of the deployment's network that offer it.
         vcpus: number of virtual processors; 0 if EC2 does not report it.
+        facts: what a report must know of it.
     """
 
     architectures: frozenset[str]
     zones: frozenset[str]
     vcpus: int = 0
+    facts: TypeFacts = field(default_factory=TypeFacts)
 
 
 def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:

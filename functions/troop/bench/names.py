@@ -117,6 +117,11 @@ def cells_key(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/cells.json"
 
 
+def instance_types_key(run: str) -> str:
+    """Returns the key of the facts of the run's instance types."""
+    return f"{RUNS_PREFIX}{run}/instance-types.json"
+
+
 def estimate_key(run: str) -> str:
     """Returns the key of the estimate at admission, see :mod:`troop.bench.estimate`."""
     return f"{RUNS_PREFIX}{run}/estimate.json"

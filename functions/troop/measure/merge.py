@@ -16,9 +16,11 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
+from troop.measure import device_samples
 from troop.measure import operations as ops
-from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, aligned_sum
-from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, SummaryError
+from troop.measure.merged_devices import DeviceMerger
+from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, Rate, aligned_sum
+from troop.measure.summary import COUNTERS, LEVELS, SERIES, Clock, Samples, Summary, SummaryError, is_left_out
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
 MOST_KINDS = 16
@@ -34,7 +36,7 @@ class _Series:
 
     Attributes:
         first: number of the first interval, counted from 1970.
-        length: of every list.
+        length: of every list, except for empty ones of series without any value.
     """
 
     interval: int = 0
@@ -46,6 +48,8 @@ class _Series:
     def add(self, samples: Samples) -> None:
         whole = _Series(self.interval, samples.start // self.interval, len(samples.series[SERIES[0]]))
         for name, values in samples.series.items():
+            if is_left_out(name, values):
+                continue
             complete = None not in values
             whole.sums[name] = [value or 0 for value in values]
             whole.nodes[name] = [1] * len(values) if complete else [int(value is not None) for value in values]
@@ -60,6 +64,8 @@ class _Series:
         if length > LONGEST_SECONDS:
             raise SummaryError(f"samples of two nodes are {length} intervals apart: check their clocks")
         for name in SERIES:
+            if not self.nodes[name] and not other.nodes[name]:
+                continue
             self.sums[name] = aligned_sum(first, length, (mine, self.sums[name]), (more, other.sums[name]))
             self.nodes[name] = aligned_sum(first, length, (mine, self.nodes[name]), (more, other.nodes[name]))
         self.first, self.length = first, length
@@ -67,7 +73,11 @@ class _Series:
     def document(self) -> dict[str, Any] | None:
         if not self.length:
             return None
-        series = {name: list(map(_of_nodes(name), self.sums[name], self.nodes[name])) for name in SERIES}
+        series = {
+            name: list(map(_of_nodes(name), self.sums[name], self.nodes[name]))
+            for name in SERIES
+            if self.nodes[name]  # optional series that no node has are left out, as in summaries
+        }
         return {"from": self.first * self.interval, "interval_seconds": self.interval, **series}
 
 
@@ -118,6 +128,7 @@ class _Role:
     operations: Operations = field(default_factory=dict)
     series: _Series = field(default_factory=_Series)
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    devices: DeviceMerger = field(default_factory=DeviceMerger)
 
 
 class Merger:
@@ -148,6 +159,8 @@ class Merger:
         if summary.samples:
             role.series.interval = self._interval
             role.series.add(summary.samples)
+            if summary.samples.devices:
+                role.devices.add(summary.rank, summary.node, summary.samples.devices)
         role.nodes[summary.node] = line
         self._separate.add(summary)
         self.measured_seconds = max(self.measured_seconds, summary.measured_seconds)
@@ -172,6 +185,7 @@ class Merger:
                 raise SummaryError(str(error)) from None
             role.series.interval = role.series.interval or more.series.interval
             role.series.merge(more.series)
+            role.devices.merge(more.devices)
             role.nodes.update(more.nodes)
         self._separate.merge(other._separate)
         self.measured_seconds = max(self.measured_seconds, other.measured_seconds)
@@ -209,11 +223,12 @@ class Merger:
 
         Returns:
             ``{"phase", "measured_from", "measured_seconds", "warm_up_seconds", "nodes": number, "roles": {role:
-            {"operations", "samples", "nodes"}}, "table", "separate", "separate_left_out"}``. Operations are as in a
-            summary. Samples are as in a summary or None: levels as means over all nodes, amounts as sums. Nodes are by
-            id, each with its means over the measured time. The table is that of :meth:`table`. Separate rows are as in
-            a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows beyond
-            :data:`MOST_SEPARATE`.
+            {"operations", "samples", "devices", "nodes"}}, "table", "separate", "separate_left_out"}``. Operations are
+            as in a summary. Samples are as in a summary or None: levels as means over all nodes, amounts as sums.
+            Devices are those of :meth:`DeviceMerger.document`. Nodes are by id, each with its means over the measured
+            time, and with the sums of counters and of its devices. The table is that of :meth:`table`. Separate rows
+            are as in a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows
+            beyond :data:`MOST_SEPARATE`.
 
         Raises:
             SummaryError: nothing was added.
@@ -236,8 +251,9 @@ class Merger:
 
         Returns:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
-            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; unknown rates and times are None. Counts
-            and times are of successes.
+            "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "mean_derived"}]``; unknown rates and times
+            are None. Counts and times are of successes. ``mean_derived`` is true if the mean follows from rate and
+            threads; a row with a measured mean does not have it.
         """
         return [
             _row(role, name, self._roles[role].operations[name], self.measured_seconds)
@@ -250,6 +266,7 @@ def _role_document(role: _Role) -> dict[str, Any]:
     return {
         "operations": ops.document_of(role.operations),
         "samples": role.series.document(),
+        "devices": role.devices.document(),
         "nodes": dict(sorted(role.nodes.items())),
     }
 
@@ -258,27 +275,55 @@ def _line(summary: Summary) -> dict[str, Any]:
     """Returns the line of a single node."""
     clock: Clock | None = summary.clock
     counts = _measured(summary) if summary.samples else []
-    means = {name: _mean(summary.samples.series[name], counts) for name in SERIES} if summary.samples else {}
+    samples = summary.samples
+    means = {name: _mean(samples.series[name], counts) for name in SERIES} if samples else {}
     return {
         "rank": summary.rank,
         "outcome": summary.outcome,
         "clock_offset_seconds": clock.offset_seconds if clock else None,
         "clock_uncertainty_seconds": clock.uncertainty_seconds if clock else None,
-        "count": sum(operation.times.count for operation in summary.operations.values()),
+        "count": sum(operation.count for operation in summary.operations.values()),
         "errors": sum(sum(operation.errors.values()) for operation in summary.operations.values()),
         "means": means,
+        "interval_seconds": samples.interval_seconds if samples else None,
+        "totals": {} if samples is None else _totals(samples, counts),
+        "devices": {} if samples is None else _devices(summary, samples),
         "rebalance_recommended_at": summary.rebalance_recommended_at,
     }
 
 
+def _totals(samples: Samples, counts: list[bool]) -> dict[str, int]:
+    """Returns the sums of the known counters over the measured time."""
+    known = {
+        name: [value for value, count in zip(samples.series[name], counts) if count and value is not None]
+        for name in COUNTERS
+    }
+    return {name: sum(values) for name, values in known.items() if values}
+
+
+def _devices(summary: Summary, samples: Samples) -> dict[str, dict[str, Any]]:
+    """Returns the sums of each device over the measured time."""
+    devices = samples.devices
+    if devices is None:
+        return {}
+    counts = _in_measured(summary, devices.start, devices.interval_seconds, devices.length)
+    return device_samples.totals(devices, counts)
+
+
 def _measured(summary: Summary) -> list[bool]:
     """Returns for each sample interval whether its middle is in the measured time; True for all if that is unknown."""
-    samples, begin = summary.samples, summary.measured_from
-    length = len(samples.series[SERIES[0]]) if samples else 0
-    if samples is None or begin is None:
+    samples = summary.samples
+    if samples is None:
+        return []
+    return _in_measured(summary, samples.start, samples.interval_seconds, len(samples.series[SERIES[0]]))
+
+
+def _in_measured(summary: Summary, start: int, interval: int, length: int) -> list[bool]:
+    begin = summary.measured_from
+    if begin is None:
         return [True] * length
-    middle, end = samples.start + samples.interval_seconds / 2, begin + summary.measured_seconds
-    return [begin <= middle + number * samples.interval_seconds < end for number in range(length)]
+    middle, end = start + interval / 2, begin + summary.measured_seconds
+    return [begin <= middle + number * interval < end for number in range(length)]
 
 
 def _mean(values: list[int | None], counts: list[bool]) -> int | None:
@@ -292,7 +337,9 @@ def _rounded(total: int, count: int) -> int:
 
 
 def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
-    times = operation.times
+    times, rate = operation.times, operation.rate
+    if rate is not None and not times.count:
+        return _row_of_rate(role, name, operation, rate)
     percentiles = times.percentiles(tuple(PERCENTILES.values()))
     mean = times.mean()
     return {
@@ -305,6 +352,23 @@ def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str
         "mean_ms": None if mean is None else round(mean / 1000, 3),
         **{key: _milliseconds(value) for key, value in zip(PERCENTILES, percentiles)},
         "max_ms": _milliseconds(times.max if times.count else None),
+    }
+
+
+def _row_of_rate(role: str, name: str, operation: Operation, rate: Rate) -> dict[str, Any]:
+    """Returns the row of an operation whose tool reports a rate of its own duration, but no times."""
+    mean = rate.mean_ms
+    return {
+        "role": role,
+        "operation": name,
+        "count": rate.count,
+        "per_second": rate.per_second or None,
+        "errors": _commonest(operation.errors),
+        "bytes_per_second": rate.bytes_per_second or None,
+        "mean_ms": None if mean is None else round(mean, 6),
+        **dict.fromkeys(PERCENTILES),
+        "max_ms": None,
+        "mean_derived": mean is not None,
     }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from troop.measure import histogram
@@ -90,6 +90,48 @@ def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list
     return totals
 
 
+@dataclass(frozen=True)
+class Rate:
+    """The rate that a tool reports without the times of its operations, such as iozone's.
+
+    All are whole numbers, so that sums over nodes do not depend on the order.
+
+    Attributes:
+        per_second_thousandths: operations per second, times 1000; 0 if unknown.
+        bytes_per_second: moved by them; 0 if unknown.
+        threads: that worked at the same time, each with one operation after the other; 0 if unknown.
+        count: of operations; 0 if the tool does not report it.
+    """
+
+    per_second_thousandths: int
+    bytes_per_second: int = 0
+    threads: int = 0
+    count: int = 0
+
+    def plus(self, other: Rate) -> Rate:
+        """Returns the rate of both, which ran at the same time. Counts and threads are known only if both are."""
+        return Rate(
+            self.per_second_thousandths + other.per_second_thousandths,
+            self.bytes_per_second + other.bytes_per_second,
+            self.threads + other.threads if self.threads and other.threads else 0,
+            self.count + other.count if self.count and other.count else 0,
+        )
+
+    @property
+    def per_second(self) -> float:
+        """Operations per second."""
+        return self.per_second_thousandths / 1000
+
+    @property
+    def mean_ms(self) -> float | None:
+        """The mean service time in milliseconds, derived: threads that never pause complete ``threads / time``
+        operations per second. None without threads or operations.
+        """
+        if not self.threads or not self.per_second_thousandths:
+            return None
+        return self.threads * 1_000_000 / self.per_second_thousandths
+
+
 @dataclass
 class Operation:
     """One kind of operation, such as ``read``.
@@ -99,6 +141,7 @@ class Operation:
         errors: counts by kind; errors have no time in the histogram.
         bytes: moved by successes.
         over_time: times of successes, including the warm-up; None if not recorded.
+        rate: of a tool that reports no times; otherwise None.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -106,6 +149,12 @@ class Operation:
     per_second: PerSecond = field(default_factory=PerSecond)
     bytes: int = 0
     over_time: Windows | None = None
+    rate: Rate | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of successes; 0 if a tool does not report it."""
+        return self.times.count or (self.rate.count if self.rate else 0)
 
     def add(self, other: Operation) -> None:
         """Adds another operation. If only one has times over time, the sum keeps those.
@@ -119,6 +168,8 @@ class Operation:
             self.errors[kind] = self.errors.get(kind, 0) + count
         self.per_second.add(other.per_second)
         self.bytes += other.bytes
+        if other.rate is not None:
+            self.rate = other.rate if self.rate is None else self.rate.plus(other.rate)
         if other.over_time is None:
             return
         if self.over_time is None:
@@ -147,12 +198,14 @@ class Operation:
         return replace(self, per_second=per_second, over_time=self.over_time and self.over_time.earlier(seconds))
 
     def document(self) -> dict[str, Any]:
+        rate = {"rate": asdict(self.rate)} if self.rate else {}
         return {
             "histogram": self.times.document(),
             "errors": dict(sorted(self.errors.items())),
             "per_second": self.per_second.document(),
             "bytes": self.bytes,
             "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
+            **rate,
         }
 
 
@@ -216,7 +269,9 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time"}}``, sorted by name."""
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate"}}``, sorted by name; ``rate``
+    only where a tool reports no times.
+    """
     return {name: operations[name].document() for name in sorted(operations)}
 
 
@@ -245,7 +300,16 @@ def _operation(document: Any, where: str) -> Operation:
         raise OperationsError(f"{where}.over_time: {error}") from None
     errors = errors_in(document, where)
     moved = whole(document.get("bytes"), f"{where}.bytes")
-    return Operation(times, errors, _per_second(document.get("per_second"), f"{where}.per_second"), moved, over_time)
+    per_second = _per_second(document.get("per_second"), f"{where}.per_second")
+    return Operation(times, errors, per_second, moved, over_time, _rate(document.get("rate"), f"{where}.rate"))
+
+
+def _rate(document: Any, where: str) -> Rate | None:
+    if document is None:
+        return None
+    if not isinstance(document, Mapping):
+        raise OperationsError(f"{where} must be an object or null")
+    return Rate(**{one.name: whole(document.get(one.name), f"{where}.{one.name}") for one in fields(Rate)})
 
 
 def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:

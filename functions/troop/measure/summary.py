@@ -5,12 +5,13 @@ Times are seconds since 1970 as floats. Everything that a merge adds up is a who
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from troop.measure import histogram, separate
+from troop.measure import device_samples, histogram, separate
 from troop.measure import operations as ops
+from troop.measure.device_samples import DeviceSamples, DeviceSamplesError
 from troop.measure.operations import Operation, whole
 from troop.measure.separate import Separate
 
@@ -22,8 +23,28 @@ OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")
 """In thousandths of all processors of the node."""
-LEVELS = (*CPU, "memory_used")
+BUSIEST = "cpu_busiest"
+"""Thousandths of the processor that worked most in the interval, without iowait: one thread can keep it busy."""
+LEVELS = (*CPU, "memory_used", BUSIEST)
 """Several nodes are averaged. Memory is in bytes."""
+TCP = ("tcp_sent_segments", "tcp_retransmits")
+NETWORK_EXCEEDED = (
+    "network_in_exceeded",
+    "network_out_exceeded",
+    "packet_rate_exceeded",
+    "conntrack_exceeded",
+    "linklocal_exceeded",
+)
+"""Packets that EC2 queued or dropped because the instance exceeded an allowance of its network."""
+EBS_EXCEEDED = (
+    "volume_iops_exceeded",
+    "volume_throughput_exceeded",
+    "instance_iops_exceeded",
+    "instance_throughput_exceeded",
+)
+"""Microseconds, summed over volumes, in which the demand exceeded what the EBS volume or the instance provides."""
+COUNTERS = (*TCP, *NETWORK_EXCEEDED, *EBS_EXCEEDED)
+"""Amounts of which the sum over the measured time matters, because single events count."""
 AMOUNTS = (
     "disk_read_bytes",
     "disk_write_bytes",
@@ -31,9 +52,12 @@ AMOUNTS = (
     "disk_writes",
     "network_received_bytes",
     "network_sent_bytes",
+    *COUNTERS,
 )
 """Per interval. Several nodes are added up."""
 SERIES = (*LEVELS, *AMOUNTS)
+OPTIONAL = frozenset({BUSIEST, *COUNTERS})
+"""Left out of documents where no value is known: not every node has them, and earlier versions did not sample them."""
 MOST_SAMPLES = 20_000
 LONGEST_INTERVAL = 24 * 3600
 """The longest interval of a sample in seconds."""
@@ -73,16 +97,19 @@ class Samples:
     Attributes:
         start: of the first interval, seconds since 1970; a multiple of the interval.
         series: one list for each name of :data:`SERIES`, all of the same length; None where a value is unknown.
+        devices: of each block device; None if there are none.
     """
 
     start: int
     interval_seconds: int
     series: Mapping[str, list[int | None]]
+    devices: DeviceSamples | None = None
 
     def earlier(self, seconds: float) -> Samples:
         """Returns these samples moved back by about ``seconds``: by whole intervals, and not before 1970."""
         moved = round(seconds / self.interval_seconds) * self.interval_seconds
-        return replace(self, start=max(0, self.start - moved))
+        devices = self.devices and self.devices.earlier(seconds)
+        return replace(self, start=max(0, self.start - moved), devices=devices)
 
 
 @dataclass(frozen=True)
@@ -166,9 +193,19 @@ class Summary:
 
 
 def samples_document(samples: Samples) -> dict[str, Any]:
-    """Returns ``{"from", "interval_seconds", "cpu_user": [...], ...}``."""
-    series = {name: list(samples.series[name]) for name in SERIES}
-    return {"from": samples.start, "interval_seconds": samples.interval_seconds, **series}
+    """Returns ``{"from", "interval_seconds", "cpu_user": [...], ..., "devices"}``."""
+    series = {
+        name: list(values)
+        for name in SERIES
+        if not is_left_out(name, values := samples.series.get(name) or [None] * len(samples.series[SERIES[0]]))
+    }
+    devices = {"devices": samples.devices.document()} if samples.devices else {}
+    return {"from": samples.start, "interval_seconds": samples.interval_seconds, **series, **devices}
+
+
+def is_left_out(name: str, values: Sequence[int | None]) -> bool:
+    """Checks whether a document of samples does not list a series: an optional one without any value."""
+    return name in OPTIONAL and all(value is None for value in values)
 
 
 def parse_samples(document: Any) -> Samples | None:
@@ -252,20 +289,19 @@ def _samples(document: Any) -> Samples | None:
         raise SummaryError(
             f"samples.from must be a multiple of samples.interval_seconds, which is from 1 to {LONGEST_INTERVAL}"
         )
-    series = {name: _series(document.get(name), f"samples.{name}") for name in SERIES}
-    if len({len(values) for values in series.values()}) > 1:
+    listed = [name for name in SERIES if name not in OPTIONAL or document.get(name) is not None]
+    try:
+        series = {
+            name: device_samples.values_of(document.get(name), f"samples.{name}", MOST_SAMPLES) for name in listed
+        }
+        devices = device_samples.parse(document.get("devices"))
+    except DeviceSamplesError as error:
+        raise SummaryError(str(error)) from None
+    lengths = {len(values) for values in series.values()}
+    if len(lengths) > 1:
         raise SummaryError("all lists of samples must have the same length")
-    return Samples(start, interval, series)
-
-
-def _series(values: Any, where: str) -> list[int | None]:
-    if not isinstance(values, list) or len(values) > MOST_SAMPLES:
-        raise SummaryError(f"{where} must be a list of at most {MOST_SAMPLES} samples")
-    if not set(map(type, values)) <= {int, type(None)}:
-        raise SummaryError(f"{where} must hold whole numbers from 0, or null")
-    if min(filter(None, values), default=0) < 0 or max(filter(None, values), default=0) > histogram.MOST:
-        raise SummaryError(f"{where} must hold whole numbers from 0, below 2^63, or null")
-    return values
+    length = max(lengths)
+    return Samples(start, interval, {name: series.get(name, [None] * length) for name in SERIES}, devices)
 
 
 def _text(document: Mapping[str, Any], key: str) -> str:

@@ -17,8 +17,8 @@ TARGET_BYTES = 12 << 20
 def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
     """Shortens a summary that is too large.
 
-    Removes counts by second, then times over time, each from the rarest operations first; totals stay. If the summary
-    is still too large, the phase has failed.
+    Removes the samples of devices, then counts by second, then times over time, each from the rarest operations first;
+    totals stay. If the summary is still too large, the phase has failed.
 
     Args:
         target: bytes.
@@ -28,6 +28,11 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
         The summary, and a sentence for each part that was left out.
     """
     size, operations, omissions = _bytes(summary.document()), dict(summary.operations), list[str]()
+    if size > target and summary.samples and summary.samples.devices:
+        devices = summary.samples.devices
+        summary = replace(summary, samples=replace(summary.samples, devices=None))
+        omissions.append(f"samples of {len(devices.series)} devices are left out, because the summary is too large")
+        size = _bytes(summary.document())
     rarest = sorted(operations, key=lambda name: (_ended(operations[name]), name))
     for what, part in (("counts by second", "per_second"), ("times over time", "over_time")):
         for name in rarest:

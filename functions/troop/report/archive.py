@@ -11,6 +11,7 @@ from troop.errors import TroopError
 from troop.values import is_deeper, json_in
 
 DEFINITION, PLAN, ESTIMATE, RECORD = "definition.json", "plan.json", "estimate.json", "record.json"
+INSTANCE_TYPES = "instance-types.json"
 """Files of the run."""
 
 CELL_DEFINITION, RESULTS, ROSTER = "definition.json", "results.json", "roster.json"

@@ -15,6 +15,7 @@ from troop.bench.verdicts import name_some
 from troop.report import cells as reading
 from troop.report import trust
 from troop.report.archive import Archive
+from troop.report.capacity import instance_types
 from troop.report.document import Cell, Finding, Report, Run
 from troop.report.money import money
 from troop.report.scaling import scaling
@@ -41,7 +42,7 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
     cells: list[Cell] = []
     findings = [*sources.findings, *_of_run(sources)]
     for planned in sources.planned:
-        cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), prices)
+        cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), prices, sources.types)
         cells.append(cell)
         findings += cell_findings
     growth = scaling(cells, _roles(sources.definition))
@@ -52,6 +53,7 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
         money=money(sources),
         definition=sources.definition,
         versions=versions(archive, sources, cells),
+        instance_types=instance_types(sources.types, _types(cells)),
         cells=cells,
         scaling=growth,
         findings=_ordered([*findings, *trust.of_growth(growth, cells)]),
@@ -101,6 +103,10 @@ def _run(sources: Sources, cells: Sequence[Cell], run: str) -> Run:
         ended_at=its.ended_at,
         **fields,
     )
+
+
+def _types(cells: Sequence[Cell]) -> list[str]:
+    return [name for cell in cells for fleet in cell.fleets for name in fleet.instance_type.split(", ")]
 
 
 def _roles(definition: dict[str, Any]) -> list[str]:

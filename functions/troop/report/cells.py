@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from troop.bench import names
+from troop.bench.instance_types import TypeFacts
 from troop.bench.prices import Prices
 from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
 from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.verdicts import name_some
-from troop.measure.summary import CPU
+from troop.report import activity, fleets, limits, money, trust
 from troop.report import archive as files
-from troop.report import fleets, money, trust
 from troop.report.archive import Archive, DamagedError
-from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Phase, Separate, Step
+from troop.report.capacity import capacity
+from troop.report.document import Attempt, Cell, Finding, Interruption, Phase, Separate, Step
 from troop.report.fleets import Place
 from troop.report.operations import operations
 from troop.report.series import partial_tools, series, use
@@ -35,24 +36,34 @@ _T = TypeVar("_T")
 
 
 def cell(
-    archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
+    archive: Archive,
+    planned: PlannedCell,
+    attempts: Sequence[Recorded | str],
+    prices: Prices | None,
+    types: Mapping[str, TypeFacts],
 ) -> tuple[Cell, list[Finding]]:
     """Reads a cell and the data of the attempt that counts. Damaged parts are left out and become findings.
 
     Args:
         attempts: at the cell, the one that counts last; their records, or only their ids.
         prices: None if unknown.
+        types: known facts of instance types.
     """
-    return _Reading(archive, planned, attempts, prices).cell()
+    return _Reading(archive, planned, attempts, prices, types).cell()
 
 
 class _Reading:
     """A reader of one cell."""
 
     def __init__(
-        self, archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
+        self,
+        archive: Archive,
+        planned: PlannedCell,
+        attempts: Sequence[Recorded | str],
+        prices: Prices | None,
+        types: Mapping[str, TypeFacts],
     ) -> None:
-        self._archive, self._planned, self._prices = archive, planned, prices
+        self._archive, self._planned, self._prices, self._types = archive, planned, prices, types
         *self._earlier, last = attempts
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
@@ -80,12 +91,13 @@ class _Reading:
             reason=record.reason if record else None,
             steps=[Step(phase=name, at=at) for name, at in record.phases.items()] if record else [],
             fleets=there,
+            capacity=capacity(benchmark, roster, self._types),
             interruptions=self._interruptions(self._id, results or []),
             cost=money.bill(record.cost) if record and record.cost else None,
             hourly=hourly,
             phases=phases,
         )
-        return cell, [*self._findings, *trust.findings(cell)]
+        return cell, [*self._findings, *trust.findings(cell), *limits.findings(cell, self._types)]
 
     def _results(self) -> list[dict[str, Any]] | None:
         """Returns the stored phases; None if there are none."""
@@ -130,16 +142,22 @@ class _Reading:
         name = str(document.get("phase", "unnamed"))
         try:
             measured_from = document.get("measured_from")
+            members = activity.nodes(document["roles"], places, self._types)
+            bursts = limits.bursts(members, self._types)
             phase = Phase(
                 phase=document["phase"],
+                point=document.get("point"),
+                repeat=document.get("repeat") or 1,
+                parameters=document.get("parameters") or {},
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
                 measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
                 operations=operations(document, hourly),
-                use=use(document),
+                use=[one.model_copy(update={"bursts": bursts.get(one.role, [])}) for one in use(document)],
+                devices=activity.devices(document["roles"]),
                 series=series(document),
-                members=_members(document["roles"], places),
+                members=members,
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
             )
             if left_out := document.get("separate_left_out"):
@@ -165,40 +183,6 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         self._findings.append(Finding(severity="error", cell=self._id, text=text))
-
-
-def _members(roles: Mapping[str, Any], places: Mapping[str, Place]) -> list[Node]:
-    members = []
-    for role, its in roles.items():
-        for node, line in sorted(its["nodes"].items(), key=lambda pair: pair[1]["rank"]):
-            means, place = line.get("means") or {}, places.get(node)
-            iowait = means.get("cpu_iowait")
-            members.append(
-                Node(
-                    node=node,
-                    role=role,
-                    rank=line["rank"],
-                    outcome=line["outcome"],
-                    count=line["count"],
-                    errors=line["errors"],
-                    zone=place.zone if place else "",
-                    purchase=line.get("purchase") or (place.purchase if place else ""),
-                    cpu=_percent(means.get(name) for name in CPU),
-                    iowait=None if iowait is None else iowait / 10,
-                    clock_offset_seconds=line.get("clock_offset_seconds"),
-                    clock_uncertainty_seconds=line.get("clock_uncertainty_seconds"),
-                )
-            )
-    return members
-
-
-def _percent(thousandths: Iterable[int | None]) -> float | None:
-    total = 0
-    for one in thousandths:
-        if one is None:
-            return None
-        total += one
-    return total / 10
 
 
 def _list(value: Any) -> Any:

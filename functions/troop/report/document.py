@@ -74,6 +74,45 @@ class Version(Part):
     version: str
 
 
+class InstanceType(Part):
+    """What EC2 states about an instance type; bandwidth of EBS is of reads and writes together."""
+
+    name: str
+    vcpus: int | None = None
+    memory_mib: int | None = None
+    store_gb: int = Field(default=0, description="Of all disks of the instance store; 0 without one")
+    store_disks: int = 0
+    store_type: str = ""
+    network: str = Field(default="", description="EC2's words, such as Up to 12.5 Gigabit")
+    network_gbps: float | None = Field(default=None, description="Baseline, in each direction")
+    network_peak_gbps: float | None = Field(default=None, description="For a while")
+    ebs_mbps: float | None = Field(default=None, description="Baseline")
+    ebs_peak_mbps: float | None = None
+    ebs_iops: int | None = Field(default=None, description="Baseline")
+    ebs_peak_iops: int | None = None
+
+
+class Capacity(Part):
+    """What the nodes of a role provide in one zone, or in all. Unknown parts are null.
+
+    EBS is without root volumes: what the volumes provide, but at most what the instances may use.
+    """
+
+    role: str = Field(default="", description="Empty for all roles together")
+    zone: str = Field(default="", description="Empty for all zones together")
+    nodes: int
+    vcpus: int | None = None
+    memory_mib: int | None = None
+    store_gb: int | None = Field(default=None, description="Instance store")
+    volumes_gib: int | None = None
+    ebs_iops: int | None = Field(default=None, description="Baseline")
+    ebs_peak_iops: int | None = Field(default=None, description="For a while")
+    ebs_mbps: float | None = Field(default=None, description="Baseline")
+    ebs_peak_mbps: float | None = Field(default=None, description="For a while")
+    network_gbps: float | None = Field(default=None, description="Baseline, in each direction")
+    network_peak_gbps: float | None = Field(default=None, description="For a while")
+
+
 class Fleet(Part):
     """The nodes of one role of a cell when it began; as planned if there is no roster."""
 
@@ -111,6 +150,9 @@ class Operation(Part):
     bytes_per_second: float | None = None
     errors: dict[str, int] = {}
     mean_ms: float | None = None
+    mean_derived: bool = Field(
+        default=False, description="The tool reports no times: the mean follows from threads and rate"
+    )
     p50_ms: float | None = None
     p90_ms: float | None = None
     p95_ms: float | None = None
@@ -157,6 +199,10 @@ class Use(Part):
     system: float | None = None
     iowait: float | None = None
     steal: float | None = None
+    busiest: float | None = Field(
+        default=None,
+        description="Of the busiest processor of a node in each interval, without iowait; mean of the nodes",
+    )
     memory_bytes: float | None = Field(default=None, description="Per node")
     disk_reads: float | None = None
     disk_writes: float | None = None
@@ -164,33 +210,51 @@ class Use(Part):
     disk_write_bytes: float | None = None
     network_received_bytes: float | None = None
     network_sent_bytes: float | None = None
+    tcp_sent_segments: float | None = None
+    tcp_retransmits: float | None = None
+    bursts: list[str] = Field(
+        default=[],
+        description="What a node moved beyond the baseline of its instance type: network_in, network_out, "
+        "ebs_bandwidth, ebs_iops",
+    )
 
 
-SeriesName = Literal[
-    "per_second",
-    "errors_per_second",
-    "mean_ms",
-    "p50_ms",
-    "p99_ms",
-    "max_ms",
-    "cpu",
-    "iowait",
-    "disk_reads",
-    "disk_writes",
-    "disk_read_bytes",
-    "disk_write_bytes",
-    "network_received_bytes",
-    "network_sent_bytes",
-]
-"""cpu and iowait are in percent, averaged over nodes; disk and network are per second, summed over nodes."""
+class DeviceUse(Part):
+    """The average load of one block device of each of a role's nodes in the measured time; rates are per device."""
+
+    role: str
+    device: str = Field(description="For a volume of EBS, its name in the block device mapping; otherwise the kernel's")
+    kind: str = Field(default="", description="ebs, instance-store, or stacked for a device on top of others")
+    devices: int = Field(description="Number of nodes that have it")
+    size_bytes: int | None = None
+    operations: float | None = None
+    reads: float | None = None
+    writes: float | None = None
+    read_bytes: float | None = None
+    write_bytes: float | None = None
+    request_bytes: float | None = Field(default=None, description="Per operation")
+    wait_ms: float | None = Field(default=None, description="Per operation, in the queue and in the device")
+    read_wait_ms: float | None = None
+    write_wait_ms: float | None = None
+    queue: float | None = Field(default=None, description="Operations under way")
+    busy: float | None = Field(default=None, description="Percent of the time with an operation under way")
+    busiest: float | None = Field(default=None, description="The same of the node where it is highest")
+    busiest_node: str = ""
 
 
 class Series(Part):
-    """Values over time in equal steps; at most a few hundred."""
+    """Values over time in equal steps; at most a few hundred. :mod:`troop.report.series` describes the names."""
 
     role: str
-    operation: str | None = Field(default=None, description="null for values of nodes instead of an operation")
-    name: SeriesName
+    node: str = Field(default="", description="Empty for all nodes of the role together")
+    device: str = Field(default="", description="Of the node, such as nvme1n1; empty for all devices together")
+    operation: str | None = Field(
+        default=None, description="null for values of nodes; 'all operations' for the total over a role's operations"
+    )
+    name: str = Field(
+        description="Such as per_second, errors_per_second, mean_ms, p99_ms, cpu, disk_reads. Times are in "
+        "milliseconds, processors in percent; amounts are per second"
+    )
     start: float = Field(
         description="Of the first step: seconds after the start of the measured time; negative before it"
     )
@@ -209,8 +273,22 @@ class Node(Part):
     errors: int
     zone: str = ""
     purchase: str = ""
+    instance_type: str = ""
     cpu: float | None = None
     iowait: float | None = None
+    busiest: float | None = Field(default=None, description="Of the busiest processor, in percent of it")
+    memory_bytes: float | None = None
+    disk_operations: float | None = Field(default=None, description="Per second, of whole disks")
+    disk_bytes: float | None = None
+    ebs_operations: float | None = None
+    ebs_bytes: float | None = None
+    network_received_bytes: float | None = None
+    network_sent_bytes: float | None = None
+    retransmits: int | None = Field(default=None, description="TCP segments sent again in the measured time")
+    retransmit_share: float | None = Field(default=None, description="Of the segments sent, from 0")
+    exceeded: dict[str, int] = Field(
+        default={}, description="Packets beyond network allowances, and microseconds beyond limits of EBS, above 0"
+    )
     clock_offset_seconds: float | None = None
     clock_uncertainty_seconds: float | None = None
 
@@ -219,12 +297,16 @@ class Phase(Part):
     """The results of a cell in one phase."""
 
     phase: str
+    point: int | None = Field(default=None, description="Of a phase that ran several times on the same nodes: from 1")
+    repeat: int = Field(default=1, description="Distinguishes points with the same parameters")
+    parameters: dict[str, JsonValue] = Field(default={}, description="Those that differ between the phase's points")
     nodes: int
     measured_seconds: float
     warm_up_seconds: float = 0
     measured_from: datetime | None = None
     operations: list[Operation] = []
     use: list[Use] = []
+    devices: list[DeviceUse] = []
     series: list[Series] = []
     members: list[Node] = []
     separate: list[Separate] = []
@@ -256,6 +338,7 @@ class Cell(Part):
     reason: str | None = None
     steps: list[Step] = []
     fleets: list[Fleet] = []
+    capacity: list[Capacity] = Field(default=[], description="Of each role and zone, of each role, and of all")
     interruptions: list[Interruption] = []
     cost: Bill | None = None
     hourly: float | None = Field(
@@ -310,6 +393,7 @@ class Report(Part):
     money: Money
     definition: dict[str, Any] = Field(description="The benchmark file as it was run, with its size and changes")
     versions: list[Version] = []
+    instance_types: list[InstanceType] = []
     cells: list[Cell]
     scaling: list[Scaling] = []
     findings: list[Finding] = []

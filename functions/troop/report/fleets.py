@@ -28,16 +28,18 @@ MOST_NOTICES = 1000
 
 @dataclass(frozen=True)
 class Place:
-    """A node's zone and purchase option."""
+    """A node's zone, purchase option and instance type."""
 
     role: str
     zone: str
     purchase: str
+    instance_type: str = ""
 
 
 def places(roster: Roster | None) -> dict[str, Place]:
     """Returns the places of all nodes by id."""
-    return {one.id: Place(one.role, one.zone, one.purchase) for one in roster.members} if roster else {}
+    members = roster.members if roster else ()
+    return {one.id: Place(one.role, one.zone, one.purchase, one.instance_type) for one in members}
 
 
 def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None) -> list[Fleet]:

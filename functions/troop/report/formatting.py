@@ -71,6 +71,24 @@ def gibi(value: float | None) -> str:
     return plain(None if value is None else value / 2**30)
 
 
+def mebi_as_gibi(value: float | None) -> str:
+    """Formats MiB as GiB, without the unit."""
+    return plain(None if value is None else value / 1024)
+
+
+def baseline(pair: tuple[float | None, float | None]) -> str:
+    """Formats a baseline and what a burst allows: ``0.94 to 12.5``; one number if they are the same."""
+    steady, most = pair
+    if steady is None or most is None or steady == most:
+        return plain(most if steady is None else steady)
+    return f"{plain(steady)} to {plain(most)}"
+
+
+def each_of(value: float | None, number: int) -> float | None:
+    """Returns the part of each of several nodes; None if the sum is unknown."""
+    return None if value is None or not number else value / number
+
+
 def money(amount: float | None, currency: str = USD) -> str:
     """Formats an amount: ``$12.30``; less than a dollar with more digits: ``$0.0423``."""
     if amount is None or not math.isfinite(amount):

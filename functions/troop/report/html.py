@@ -22,7 +22,7 @@ MOST_ROWS: Final = 1000
 FEW_POINTS: Final = 16
 """The most points of scaling whose table is not folded."""
 
-_WORDS: Final[tuple[Callable[..., str], ...]] = (
+_WORDS: Final[tuple[Callable[..., Any], ...]] = (
     formatting.plain,
     formatting.whole,
     formatting.quantity,
@@ -30,6 +30,9 @@ _WORDS: Final[tuple[Callable[..., str], ...]] = (
     formatting.share,
     formatting.mega,
     formatting.gibi,
+    formatting.mebi_as_gibi,
+    formatting.baseline,
+    formatting.each_of,
     formatting.money,
     formatting.price,
     formatting.moment,
@@ -68,6 +71,9 @@ def report_page(report: Report, script: str) -> str:
         over_time=charts.over_time(report),
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
         several_roles=len({operation.role for _, operation in rows}) > 1,
+        means_derived=any(operation.mean_derived for _, operation in rows),
+        capacities=overview.capacities(report),
+        devices=_least(report, lambda phase: phase.devices, lambda one: -(one.busy or 0)),
         bytes_known=any(operation.bytes_per_second for _, operation in rows),
         members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
         fleets=overview.fleets(report),

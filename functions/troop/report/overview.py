@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean, geometric_mean, median
 
 from troop.report import formatting
-from troop.report.charts import measured
-from troop.report.document import Cell, Fleet, Operation, Phase, Report, Step
+from troop.report.charts import cell_name, measured
+from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
 
 GOOD = "SUCCEEDED"
@@ -172,6 +172,17 @@ def fleets(report: Report) -> list[tuple[list[str], list[Fleet]]]:
         key = repr(cell.fleets)
         cells.setdefault(key, []).append(cell.cell)
         same[key] = cell.fleets
+    return [(named, same[key]) for key, named in cells.items() if same[key]]
+
+
+def capacities(report: Report) -> list[tuple[list[str], list[Capacity]]]:
+    """Returns the distinct capacities, each with the cells that had them: repetitions mostly have the same."""
+    cells: dict[str, list[str]] = {}
+    same: dict[str, list[Capacity]] = {}
+    for cell in report.cells:
+        key = repr(cell.capacity)
+        cells.setdefault(key, []).append(cell_name(cell))
+        same[key] = cell.capacity
     return [(named, same[key]) for key, named in cells.items() if same[key]]
 
 

@@ -1,21 +1,40 @@
-"""Computes values over time, and the average load of nodes."""
+"""Computes values over time, and the average load of nodes.
+
+A series is one value over time. Its key says of what: (cell, point, role, node, device, operation, name).
+
+- ``cell`` and ``point`` are those of the phase that contains the series; ``point`` is None for a phase that runs once.
+- ``node`` is "" for all nodes of the role together, and ``device`` is "" for all devices of the node or nodes. So a
+  series of one disk has both, and one of a whole node has an empty device.
+- ``operation`` is None for values of nodes.
+- ``name`` is one of :data:`troop.report.series_names.PANELS`; others are drawn too, in panels of their own.
+
+The values are those of equal steps: the first begins ``start`` seconds after the measured time does (before it if
+negative), and each is ``step_seconds`` long. None is an unknown value. Percentages are averaged over nodes, and
+amounts per second are summed over them; times are merged, never averaged.
+
+The page and comparisons draw whatever series a phase has. A new one needs an entry in ``PANELS`` for its label and
+unit, and nothing else.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple
 
-from troop.measure.summary import CPU
+from troop.measure.summary import AMOUNTS, BUSIEST, CPU
 from troop.measure.windows import step_for
 from troop.report import steps
-from troop.report.document import Series, SeriesName, Use
+from troop.report.device_series import device_series
+from troop.report.document import Cell, Series, Use
 from troop.report.steps import Value
 
-_LATENCIES: Mapping[SeriesName, float] = {"p50_ms": 50, "p99_ms": 99}
+_LATENCIES: Mapping[str, float] = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "max_ms": 100}
 
-_OF_NODES = tuple(name for name in get_args(SeriesName) if name.startswith(("disk_", "network_")))
+_CPU_PARTS = {"user": "cpu_user", "system": "cpu_system", "iowait": "cpu_iowait", "steal": "cpu_steal"}
+
+_OF_NODES = AMOUNTS
 
 _DIGITS = 5
 """Significant digits of a value in a series: enough for a chart, in a tenth of the space."""
@@ -40,6 +59,25 @@ class Times:
     step: int
 
 
+class Key(NamedTuple):
+    """Says of what a series is; see the module."""
+
+    cell: str
+    point: int | None
+    role: str
+    node: str
+    device: str
+    operation: str | None
+    name: str
+
+
+def keyed(cell: Cell) -> Iterator[tuple[Key, Series]]:
+    """Yields all series of a cell with their keys."""
+    for phase in cell.phases:
+        for one in phase.series:
+            yield Key(cell.cell, phase.point, one.role, one.node, one.device, one.operation, one.name), one
+
+
 def times_of(phase: Mapping[str, Any]) -> Times:
     """Returns the times of a phase of the results. Earlier versions of Troop did not store them."""
     spans = [span for role in phase["roles"].values() for span in _spans(role)]
@@ -62,6 +100,9 @@ def _spans(role: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
             yield counts["from"], counts["from"] + len(counts["count"])
     if samples := role.get("samples"):
         yield samples["from"], samples["from"] + samples["interval_seconds"] * len(samples[CPU[0]])
+    if devices := role.get("devices"):  # their intervals are longer, so they may begin before the others
+        for its in devices["labels"].values():
+            yield its["from"], its["from"] + devices["interval_seconds"]
 
 
 def series(phase: Mapping[str, Any]) -> list[Series]:
@@ -78,6 +119,7 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
             series += _latencies(name, operation, document, times)
         if samples := role.get("samples"):
             series += _samples(name, samples, times)
+        series += device_series(name, role.get("devices"), times.zero, times.step)
     return series
 
 
@@ -104,7 +146,7 @@ def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times
     begin, until = times.begin, times.measured_until
     begin = float(first) if begin is None or first + 1 <= begin else begin
     end = float(first + length) if until is None or first + length > until + 1 else until
-    series_counts: tuple[tuple[SeriesName, Sequence[int]], ...] = (
+    series_counts: tuple[tuple[str, Sequence[int]], ...] = (
         ("per_second", counts["count"]),
         ("errors_per_second", counts["errors"]),
     )
@@ -136,20 +178,24 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
     yield _series(role, operation, "mean_ms", start, step, averages)
 
 
-def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Series]:
+def _samples(role: str, samples: Mapping[str, Any], times: Times, node: str = "", device: str = "") -> Iterator[Series]:
     first, interval = samples["from"], samples["interval_seconds"]
     step = max(times.step, interval)
     for name, values in _by_name(samples):
         if any(value is not None for value in values):
             low, means = steps.means(first, interval, values, times.zero, step)
-            yield _series(role, None, name, low * step, step, means)
+            one = _series(role, None, name, low * step, step, means)
+            yield one.model_copy(update={"node": node, "device": device}) if node or device else one
 
 
-def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[SeriesName, list[Value]]]:
+def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:
     yield "cpu", _busy(samples)
-    yield "iowait", [_tenth(value) for value in samples["cpu_iowait"]]
+    for name, part in _CPU_PARTS.items():
+        yield name, [_tenth(value) for value in samples[part]]
+    yield "busiest", [_tenth(value) for value in samples.get(BUSIEST) or []]  # unknown to earlier versions
     for name in _OF_NODES:
-        yield name, [None if value is None else value / samples["interval_seconds"] for value in samples[name]]
+        values = samples.get(name) or []  # counters are left out where no node has them
+        yield name, [None if value is None else value / samples["interval_seconds"] for value in values]
 
 
 def _busy(samples: Mapping[str, Any]) -> list[Value]:
@@ -163,7 +209,7 @@ def _tenth(thousandths: float | None) -> Value:
     return None if thousandths is None else thousandths / 10
 
 
-def _series(role: str, operation: str | None, name: SeriesName, start: float, step: int, values: list[Value]) -> Series:
+def _series(role: str, operation: str | None, name: str, start: float, step: int, values: list[Value]) -> Series:
     short = [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]
     return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
 
@@ -192,10 +238,14 @@ def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use
 
     parts = {name.removeprefix("cpu_"): mean([_tenth(value) for value in samples[name]]) for name in CPU}
     of_nodes = {
-        name: mean([None if value is None else value / interval for value in samples[name]]) for name in _OF_NODES
+        name: mean([None if value is None else value / interval for value in samples[name]])
+        for name in _OF_NODES
+        if samples.get(name)
     }
     cpu, memory = mean(_busy(samples)), mean(samples["memory_used"])
-    return Use(role=role, nodes=nodes, cpu=cpu, memory_bytes=memory, **parts, **of_nodes)
+    busiest = mean([_tenth(value) for value in samples[BUSIEST]]) if samples.get(BUSIEST) else None
+    levels = {"cpu": cpu, "busiest": busiest, "memory_bytes": memory}
+    return Use.model_validate({"role": role, "nodes": nodes, **levels, **parts, **of_nodes})
 
 
 def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:

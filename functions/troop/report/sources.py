@@ -5,14 +5,15 @@ Only the definition is required. Other missing or damaged parts become findings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from troop.bench import estimate, names, stored_record
+from troop.bench import estimate, instance_types, names, stored_record
 from troop.bench.attempts import latest
 from troop.bench.definition import Benchmark, DefinitionError, from_document
+from troop.bench.instance_types import TypeFacts
 from troop.bench.plan import Variant, from_plan_document, on_demand
 from troop.bench.record import Cell
 from troop.bench.stored_record import RecordError, StoredRecord
@@ -45,6 +46,7 @@ class Sources:
         definition: as stored; the only required part.
         estimate: as stored; None if it is missing or unreadable, or if the record contains it.
         record: None for a run of an earlier version.
+        types: facts of the instance types; empty for a run of an earlier version.
     """
 
     definition: dict[str, Any]
@@ -52,6 +54,7 @@ class Sources:
     estimate: dict[str, Any] | None
     record: StoredRecord | None
     findings: tuple[Finding, ...]
+    types: Mapping[str, TypeFacts] = field(default_factory=dict)
 
 
 def read(archive: Archive) -> Sources:
@@ -72,7 +75,8 @@ def read(archive: Archive) -> Sources:
         )
     record = _record(archive, findings)
     planned = _planned_cells(archive, definition, record, findings)
-    return Sources(definition, planned, _estimate(archive, record, findings), record, tuple(findings))
+    types = _types(archive, findings)
+    return Sources(definition, planned, _estimate(archive, record, findings), record, tuple(findings), types)
 
 
 def attempts(archive: Archive, sources: Sources, planned: PlannedCell) -> list[Cell | str]:
@@ -133,6 +137,16 @@ def _estimate(archive: Archive, record: StoredRecord | None, findings: list[Find
         text = f"{files.ESTIMATE} is missing: the expected cost is unknown."
         findings.append(Finding(severity="warning", text=text))
     return document
+
+
+def _types(archive: Archive, findings: list[Finding]) -> dict[str, TypeFacts]:
+    try:
+        document = files.document(archive, files.INSTANCE_TYPES)
+        return {} if document is None else instance_types.from_document(document)
+    except (DamagedError, ValueError) as error:
+        text = f"{files.INSTANCE_TYPES} cannot be read ({error}): capacities and baselines of instances are unknown."
+        findings.append(Finding(severity="warning", text=text))
+        return {}
 
 
 def _planned_cells(

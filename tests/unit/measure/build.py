@@ -10,8 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from troop.measure.device_samples import DEVICE_SERIES, KINDS, Device, DeviceSamples
 from troop.measure.histogram import Histogram
-from troop.measure.operations import Operation, PerSecond
+from troop.measure.operations import Operation, PerSecond, Rate
 from troop.measure.separate import Separate
 from troop.measure.summary import SERIES, Clock, Samples, Summary
 from troop.measure.windows import Windows
@@ -51,6 +52,7 @@ def operations(draw: st.DrawFn) -> Operation:
         per_second=PerSecond(START + draw(st.integers(0, 5)), draw(counts), draw(counts)),
         bytes=draw(st.integers(0, 2**60)),
         over_time=draw(st.none() | st.builds(windows, _few)),
+        rate=draw(st.none() | rates),
     )
 
 
@@ -58,7 +60,24 @@ def operations(draw: st.DrawFn) -> Operation:
 def samples(draw: st.DrawFn) -> Samples:
     length = draw(st.integers(0, 5))
     values = st.lists(st.none() | st.integers(0, 2**40), min_size=length, max_size=length)
-    return Samples(START + draw(st.integers(0, 5)), 1, {name: draw(values) for name in SERIES})
+    series = {name: draw(values) for name in SERIES}
+    return Samples(START + draw(st.integers(0, 5)), 1, series, draw(st.none() | devices()))
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> DeviceSamples:
+    """Some disks and arrays; the same label may be another device on another node."""
+    length = draw(st.integers(1, 4))
+    known = st.lists(st.none() | st.integers(0, 2**40), min_size=length - 1, max_size=length - 1)
+    names = draw(st.lists(st.sampled_from(["nvme0n1", "nvme1n1", "md0"]), min_size=1, unique=True))
+    keys = st.lists(st.sampled_from(DEVICE_SERIES), min_size=1, unique=True)
+    series = {name: {key: [7, *draw(known)] for key in draw(keys)} for name in names}
+    labels = st.sampled_from(["/dev/sdf", "/dev/sdg", "md0"])
+    facts = {name: Device(draw(st.sampled_from(KINDS)), draw(labels), draw(st.none() | st.just(9))) for name in names}
+    return DeviceSamples(START + draw(st.integers(0, 3)), 1, series, facts)
+
+
+rates = st.builds(Rate, *[st.integers(0, 2**40)] * 4)
 
 
 _part = st.none() | st.floats(0, 1e12)

@@ -190,8 +190,13 @@ def by_a_clock(one: Summary, ahead: float, known: float | None = None) -> Summar
         clock=Clock(ahead if known is None else known, 0.2),
         measured_from=None if one.measured_from is None else one.measured_from + seconds,
         operations={name: later(operation) for name, operation in one.operations.items()},
-        samples=one.samples and replace(one.samples, start=one.samples.start + seconds),
+        samples=one.samples and _later(one.samples, seconds),
     )
+
+
+def _later(samples: Samples, seconds: int) -> Samples:
+    devices = samples.devices and replace(samples.devices, start=samples.devices.start + seconds)
+    return replace(samples, start=samples.start + seconds, devices=devices)
 
 
 @settings(max_examples=20)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from troop.measure import tool_samples
+from troop.measure.device_samples import Device, DeviceSamples
 from troop.measure.summary import SERIES, Samples
 from troop.measure.tool_samples import over
 
@@ -56,3 +59,28 @@ def test_of_very_much_only_what_covers_the_sampled_time_is_split(monkeypatch: py
 def test_another_time_changes_nothing() -> None:
     for start in (0, 990, 5000):
         assert over(SAMPLED, samples(start, 1, cpu_user=[70, 80])) == SAMPLED
+
+
+def of_devices(start: int, interval: int, **reads: list[int | None]) -> DeviceSamples:
+    return DeviceSamples(start, interval, {name: {"reads": values} for name, values in reads.items()})
+
+
+def test_devices_of_a_tool_take_the_place_of_those_that_were_sampled_in_their_intervals() -> None:
+    mine = replace(of_devices(1000, 2, sda=[1, 2], sdb=[3, 4]), devices={"sda": Device("ebs", "/dev/sdf", 9)})
+    overlay = over(
+        replace(SAMPLED, devices=mine),
+        replace(samples(1001, 1, cpu_user=[1]), devices=of_devices(1001, 1, sda=[5, 10, 20], md0=[7, 8, 9])),
+    ).devices
+    assert overlay is not None
+    assert (overlay.start, overlay.interval_seconds) == (1000, 2)
+    assert {name: its["reads"] for name, its in overlay.series.items()} == {
+        "sda": [1, 30],
+        "sdb": [3, 4],
+        "md0": [None, 17],
+    }
+    assert overlay.label("sda") == "/dev/sdf"
+
+
+def test_devices_that_only_the_tool_knows_get_the_intervals_of_the_node() -> None:
+    overlay = over(SAMPLED, replace(samples(1000, 4, cpu_user=[1]), devices=of_devices(1000, 4, sda=[8]))).devices
+    assert overlay == of_devices(1000, 1, sda=[2, 2, 2, 2])

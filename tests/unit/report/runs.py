@@ -14,20 +14,22 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from troop.bench import names, roster, stored_record
+from troop.bench import instance_types, names, roster, stored_record
 from troop.bench.costs import Cost, Item, cost_of
 from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
 from troop.bench.estimate import estimate
 from troop.bench.estimate import to_document as estimate_document
+from troop.bench.instance_types import TypeFacts
 from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
 from troop.bench.roster import Member, Roster
 from troop.bench.spending import terms_of
+from troop.measure.device_samples import Device, DeviceSamples
 from troop.measure.histogram import Histogram
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
-from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary
+from troop.measure.summary import EBS_EXCEEDED, LEVELS, NETWORK_EXCEEDED, SERIES, Clock, Samples, Summary
 
 AT = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
 RUN = "20261120-150000-1f0c9b2e"
@@ -47,6 +49,11 @@ PRICES = Prices(
     volumes={"gp3": VolumePrice(Decimal("0.09"))},
     cross_zone_gb=Decimal("0.02"),
 )
+
+TYPES = {
+    "i4i.large": TypeFacts(2, 16_384, 468, 1, "ssd", "Up to 10 Gigabit", 0.781, 10.0, 78.125, 1250.0, 2500, 40_000),
+    "c7g.large": TypeFacts(2, 4096, 0, 0, "", "Up to 12.5 Gigabit", 0.937, 12.5, 78.75, 1250.0, 3600, 40_000),
+}
 
 FILES = "files/read.py"
 
@@ -153,7 +160,14 @@ def samples(start: int, cpu: int) -> Samples:
     values: dict[str, list[int | None]] = {
         name: [cpu if name == "cpu_user" else 10 if name in LEVELS else 1000] * length for name in SERIES
     }
-    return Samples(start - WARM_UP - 3, 1, {**values, "memory_used": [2**30] * length})
+    zeros: list[int | None] = [0] * length
+    quiet = dict.fromkeys((*NETWORK_EXCEEDED, *EBS_EXCEEDED, "tcp_retransmits"), zeros)
+    disk = {"operations": 4000, "reads": 3000, "writes": 1000, "read_bytes": 12_288_000, "write_bytes": 16_384_000}
+    disk |= {"wait_micros": 8_000_000, "read_wait_micros": 3_000_000, "write_wait_micros": 5_000_000}
+    disk |= {"queue_millis": 8000, "busy_millis": 1500}
+    ssd: dict[str, list[int | None]] = {name: [value] * (length // 2) for name, value in disk.items()}
+    devices = DeviceSamples(start - WARM_UP - 4, 2, {"nvme1n1": ssd}, {"nvme1n1": Device("instance-store", "", 468)})
+    return Samples(start - WARM_UP - 3, 1, {**values, **quiet, "memory_used": [2**30] * length}, devices)
 
 
 def results(cell: str, step: str, noise: float, errors: int = 0, start: int = START) -> dict[str, Any]:
@@ -255,6 +269,7 @@ def archive() -> InMemory:
         "definition.json": to_document(benchmark("n3")),
         "plan.json": to_plan_document(planned),
         "estimate.json": estimate_document(expected),
+        "instance-types.json": instance_types.to_document(TYPES),
         "images/arm64.json": {"id": "ami-0abc", "root_device": "/dev/xvda"},
     }
     steps = {one.cell: one.variant.scale or "" for one in planned.cells}

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from troop.bench.admission import InstanceType
+from troop.bench.instance_types import facts_of
 
 AT_ONCE = 100
 """Names in one call; EC2 accepts at most twice as many in a filter."""
@@ -46,6 +47,7 @@ def _read(client: Any, types: list[str], usable: set[str]) -> dict[str, Instance
             frozenset(description["ProcessorInfo"]["SupportedArchitectures"]),
             frozenset(zones[name] & usable),
             int(description.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
+            facts_of(description),
         )
         for name, description in described.items()
     }

@@ -11,8 +11,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.bench import names
+from troop.bench import instance_types, names
 from troop.bench.definition import Benchmark, to_document
+from troop.bench.instance_types import TypeFacts
 from troop.bench.plan import Plan, to_plan_document
 
 _LAST_DAYS = timedelta(days=8)
@@ -51,9 +52,18 @@ class RunFiles:
     bucket: str
 
     def put(
-        self, run: str, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], estimate: Mapping[str, Any]
+        self,
+        run: str,
+        benchmark: Benchmark,
+        plan: Plan,
+        files: Mapping[str, bytes],
+        estimate: Mapping[str, Any],
+        types: Mapping[str, TypeFacts],
     ) -> None:
         """Writes all of them; repeating it changes nothing.
+
+        Args:
+            types: facts of the plan's instance types by name.
 
         Raises:
             ClientError: S3 refused; some may be written.
@@ -64,6 +74,7 @@ class RunFiles:
             names.definition_key(run): to_document(benchmark),
             names.plan_key(run): to_plan_document(plan),
             names.estimate_key(run): estimate,
+            names.instance_types_key(run): instance_types.to_document(types),
         }
         for key, document in documents.items():
             self.client.put_object(

@@ -136,7 +136,7 @@ class Benchmarks:
         used = self.keys.use(key, names.run_id(now, key), digest, now)
         if earlier := self._of_key(key, used, digest):
             return Admitted(self._started(earlier), True)
-        self.files.put(used.run, benchmark, plan, files, judged.document())
+        self.files.put(used.run, benchmark, plan, files, judged.document(), judged.types)
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
         cells = [Cell(run.run, one.cell, variant=one.variant) for one in plan.cells]
         created = self.runs.create(run, cells, judged.terms, self.settings.max_nodes_total)

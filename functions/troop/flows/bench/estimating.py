@@ -13,6 +13,7 @@ from troop.bench import estimate as estimates
 from troop.bench import quotas
 from troop.bench.admission import InstanceType
 from troop.bench.estimate import ROOT_VOLUME, Estimate, estimate
+from troop.bench.instance_types import TypeFacts
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
 from troop.bench.problems import Problem
@@ -28,12 +29,14 @@ class Judged:
         terms: the prices and limits by which the run's cost is computed.
         problems: the reasons why the run must not start; empty if it may.
         warnings: what the user should know before starting it.
+        types: facts of the plan's instance types by name.
     """
 
     estimate: Estimate
     terms: Terms
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...]
+    types: Mapping[str, TypeFacts]
 
     @property
     def expected(self) -> Expected:
@@ -94,6 +97,7 @@ class Estimating:
                 *quotas.too_small(plan, vcpus, values),
             ),
             warnings=(*sentences, *([unread] if unread else ())),
+            types={name: offer.facts for name, offer in offers.items()},
         )
 
 

@@ -62,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     tool("wrk", _wrk, "output of wrk or wrk2").add_argument(
         "--operation", default="requests", type=_name, help="name of the operation (default: requests)"
     )
-    tool("iozone", _iozone, "output of iozone -t")
+    tool("iozone", _iozone, "output of iozone -t").add_argument(
+        "--prefix",
+        default="",
+        type=_name,
+        help="of the operations' names, for a script that starts iozone several times",
+    )
     stress = tool("cassandra-stress", _cassandra_stress, "output of cassandra-stress")
     stress.add_argument("--hdr", type=Path, metavar="LOG", help="log that -log hdrfile= wrote in the same run")
     metrics = tool("sysstat", _sysstat, "output of sadf -j or of iostat -t -o JSON")
@@ -91,8 +96,12 @@ def _wrk(options: argparse.Namespace, path: Path, results: Path, problems: Probl
     _rows(wrk.TOOL, wrk.read(path, options.operation, problems), results)
 
 
-def _iozone(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    _rows(iozone.TOOL, iozone.read(path, problems), results)
+def _iozone(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    operations = iozone.read(path, problems, options.prefix)
+    output.write_operations(iozone.TOOL, operations, results)
+    for name, operation in operations.items():
+        if operation.rate:
+            sys.stdout.write(f"{name}: {operation.rate.per_second:g} operations a second\n")
 
 
 def _cassandra_stress(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
@@ -108,7 +117,8 @@ def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: P
     samples = sysstat.read(path, problems, without_boot=options.y)
     output.write_samples("sysstat", samples, results)
     length = max(map(len, samples.series.values()), default=0)
-    sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s\n")
+    devices = f", with {', '.join(sorted(samples.devices.series))}" if samples.devices else ""
+    sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s{devices}\n")
 
 
 def _operations(tool: str, operations: Operations, results: Path) -> None:

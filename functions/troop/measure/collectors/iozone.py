@@ -1,8 +1,9 @@
-"""Reads iozone's output in throughput mode (``-t``, or ``-l`` and ``-u``): rows per node, without times.
+"""Reads iozone's output in throughput mode (``-t``, or ``-l`` and ``-u``): the rate of each test, without times.
 
-A row is one test, such as ``initial-writers``. If there are tests with several numbers of processes, names contain the
-number: ``2-readers``. The rate is the sum that the children see, because the parent's includes waiting. Only ``-C``
-reports the number of records: without it, a row's count is 0.
+An operation is one test, such as ``initial-writers``. If there are tests with several numbers of processes, names
+contain the number: ``2-readers``. The rate is the sum that the children see, because the parent's includes waiting.
+Each process completes one record after the other, so processes divided by the rate is the mean time of a record.
+Only ``-C`` reports the number of records: without it, an operation's count is 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from troop.measure.collectors.common import CollectorError, Problems, a_name
-from troop.measure.separate import Separate, checked
+from troop.measure.histogram import MOST
+from troop.measure.operations import Operation, Operations, Rate, add_bounded
 
 TOOL = "iozone"
 KIB = 1024
@@ -36,7 +38,7 @@ class _Test:
     line: int
     processes: int
     label: str
-    rate: float
+    rate_in_unit: float
     unit: str
     record_kib: int
     moved: float = 0.0
@@ -47,32 +49,40 @@ class _Test:
     def whole(self) -> bool:
         return self.ended and self.children in (0, self.processes)
 
-    def row(self, several: bool) -> Separate:
-        in_records = self.unit == "ops"
+    def rate(self) -> Rate:
+        """Returns the rate. Without the size of a record, either operations or bytes are unknown.
+
+        Raises:
+            ValueError: a number is out of range.
+        """
         size = self.record_kib * KIB
-        per_second = self.rate if in_records else self.rate * KIB / size if size else None
-        moved = self.rate * KIB if not in_records else self.rate * size if size else None
-        return Separate(
-            TOOL,
-            a_name(f"{self.processes} {self.label}" if several else self.label),
-            count=round(self.moved if in_records else self.moved * KIB / size if size else 0),
-            per_second=None if per_second is None else round(per_second, 3),
-            bytes_per_second=None if moved is None else round(moved, 3),
-        )
+        if self.unit == "ops":
+            per_second, moved, count = self.rate_in_unit, self.rate_in_unit * size, self.moved
+        else:
+            moved = self.rate_in_unit * KIB
+            per_second, count = (moved / size, self.moved * KIB / size) if size else (0.0, 0.0)
+        numbers = (per_second * 1000, moved, count)
+        if not all(0 <= number < MOST for number in numbers):  # false for NaN
+            raise ValueError("a number is out of range")
+        thousandths, moved_bytes, records = map(round, numbers)
+        return Rate(thousandths, moved_bytes, self.processes, records)
 
 
-def read(path: Path, problems: Problems) -> list[Separate]:
-    """Reads a row for each test.
+def read(path: Path, problems: Problems, prefix: str = "") -> Operations:
+    """Reads an operation for each test.
+
+    Args:
+        prefix: of the names, for a script that starts iozone several times.
 
     Raises:
         OSError: the file cannot be read.
         CollectorError: the file has no test in throughput mode.
     """
-    return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+    return operations(path.read_text(encoding="utf-8", errors="replace"), str(path), problems, prefix)
 
 
-def rows(text: str, name: str, problems: Problems) -> list[Separate]:
-    """Reads rows from a file's text, as :func:`read` does."""
+def operations(text: str, name: str, problems: Problems, prefix: str = "") -> Operations:
+    """Reads operations from a file's text, as :func:`read` does."""
     tests = list(_tests(text, name, problems))
     if not tests and not problems.count:
         raise CollectorError(f"{name}:{_length(text)}: there is no throughput of iozone: run it with -t")
@@ -82,11 +92,12 @@ def rows(text: str, name: str, problems: Problems) -> list[Separate]:
     if _COMPLETE not in text:
         problems.add(f"{name}:{_length(text)}: iozone did not complete: {_COMPLETE!r} must be its last line")
     several = len({test.processes for test in tests}) > 1
-    whole = []
+    whole: Operations = {}
     for test in tests:
         if test.whole:
+            label = f"{test.processes} {test.label}" if several else test.label
             try:
-                whole.append(checked(test.row(several)))
+                add_bounded(whole, {a_name(f"{prefix} {label}".strip()): Operation(rate=test.rate())})
             except (ValueError, ArithmeticError) as error:
                 problems.add(f"{name}:{test.line}: the results of {test.processes} {test.label} are damaged: {error}")
     return whole

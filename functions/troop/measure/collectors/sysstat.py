@@ -1,23 +1,25 @@
 """Reads node metrics from sysstat's JSON: ``sadf -j -- -u -b -r -n DEV``, and ``iostat -x -t -o JSON``.
 
 Both report rates per second over an interval, which are converted to amounts. Missing metrics (iostat: memory and
-network) stay None. iostat's first report covers the time since boot and is left out, except with ``-y``, which the JSON
-does not show. Times are UTC, as on nodes, unless they state another zone.
+network) stay None. Values of each disk, and of each device on top of disks, are kept beside the totals. iostat's first
+report covers the time since boot and is left out, except with ``-y``, which the JSON does not show. Times are UTC, as
+on nodes, unless they state another zone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.json_elements import elements
-from troop.measure.devices import INTERFACE, WHOLE_DISK
+from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICES, DeviceSamples
+from troop.measure.devices import INTERFACE, STACKED_DEVICE, WHOLE_DISK
 from troop.measure.histogram import HIGHEST
-from troop.measure.summary import LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples
+from troop.measure.summary import BUSIEST, LEVELS, LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples
 
 KIB, MIB = 1024, 1024**2
 BLOCK = 512
@@ -26,8 +28,14 @@ BLOCK = 512
 _FORMATS = ("%Y-%m-%dT%H:%M:%S%z", "%m/%d/%y %H:%M:%S", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%y %H:%M:%S")
 """iostat's time formats: ISO, with S_TIME_FORMAT=ISO, and those of locales."""
 
-Rates = dict[str, float]
-"""By name of ``SERIES``: thousandths, bytes, or amounts per second."""
+Key = Union[str, tuple[str, str]]
+"""A name of ``SERIES``, or a device and a name of ``DEVICE_SERIES``."""
+
+Rates = dict[Key, float]
+"""Thousandths, bytes, or amounts per second."""
+
+MICROS = 1000
+"""Per millisecond."""
 
 
 def read(path: Path, problems: Problems, *, without_boot: bool = False) -> Samples:
@@ -90,7 +98,7 @@ def _why(problems: Problems) -> str:
     return f" ({problems.sentences[0]})" if problems.sentences else ""
 
 
-def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
+def _in_line(taken: Sequence[tuple[int, int, Mapping[Any, float]]], name: str) -> Samples:
     """Aligns the intervals: each goes where its middle is, because sadc sometimes wakes up late. One that is as long as
     several others fills as many places.
     """
@@ -102,12 +110,21 @@ def _in_line(taken: list[tuple[int, int, Rates]], name: str) -> Samples:
     length = max(end for _, end, _ in placed) - first
     if length > MOST_SAMPLES:
         raise CollectorError(f"{name}:1: there are {length} intervals; the limit is {MOST_SAMPLES}")
-    series: dict[str, list[int | None]] = {key: [None] * length for key in SERIES}
+    series: dict[Key, list[int | None]] = {key: [None] * length for key in SERIES}
     for begin, end, rates in placed:
         for at in range(begin - first, end - first):
             for key, rate in rates.items():
-                series[key][at] = round(rate if key in _LEVELS else rate * interval)
-    return Samples(first * interval, interval, series)
+                series.setdefault(key, [None] * length)[at] = round(rate if key in LEVELS else rate * interval)
+    of_nodes = {key: series[key] for key in SERIES}
+    return Samples(first * interval, interval, of_nodes, _devices_in(series, first * interval, interval))
+
+
+def _devices_in(series: Mapping[Key, list[int | None]], start: int, interval: int) -> DeviceSamples | None:
+    of_devices: dict[str, dict[str, list[int | None]]] = {}
+    for key, values in series.items():
+        if isinstance(key, tuple) and (key[0] in of_devices or len(of_devices) < MOST_DEVICES):
+            of_devices.setdefault(key[0], {})[key[1]] = values
+    return DeviceSamples(start, interval, of_devices) if of_devices else None
 
 
 def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:
@@ -115,9 +132,6 @@ def _place(ended: int, seconds: int, interval: int) -> tuple[int, int]:
     several = max(1, (2 * seconds + interval) // (2 * interval))
     begin = (2 * ended - seconds - (several - 1) * interval) // (2 * interval)
     return begin, begin + several
-
-
-_LEVELS = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal", "memory_used")
 
 
 def _stamp(statistics: Mapping[str, Any]) -> tuple[int, int]:
@@ -148,9 +162,16 @@ def _moment(statistics: Mapping[str, Any]) -> int:
 def _sadf(statistics: Mapping[str, Any]) -> Rates:
     rates: Rates = {}
     for key in ("cpu-load", "cpu-load-all"):
+        cores = []
         for cpu in statistics.get(key, ()):
             if str(cpu["cpu"]) in ("all", "-1"):
                 rates.update(_cpu(cpu))
+            else:
+                cores.append(sum(_cpu(cpu).values()) - 10 * cpu["iowait"])
+        if cores:  # sar was started with -P ALL
+            rates[BUSIEST] = max(cores)
+    for disk in statistics.get("disk", ()):
+        rates.update(_device(disk, "disk-device"))
     if io := statistics.get("io"):
         rates["disk_reads"], rates["disk_writes"] = io["io-reads"]["rtps"], io["io-writes"]["wtps"]
         rates["disk_read_bytes"] = io["io-reads"]["bread"] * BLOCK
@@ -174,7 +195,11 @@ def _iostat(statistics: Mapping[str, Any], lacking: set[str]) -> Rates:
     Args:
         lacking: receives a sentence for each value that the report could contain but does not.
     """
-    rates = _cpu(statistics["avg-cpu"]) if "avg-cpu" in statistics else {}
+    rates: Rates = {}
+    if "avg-cpu" in statistics:
+        rates.update(_cpu(statistics["avg-cpu"]))
+    for disk in statistics.get("disk", ()):
+        rates.update(_device(disk, "disk_device"))
     disks = _disks(statistics.get("disk", ()), "disk_device")
     if not disks:
         return rates
@@ -200,7 +225,52 @@ def _disks(disks: Any, key: str) -> list[Mapping[str, Any]]:
     return [disk for disk in disks if WHOLE_DISK.fullmatch(disk[key])]
 
 
-def _cpu(statistics: Mapping[str, Any]) -> Rates:
+def _device(disk: Mapping[str, Any], key: str) -> Rates:
+    """Returns the rates of one disk, or of one device on top of disks, from iostat or sadf; nothing of a partition."""
+    name = disk[key]
+    if not (WHOLE_DISK.fullmatch(name) or STACKED_DEVICE.fullmatch(name)):
+        return {}
+    values: dict[str, float] = {}
+    for series, names in _DEVICE.items():
+        if column := next((column for column in names if column in disk), None):
+            values[series] = names[column] * disk[column]
+    if "operations" not in values and "reads" in values and "writes" in values:
+        values["operations"] = values["reads"] + values["writes"]
+    # Waits are means per operation. Weighted by the operations, they add up over time.
+    for series, wait, operations in _WAITS:
+        if wait in disk and operations in values:
+            values[series] = disk[wait] * MICROS * values[operations]
+    if "wait_micros" not in values and "read_wait_micros" in values and "write_wait_micros" in values:
+        values["wait_micros"] = values["read_wait_micros"] + values["write_wait_micros"]
+    return {(name, series): values[series] for series in DEVICE_SERIES if series in values}
+
+
+_PER_SECOND = 1000
+"""Milliseconds."""
+
+_DEVICE: Mapping[str, Mapping[str, float]] = {
+    "operations": {"tps": 1},
+    "reads": {"r/s": 1},
+    "writes": {"w/s": 1},
+    "read_bytes": {**_IOSTAT["disk_read_bytes"], "rkB": KIB, "rd_sec": BLOCK},
+    "write_bytes": {**_IOSTAT["disk_write_bytes"], "wkB": KIB, "wr_sec": BLOCK},
+    "bytes": {"kB/s": KIB, "MB/s": MIB},
+    "queue_millis": {"aqu-sz": _PER_SECOND, "avgqu-sz": _PER_SECOND},
+    "busy_millis": {"util": _PER_SECOND / 100, "util-percent": _PER_SECOND / 100},
+}
+"""The columns of iostat and sadf, in several versions, and the unit of each. Request sizes follow from bytes and
+operations.
+"""
+
+_WAITS = (
+    ("wait_micros", "await", "operations"),
+    ("read_wait_micros", "r_await", "reads"),
+    ("write_wait_micros", "w_await", "writes"),
+)
+"""The column with the mean wait in milliseconds, and the operations that it is the mean of."""
+
+
+def _cpu(statistics: Mapping[str, Any]) -> dict[str, float]:
     """Returns thousandths; guest time (separate with -u ALL) belongs to user, as in /proc."""
     user = sum(statistics.get(key, 0) for key in ("user", "usr", "nice", "guest", "gnice"))
     system = sum(statistics.get(key, 0) for key in ("system", "sys", "irq", "soft"))

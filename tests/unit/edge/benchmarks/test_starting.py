@@ -10,6 +10,7 @@ import pytest
 from tests.unit.edge.account import calls, cut_at, cuts
 from tests.unit.edge.asking import BERT, get
 from tests.unit.edge.bench import CALLS, FILES, MACHINES, Half, changed, post
+from troop.bench import instance_types
 from troop.bench.definition import from_document
 from troop.bench.plan import from_plan_document
 
@@ -31,6 +32,9 @@ def test_a_run_is_on_record_and_has_all_it_needs_when_its_workflow_starts(half: 
     assert [(planned.cell, planned.benchmark) for planned in plan.cells] == [("c001", definition)]
     estimate = json.loads(objects.pop(f"runs/{run['run']}/estimate.json"))
     assert estimate["expected"] == run["estimate"]["expected"]
+    types = instance_types.from_document(json.loads(objects.pop(f"runs/{run['run']}/instance-types.json")))
+    assert set(types) == {fleet.instance_type for fleet in definition.fleets}
+    assert all(facts.network_gbps and facts.ebs_iops for facts in types.values())
     assert objects == {f"runs/{run['run']}/files/{name}": content for name, content in FILES.items()}
     document = get(f"/benchmarks/{run['run']}")
     assert document["run"] == run
@@ -83,7 +87,7 @@ def test_a_request_costs_what_it_says(half: Half, monkeypatch: pytest.MonkeyPatc
         *("DescribeSubnets", "DescribeInstanceTypes", "DescribeInstanceTypeOfferings"),
         *("BatchGetItem", "GetServiceQuota", "GetItem"),  # the prices are kept; and the reservations of nodes
         *("UpdateItem", "GetItem"),
-        *["PutObject"] * 5,
+        *["PutObject"] * 6,
         *("GetItem", "TransactWriteItems"),
         "StartExecution",
     ]

@@ -11,6 +11,7 @@ import pytest
 from agent.collect import operations_in, separate_in
 from agent.script_samples import samples_with
 from troop.measure.collectors.__main__ import main
+from troop.measure.operations import Rate
 from troop.measure.summary import SERIES, Samples
 
 DATA = Path(__file__).with_name("data")
@@ -59,17 +60,28 @@ def test_runs_of_wrk_stay_apart(results: Path) -> None:
     assert operations_in(results, []) == {}
 
 
-def test_tests_of_iozone_and_a_summary_of_cassandra_stress_stay_apart(results: Path) -> None:
-    assert run("iozone", DATA / "iozone-3.489-ops.txt") == 0
+def test_tests_of_iozone_become_operations(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("iozone", DATA / "iozone-3.489-ops.txt", "--prefix", "4k") == 0
+    problems: list[str] = []
+    operations = operations_in(results, problems)
+    assert problems == []
+    assert set(operations) == {
+        "4k-initial-writers",
+        "4k-rewriters",
+        "4k-random-readers",
+        "4k-random-writers",
+    }
+    assert operations["4k-rewriters"].rate == Rate(1_848_416_880, 7_571_115_540, 2, 1021)
+    assert separate_in(results, []) == ()
+    assert "4k-rewriters: 1.84842e+06 operations a second" in capsys.readouterr().out
+
+
+def test_a_summary_of_cassandra_stress_stays_apart(results: Path) -> None:
     assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt") == 0
     rows = separate_in(results, [])
     assert [(row.tool, row.operation) for row in rows] == [
         ("cassandra-stress", "READ"),
         ("cassandra-stress", "WRITE"),
-        ("iozone", "initial-writers"),
-        ("iozone", "rewriters"),
-        ("iozone", "random-readers"),
-        ("iozone", "random-writers"),
     ]
 
 
@@ -99,6 +111,8 @@ def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Pa
     assert (samples.start, samples.interval_seconds) == (1_795_297_520, 1)
     assert samples.series["disk_writes"] == [7, 7, 7, 7, 17, 10, 0, 0, 391, 0]
     assert samples.series["network_sent_bytes"][9] == 7
+    assert samples.devices is not None
+    assert samples.devices.series["vda"]["operations"][8:] == [412, 0]
 
 
 def test_samples_that_cannot_be_read_are_told_by_their_file(results: Path) -> None:

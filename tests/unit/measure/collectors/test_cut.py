@@ -33,7 +33,7 @@ COLLECTORS: dict[str, Callable[[str, Problems], Any]] = {
     "jmeter-5.6.3-transactions.jtl": of_jtl,
     "fio-3.33.json": lambda text, problems: fio.operations(text, "a", 2.0, problems),
     "wrk-4.1.0-timeouts.txt": lambda text, problems: wrk.rows(text, "a", "get", problems),
-    "iozone-3.489-ops.txt": lambda text, problems: iozone.rows(text, "a", problems),
+    "iozone-3.489-ops.txt": lambda text, problems: iozone.operations(text, "a", problems),
     "cassandra-stress-mixed.txt": of_cassandra_stress,
     "cassandra-stress-newer.txt": of_cassandra_stress,
     "sadf-12.6.json": lambda text, problems: sysstat.samples(text, "a", problems),

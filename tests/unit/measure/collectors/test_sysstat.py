@@ -10,7 +10,7 @@ import pytest
 
 from troop.measure.collectors import sysstat
 from troop.measure.collectors.common import CollectorError, Problems
-from troop.measure.summary import SERIES, parse_samples, samples_document
+from troop.measure.summary import OPTIONAL, SERIES, parse_samples, samples_document
 
 DATA = Path(__file__).with_name("data")
 
@@ -26,11 +26,13 @@ def test_sadf_tells_all_that_a_node_samples() -> None:
     assert problems.lines() == []
     intervals = statistics("sadf-12.6.json")
     assert (samples.start, samples.interval_seconds) == (1_795_297_524, 1)  # 21:45:25 ended the first
-    assert parse_samples(samples_document(samples)) == samples
+    again = parse_samples(samples_document(samples))
+    assert again is not None
+    assert samples_document(again) == samples_document(samples)
     assert {len(samples.series[name]) for name in SERIES} == {len(intervals)} == {5}
     last = intervals[-1]
     cards = [card for card in last["network"]["net-dev"] if card["iface"] == "eth0"]
-    assert {name: values[-1] for name, values in samples.series.items()} == {
+    assert {name: values[-1] for name, values in samples.series.items() if name not in OPTIONAL} == {
         "cpu_user": round(10 * (last["cpu-load"][0]["user"] + last["cpu-load"][0]["nice"])),
         "cpu_system": round(10 * last["cpu-load"][0]["system"]),
         "cpu_iowait": round(10 * last["cpu-load"][0]["iowait"]),
@@ -64,6 +66,64 @@ def test_iostats_first_report_is_of_the_time_since_boot_and_left_out() -> None:
     assert samples.series["disk_read_bytes"] == [round(1024 * one["disk"][0]["rkB/s"]) for one in intervals[1:]]
     assert samples.series["cpu_iowait"] == [round(10 * one["avg-cpu"]["iowait"]) for one in intervals[1:]]
     assert samples.series["memory_used"] == samples.series["network_sent_bytes"] == [None] * 3
+
+
+def test_iostats_devices_keep_wait_queue_size_and_utilization() -> None:
+    devices = sysstat.read(DATA / "iostat-12.6.json", Problems()).devices
+    assert devices is not None
+    disk = statistics("iostat-12.6.json")[-1]["disk"][0]
+    last = {name: values[-1] for name, values in devices.series["vda"].items()}
+    assert (last["reads"], last["operations"]) == (round(disk["r/s"]), round(disk["r/s"] + disk["w/s"]))
+    assert last["read_wait_micros"] == last["wait_micros"] == round(1000 * disk["r_await"] * disk["r/s"])
+    assert last["read_bytes"] == pytest.approx(1024 * disk["rareq-sz"] * disk["r/s"], rel=0.001)
+    assert (last["queue_millis"], last["busy_millis"]) == (1000 * disk["aqu-sz"], 10 * disk["util"])
+
+
+def test_sadfs_devices_keep_what_sar_d_records() -> None:
+    devices = sysstat.read(DATA / "sadf-12.6.json", Problems()).devices
+    assert devices is not None
+    place = [one["disk"][0]["tps"] for one in statistics("sadf-12.6.json")].index(412.0)
+    disk = statistics("sadf-12.6.json")[place]["disk"][0]
+    its = {name: values[place] for name, values in devices.series["vda"].items()}
+    assert its == {
+        "operations": 412,
+        "read_bytes": round(1024 * disk["rkB"]),
+        "write_bytes": round(1024 * disk["wkB"]),
+        "wait_micros": round(1000 * 4.24 * 412),
+        "queue_millis": 1740,
+        "busy_millis": 276,
+    }
+
+
+def test_arrays_are_devices_and_their_bytes_are_not_added_to_those_of_disks() -> None:
+    text = by_iostat(*[{"r/s": 4.0, "w/s": 1.0, "rkB/s": 16.0, "wkB/s": 4.0}] * 2)
+    document = json.loads(text)
+    for one in document["sysstat"]["hosts"][0]["statistics"]:
+        one["disk"] += [{**one["disk"][0], "disk_device": name} for name in ("md0", "dm-1", "vda1", "loop3")]
+    samples = sysstat.samples(json.dumps(document), "a.json", Problems())
+    assert samples.series["disk_reads"] == [4]
+    assert samples.devices is not None
+    assert set(samples.devices.series) == {"vda", "md0", "dm-1"}
+
+
+@pytest.mark.parametrize(
+    ("older", "value"),
+    [("await", "wait_micros"), ("avgqu-sz", "queue_millis"), ("kB/s", "bytes"), ("util", "busy_millis")],
+)
+def test_columns_of_other_versions_and_of_combined_reads_and_writes(older: str, value: str) -> None:
+    samples = sysstat.samples(by_iostat({}, {"tps": 10.0, older: 2.0}), "a.json", Problems())
+    assert samples.devices is not None
+    expected = {"wait_micros": 20_000, "queue_millis": 2000, "bytes": 2048, "busy_millis": 20}[value]
+    assert samples.devices.series["vda"][value] == [expected]
+
+
+def test_the_busiest_core_is_known_where_sar_recorded_each() -> None:
+    document = json.loads(every_ten_seconds((10, 10)))
+    core = {"user": 1.0, "nice": 0.0, "system": 2.0, "iowait": 3.0, "steal": 0.5, "idle": 93.5}
+    cores = [{"cpu": "all", **core}, {"cpu": "0", **core}, {"cpu": "1", **core, "user": 80.0, "idle": 14.5}]
+    document["sysstat"]["hosts"][0]["statistics"][0]["cpu-load"] = cores
+    samples = sysstat.samples(json.dumps(document), "a.json", Problems())
+    assert samples.series["cpu_busiest"] == [825]
 
 
 def by_iostat(*disks: dict[str, float], **cpu: float) -> str:

@@ -18,15 +18,15 @@ _DESCRIPTION = text(1000)
 _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
 
 
-def _without_spot_timeout(schema: dict[str, Any]) -> None:
-    del schema["properties"]["spot_timeout"]
+def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
+    del schema["properties"]["spot_timeout"], schema["properties"]["load"]
 
 
 class StandingIn(FleetIn):
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    # relations.of_fleet_file refuses spot_timeout with a reason, which helps more than "is not known".
-    model_config = ConfigDict(json_schema_extra=_without_spot_timeout)
+    # relations.of_fleet_file refuses both keys with a reason, which helps more than "is not known".
+    model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
 
 
 class FleetFileIn(BaseModel):

@@ -108,6 +108,15 @@ class FleetIn(_Part):
     volumes: list[VolumeIn] = Field(
         [], max_length=11, description="Additional volumes of each node: a list of at most 11"
     )
+    load: Annotated[bool | None, BOOLEAN] = described(
+        BOOLEAN,
+        "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for drivers, "
+        "clients, generators and loaders",
+        default=None,
+    )
+    license_fee: Annotated[Decimal, money.LICENSE] = described(
+        money.LICENSE, "USD an hour for the software on each node", default=0
+    )
 
     def build(self, role: str) -> Fleet:
         return Fleet(
@@ -120,6 +129,8 @@ class FleetIn(_Part):
             volumes=tuple(volume.build() for volume in self.volumes),
             purchase=self.purchase,
             spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
+            load=self.load,
+            license_fee=Decimal(self.license_fee),
         )
 
 
@@ -168,7 +179,9 @@ class ArtifactIn(_Part):
 
 
 class TrafficIn(_Part):
-    """Traffic between availability zones. Troop does not measure it: enter what you know, or take it from a bill."""
+    """Traffic between availability zones. A report estimates it from the nodes' network bytes. Enter what you know, or
+    take it from a bill.
+    """
 
     cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
         money.GIGABYTES, "GB that one cell sends between zones", default=0

@@ -129,6 +129,8 @@ def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.spot_timeout is not None:
         allowed = "left out: a standing fleet waits for spot and has no backup on demand"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
+    if fleet.load is not None:
+        yield Problem((*place, "load"), "is set", "left out: a standing fleet measures nothing")
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:

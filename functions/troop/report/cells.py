@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from troop.bench import names
-from troop.bench.prices import Prices
 from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
 from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
+from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
 from troop.measure.summary import CPU
 from troop.report import archive as files
-from troop.report import fleets, money, trust
+from troop.report import fleets, money, traffic, trust
 from troop.report.archive import Archive, DamagedError
 from troop.report.document import Attempt, Cell, Finding, Interruption, Node, Phase, Separate, Step
 from troop.report.fleets import Place
@@ -35,24 +35,26 @@ _T = TypeVar("_T")
 
 
 def cell(
-    archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
+    archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], terms: Terms | None
 ) -> tuple[Cell, list[Finding]]:
     """Reads a cell and the data of the attempt that counts. Damaged parts are left out and become findings.
 
     Args:
         attempts: at the cell, the one that counts last; their records, or only their ids.
-        prices: None if unknown.
+        terms: with the run's prices; None if unknown.
     """
-    return _Reading(archive, planned, attempts, prices).cell()
+    return _Reading(archive, planned, attempts, terms).cell()
 
 
 class _Reading:
     """A reader of one cell."""
 
     def __init__(
-        self, archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], prices: Prices | None
+        self, archive: Archive, planned: PlannedCell, attempts: Sequence[Recorded | str], terms: Terms | None
     ) -> None:
-        self._archive, self._planned, self._prices = archive, planned, prices
+        self._archive, self._planned = archive, planned
+        self._prices = terms.prices if terms else None
+        self._of_file = terms.of_file if terms else None
         *self._earlier, last = attempts
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
@@ -63,8 +65,8 @@ class _Reading:
         benchmark = of_attempt(self._planned, self._id)
         results = self._results()
         roster = self._tried(self._roster, None, "fleets are shown as planned")
-        there = fleets.fleets(benchmark, roster, self._prices)
-        hourly = fleets.hourly(there)
+        there = fleets.fleets(benchmark, roster, self._prices, self._of_file)
+        hourly = fleets.hourly(fleets.system(there))
         places = fleets.places(roster)
         phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
         status = record.status.value if record else (CellStatus.SUCCEEDED.value if results else UNKNOWN)
@@ -82,7 +84,9 @@ class _Reading:
             fleets=there,
             interruptions=self._interruptions(self._id, results or []),
             cost=money.bill(record.cost) if record and record.cost else None,
-            hourly=hourly,
+            hourly=fleets.hourly(there),
+            system_hourly=hourly,
+            cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
             phases=phases,
         )
         return cell, [*self._findings, *trust.findings(cell)]

@@ -37,10 +37,17 @@ def bill(cost: Cost) -> Bill:
             unit=item.unit,
             price=_float(item.price),
             amount=None if item.amount is None else float(round(item.amount, 6)),
+            role=_role(item.what),
         )
         for item in cost.items
     ]
     return Bill(amount=float(cost.amount), lines=lines, unknown=list(cost.unknown))
+
+
+def _role(what: str) -> str | None:
+    """Returns the role at the beginning of a line's text: ``drivers`` of ``drivers, storage gp3``."""
+    role, comma, _ = what.partition(", ")
+    return role if comma and " " not in role else None
 
 
 def _float(amount: Decimal | None) -> float | None:

@@ -267,7 +267,14 @@ def _affordable(row: Row, both: Affordable, currency: str) -> tuple[str, ...]:
     rates = [f"{one.per_second or 0:,.0f}" for one in (both.a, both.b)]
     doubt = row.equal.doubt(row) if row.equal else ""
     nodes = _nodes(both.a), _nodes(both.b)
-    return row.label, row.operation, shown(both.hourly, currency), *nodes, *rates, f"{_ratio(both.ratio)} {f'({doubt})' if doubt else ''}".strip()
+    return (
+        row.label,
+        row.operation,
+        shown(both.hourly, currency),
+        *nodes,
+        *rates,
+        f"{_ratio(both.ratio)} {f'({doubt})' if doubt else ''}".strip(),
+    )
 
 
 def _reached(equal: Equal) -> str:

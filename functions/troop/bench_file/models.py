@@ -110,8 +110,8 @@ class FleetIn(_Part):
     )
     load: Annotated[bool | None, BOOLEAN] = described(
         BOOLEAN,
-        "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for drivers, "
-        "clients, generators and loaders",
+        "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for "
+        "drivers, clients, generators and loaders",
         default=None,
     )
     license_fee: Annotated[Decimal, money.LICENSE] = described(

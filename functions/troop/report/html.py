@@ -20,7 +20,7 @@ TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
 """The most rows of nodes over all cells; a larger report shows the slowest nodes of each phase."""
 FEW_POINTS: Final = 16
-"""The most points of scaling whose table is not folded."""
+"""The most rows of a table that is not folded, such as points of scaling."""
 
 _WORDS: Final[tuple[Callable[..., str], ...]] = (
     formatting.plain,
@@ -79,6 +79,7 @@ def report_page(report: Report, script: str) -> str:
         bills=bills.bills(report.cells),
         rates=bills.rates(report.cells),
         monthly=bills.monthly,
+        FEW_POINTS=FEW_POINTS,
         separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),
     )
 

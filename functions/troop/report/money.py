@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.costs import Cost
+from troop.bench.costs import Cost, role_of
 from troop.bench.money import USD
 from troop.report.document import Bill, Line, Money
 from troop.report.sources import Sources
@@ -37,17 +37,11 @@ def bill(cost: Cost) -> Bill:
             unit=item.unit,
             price=_float(item.price),
             amount=None if item.amount is None else float(round(item.amount, 6)),
-            role=_role(item.what),
+            role=role_of(item.what),
         )
         for item in cost.items
     ]
     return Bill(amount=float(cost.amount), lines=lines, unknown=list(cost.unknown))
-
-
-def _role(what: str) -> str | None:
-    """Returns the role at the beginning of a line's text: ``drivers`` of ``drivers, storage gp3``."""
-    role, comma, _ = what.partition(", ")
-    return role if comma and " " not in role else None
 
 
 def _float(amount: Decimal | None) -> float | None:

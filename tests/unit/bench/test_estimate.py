@@ -16,7 +16,7 @@ from troop.bench import estimate as estimates
 from troop.bench import prices as books
 from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase, Volume
 from troop.bench.estimate import AFTER, BETWEEN, BOOT, OWN, TRAFFIC, Estimate, estimate, expected_of, most_seconds
-from troop.bench.money import BILLINGS, HOURLY, Money, Price
+from troop.bench.money import BILLINGS, HOURLY, Committed, Money, Price
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
 
@@ -202,6 +202,29 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
     assert amounts["drivers, c5.large, spot"][1] == 3
     assert amounts["servers, storage gp3"][1] == pytest.approx(D(8))
     assert amounts[TRAFFIC][1] == 1
+
+
+def test_a_license_costs_each_node_hour_of_its_role() -> None:
+    servers = replace(SERVERS, count=3, license_fee=D("0.35"))
+    plain, licensed = (of(an_hour(one, DRIVERS)) for one in (replace(servers, license_fee=D(0)), servers))
+    assert lines(licensed)["servers, license, as stated"] == (3, D("1.05"))
+    assert licensed.expected - plain.expected == pytest.approx(D("1.05"))
+    assert licensed.most > plain.most
+    assert "drivers, license, as stated" not in lines(licensed)
+
+
+def test_of_two_prices_for_a_commitment_the_list_counts_for_limits_and_the_file_for_its_author() -> None:
+    listed = Prices(committed={"c7g.large": {"1y": Committed(D(3)), "3y": Committed(D(1), D(26280))}})
+    money = Money(prices={"c7g.large": Price(committed={"1y": Committed(D(2))}), "c5.large": Price(D(1))})
+    assert listed.completed_by(money).committed_hour("c7g.large", "1y") == 3
+    assert listed.replaced_by(money).committed_hour("c7g.large", "1y") == 2
+    assert listed.replaced_by(money).committed_hour("c7g.large", "3y") == 2
+    assert Prices().completed_by(money).committed_hour("c7g.large", "1y") == 2
+    assert listed.committed_hour("c5.large", "1y") is None
+    assert books.from_document(json.loads(json.dumps(books.to_document(listed), default=float))) == listed
+    older = books.to_document(listed)
+    del older["committed"]
+    assert books.from_document(older).committed == {}
 
 
 # The budget

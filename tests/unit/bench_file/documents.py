@@ -87,6 +87,8 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
             "root_volume_gib": st.integers(8, 20),
             "purchase": st.sampled_from(["on-demand", "spot"]),
             "volumes": st.lists(_volumes(), max_size=3, unique_by=lambda volume: volume["device"]),
+            "load": st.booleans(),
+            "license_fee": st.sampled_from([0, 0.35, 2]),
         },
     )
     phase = optional(
@@ -120,7 +122,8 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
 
 def _money() -> dict[str, st.SearchStrategy[Any]]:
     amounts = st.integers(0, 999) | st.floats(0, 999).map(lambda amount: round(amount, 4))
-    both = st.fixed_dictionaries({"on_demand": amounts}, optional={"spot": amounts})
+    committed = amounts | st.fixed_dictionaries({"upfront": amounts, "hourly": amounts})
+    both = st.fixed_dictionaries({"on_demand": amounts}, optional={"spot": amounts, "1y": committed, "3y": committed})
     return {
         "budget": amounts,
         "billing": st.sampled_from(["per-second", "hourly"]),

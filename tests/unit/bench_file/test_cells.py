@@ -56,6 +56,13 @@ def test_scale_steps_come_first_then_combinations_then_repetitions() -> None:
     assert last.files == FILES
 
 
+def test_a_step_of_more_nodes_has_its_own_traffic_between_zones() -> None:
+    for traffic in ({}, {"traffic": {"cross_zone_gb": 1}}):
+        document = changed(scale=STEPS, **traffic, **WEEK)
+        run_plan = plan(document, changes={"scale.n6.traffic.cross_zone_gb": 40})
+        assert [cell.benchmark.money.cross_zone_gb for cell in run_plan.cells] == [len(traffic), 40]
+
+
 LABELS_OF_N3 = [
     f"n3, threads={threads}, phases.measure.measured={measured}{again}"
     for threads in (50, 200)
@@ -156,6 +163,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         ({"matrix": {key: [1]}}, f"matrix.{key}", "cannot be changed")
         for key in ("name", "expires_after", "scale", "matrix.parameters.threads", "parallel", "attempts", "budget")
     ),
+    ({"matrix": {"traffic.cross_zone_gb": [1, 2]}}, "matrix.traffic.cross_zone_gb", "cannot be changed"),
     ({"scale": {"n3": {"sizes.smoke": {}}}}, "scale.n3.sizes.smoke", "cannot be changed"),
     ({"repetitions": 0}, "repetitions", "is 0: must be a whole number from 1 to 200"),
     ({"parallel": 51}, "parallel", "is 51: must be a whole number from 1 to 50"),

@@ -48,8 +48,9 @@ class Volume:
 
     Attributes:
         device: EC2's device name, such as ``/dev/sdf``.
-        type: ``gp3`` or ``io2``.
-        iops: provisioned; None for the default of ``gp3``, never None for ``io2``.
+        type: one of :data:`troop.bench.money.STORAGE`.
+        iops: provisioned; None for the default of ``gp3`` and for types without provisioned IOPS, never None for
+            ``io1`` and ``io2``.
         throughput_mib: MiB a second, for ``gp3`` only; None for the default.
     """
 

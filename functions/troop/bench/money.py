@@ -19,7 +19,7 @@ USD = "USD"
 ZERO = Decimal(0)
 
 CROSS_ZONE = "cross_zone_gb"
-STORAGE = ("gp3", "io2")
+STORAGE = ("gp3", "gp2", "io1", "io2", "st1", "sc1")
 OTHERS = (*STORAGE, CROSS_ZONE)
 """Items besides instance types whose price a file can set: a GiB-month of storage, a GB between zones."""
 

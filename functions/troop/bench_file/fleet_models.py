@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition import Benchmark, Phase
-from troop.bench.money import ZERO, Price
+from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
 from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
@@ -64,7 +64,7 @@ class FleetFileIn(BaseModel):
         {},
         max_length=50,
         description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money.PRICE.allowed}; and of gp3 and io2 (a GiB-month) to a number",
+        f"{money.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Launch the fleet even if prices of its nodes are unknown", default=False

@@ -22,11 +22,12 @@ from troop.bench.prices import Prices, VolumePrice
 
 D = Decimal
 GP3 = VolumePrice(D("0.08"), (D("0.005"),), D("0.04"))
+IO1 = VolumePrice(D("0.13"), (D("0.07"),))
 IO2 = VolumePrice(D("0.125"), (D("0.065"), D("0.0455"), D("0.03185")))
 PRICES = Prices(
     on_demand={"c5.large": D("0.085"), "c7g.large": D("0.0725")},
     spot={"c7g.large": {"a": D("0.03"), "b": D("0.04")}},
-    volumes={"gp3": GP3, "io2": IO2},
+    volumes={"gp3": GP3, "io2": IO2, "io1": IO1, "st1": VolumePrice(D("0.045"))},
     cross_zone_gb=D("0.02"),
 )
 HOUR = Phase("measure", ("servers",), "m.sh", 7200, measured=3600 - BOOT - BETWEEN - AFTER)
@@ -62,6 +63,8 @@ def test_storage_by_what_is_paid_for_it() -> None:
         Volume("/dev/sdf", 720, "gp3", 4000, 225),
         Volume("/dev/sdg", 100, "io2", 70_000),
         Volume("/dev/sdh", 72, "gp3", 3000, 125),
+        Volume("/dev/sdi", 200, "io1", 50_000),
+        Volume("/dev/sdj", 500, "st1"),
     )
     amounts = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
     month = 10 / D(720)
@@ -73,7 +76,11 @@ def test_storage_by_what_is_paid_for_it() -> None:
         "IOPS io2": (D(32_000), "0.065"),
         "IOPS io2, tier 2": (D(32_000), "0.0455"),
         "IOPS io2, tier 3": (D(6000), "0.03185"),
+        "storage io1": (D(200), "0.13"),
+        "IOPS io1": (D(50_000), "0.07"),
+        "storage st1": (D(500), "0.045"),
     }
+    assert not [what for what in amounts if "IOPS st1" in what or "throughput st1" in what]
     for what, (size, price) in expected.items():
         quantity, amount = amounts[f"servers, {what}"]
         assert quantity == pytest.approx(size * month)

@@ -138,4 +138,10 @@ def _volumes() -> st.SearchStrategy[dict[str, Any]]:
     gp3 = st.fixed_dictionaries(
         common, optional={"type": st.just("gp3"), "iops": st.integers(3000, 4000), "throughput_mib": st.just(125)}
     )
-    return gp3 | st.fixed_dictionaries({**common, "type": st.just("io2"), "iops": st.integers(100, 4000)})
+    provisioned = st.fixed_dictionaries(
+        {**common, "type": st.sampled_from(["io1", "io2"]), "iops": st.integers(100, 400)}
+    )
+    by_size = st.fixed_dictionaries(
+        {**common, "size_gib": st.just(125), "type": st.sampled_from(["gp2", "st1", "sc1"])}
+    )
+    return gp3 | provisioned | by_size

@@ -158,6 +158,23 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "fleets.servers.volumes.0.throughput_mib",
         "must be left out, for io2",
     ),
+    *(
+        ({"fleets__servers__volumes__0": {"device": "/dev/sdf", **volume}}, f"fleets.servers.volumes.0.{key}", message)
+        for volume, key, message in (
+            ({"type": "io1", "size_gib": 4, "iops": 201}, "iops", "is 201: must be at most 200, for io1 of 4 GiB"),
+            ({"type": "io1", "size_gib": 9000, "iops": 64_001}, "iops", "must be at most 64000, for io1 of 9000 GiB"),
+            ({"type": "io1", "size_gib": 100}, "iops", "must be set for io1: a whole number from 100 to 5000"),
+            ({"type": "io1", "size_gib": 3, "iops": 100}, "size_gib", "is 3: must be at least 4, for io1"),
+            ({"type": "io1", "size_gib": 16_385, "iops": 100}, "size_gib", "is 16385: must be at most 16384, for io1"),
+            ({"type": "gp2", "size_gib": 16_385}, "size_gib", "is 16385: must be at most 16384, for gp2"),
+            ({"type": "gp2", "size_gib": 10, "iops": 3000}, "iops", "is 3000: must be left out, for gp2"),
+            ({"type": "gp2", "size_gib": 10, "throughput_mib": 125}, "throughput_mib", "must be left out, for gp2"),
+            ({"type": "st1", "size_gib": 124}, "size_gib", "is 124: must be at least 125, for st1"),
+            ({"type": "sc1", "size_gib": 16_385}, "size_gib", "is 16385: must be at most 16384, for sc1"),
+            ({"type": "sc1", "size_gib": 125, "iops": 100}, "iops", "is 100: must be left out, for sc1"),
+            ({"type": "standard", "size_gib": 125}, "type", "must be one of gp3, gp2, io1, io2, st1, sc1"),
+        )
+    ),
     ({"phases": []}, "phases", "is empty: must be filled (Phases in the order"),
     ({"phases": [FILE["phases"][0]] * 51}, "phases", "has 51 entries: must be shorter"),
     ({"phases__1__name": "prepare"}, "phases.1.name", "is 'prepare': must be unique: another phase has it"),

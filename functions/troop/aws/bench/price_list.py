@@ -24,6 +24,8 @@ _PAGES = 3
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
 _GIB_IN_MIB = 1024
+_LISTED = {"io1": "piops"}
+"""Types of volumes that have another name in the price list."""
 _TERMS = {"1yr": "1y", "3yr": "3y"}
 
 
@@ -95,11 +97,12 @@ class PriceList:
             usage = re.fullmatch(r"(?:[A-Z0-9]+-)?EBS:Volume(.+)", _attribute(product, "usagetype"))
             if usage and (price := _price(product)):
                 prices.setdefault(usage[1], price)
-        if f"Usage.{kind}" not in prices:
+        listed = _LISTED.get(kind, kind)
+        if f"Usage.{listed}" not in prices:
             return None
-        gib = prices[f"Usage.{kind}"]
-        tiers = [prices.get(f"P-IOPS.{kind}{more}") for more in ("", ".tier2", ".tier3")]
-        throughput = prices.get(f"P-Throughput.{kind}")
+        gib = prices[f"Usage.{listed}"]
+        tiers = [prices.get(f"P-IOPS.{listed}{more}") for more in ("", ".tier2", ".tier3")]
+        throughput = prices.get(f"P-Throughput.{listed}")
         return (
             VolumePrice(
                 gib.amount,

@@ -375,6 +375,15 @@ def test_what_a_volume_costs(account: Account, market: Market) -> None:
     assert len(market.requests["GetProducts"]) == 2
 
 
+def test_io1_has_another_name_in_the_list(account: Account, market: Market) -> None:
+    listed = [("EBS:VolumeUsage.piops", "0.149"), ("EBS:VolumeP-IOPS.piops", "0.078")]
+    market.products["io1"] = [product(f"EUC1-{usage}", price) for usage, price in listed]
+    market.products["st1"] = [product("EUC1-EBS:VolumeUsage.st1", "0.054", "GB-Mo")]
+    prices, _why = book("eu-central-1", market, account).read([], {}, ["io1", "st1"])
+    assert (prices.volumes["io1"].gib, prices.volumes["io1"].iops) == (D("0.149"), (D("0.078"),))
+    assert (prices.volumes["st1"].gib, prices.volumes["st1"].iops) == (D("0.054"), ())
+
+
 @pytest.mark.parametrize(
     "products",
     [

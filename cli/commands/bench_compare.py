@@ -90,8 +90,8 @@ def compare(
 ) -> None:
     """Compare two runs, or two variants of a run.
 
-    Shows the ratio of their throughputs, whether it exceeds the noise, the time that operations take, and what each
-    side needs for the same throughput, and does for the same cost.
+    Shows the ratio of their throughputs, whether it exceeds the noise, and the time that operations take. Also shows
+    what each side needs for the same throughput, and does for the same cost.
     """
     with _no_verdict():
         pricing = _pricing(cost_of, prices, term, price or [])

@@ -105,10 +105,10 @@ def test_a_license_is_paid_for_the_time_of_each_node_of_its_role() -> None:
     second = replace(DONE, cell="c001-2")
     again = actual(terms, [second], [replace(nodes[0], cell="c001-2")], NOON)
     assert "servers, license, as stated" in {item.what for item in again.items}, "another attempt pays it too"
-    kept = json.loads(json.dumps(spending.to_document(terms), default=float))
-    assert spending.from_document(kept) == terms
-    del kept["cells"]["c001"]["licenses"]
-    assert spending.from_document(kept).cells["c001"] == CELL
+    stored = json.loads(json.dumps(spending.to_document(terms), default=float))
+    assert spending.from_document(stored) == terms
+    del stored["cells"]["c001"]["licenses"]
+    assert spending.from_document(stored).cells["c001"] == CELL
 
 
 def test_spot_is_paid_by_the_zones_price_and_on_demand_apart() -> None:

@@ -14,7 +14,7 @@ from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume, fr
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file import models
 from troop.bench_file.fields import seconds, written
-from troop.bench_file.read import read
+from troop.bench_file.read import read, read_all
 
 
 def test_what_is_left_out_is_filled_in() -> None:
@@ -268,9 +268,38 @@ def test_a_size_and_single_changes_on_top_of_it() -> None:
     assert read(FILE, FILES).parameters["threads"] == 32
 
 
+TWO_SIZES = {
+    "smoke": {"fleets.drivers.count": 1, "parameters.threads": 4},
+    "large": {"fleets.servers.count": 9, "parameters.threads": 64},
+    "steps": {"scale": {"n3": {"fleets.drivers.count": 3}, "n6": {"fleets.drivers.count": 6}}},
+    "spread": {"fleets.drivers.zones": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("size", "recorded", "threads"), [("smoke,large", "smoke,large", 64), ("large,smoke,large", "large,smoke", 4)]
+)
+def test_sizes_combine_and_a_later_one_wins(size: str, recorded: str, threads: int) -> None:
+    chosen = read_all(changed(sizes=TWO_SIZES), FILES, size, {"fleets.servers.zones": 1})
+    benchmark = chosen.benchmark
+    assert (benchmark.size, benchmark.parameters["threads"]) == (recorded, threads)
+    assert (benchmark.fleet("drivers").count, benchmark.fleet("servers").count) == (1, 9)
+    assert chosen.plan.cells[0].benchmark == benchmark
+
+
+def test_a_size_of_steps_combines_with_one_of_parameters() -> None:
+    chosen = read_all(changed(sizes=TWO_SIZES, expires_after="24h"), FILES, "steps,large")
+    counts = [(one.benchmark.fleet("drivers").count, one.benchmark.parameters["threads"]) for one in chosen.plan.cells]
+    assert counts == [(3, 64), (6, 64)]
+
+
 @pytest.mark.parametrize(
     ("document", "how", "message"),
     [
+        (changed(sizes=TWO_SIZES), {"size": "smoke,big"}, "size is 'big': must be one of smoke, large, steps, spread"),
+        (changed(sizes=TWO_SIZES), {"size": "smoke,"}, "size is '': must be one of smoke"),
+        (changed(sizes=TWO_SIZES), {"size": "smoke,spread"}, "'smoke,spread': sizes.spread.fleets.drivers.zones"),
+        (changed(sizes=TWO_SIZES, expires_after="24h"), {"size": "steps,smoke"}, "all scale steps set it"),
         (FILE, {"size": "big"}, "size is 'big': must be one of smoke"),
         (changed(sizes=...), {"size": "big"}, "must be left out: the file has no sizes"),
         (FILE, {"changes": {"parameters.treads": 1}}, "set.parameters.treads leads nowhere"),

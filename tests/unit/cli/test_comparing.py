@@ -9,7 +9,7 @@ import pytest
 
 from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen, IncomparableError
-from cli.bench.pricing import BadPriceError, Pricing
+from cli.bench.pricing import BadPriceError, Pricing, Term
 from tests.unit.cli.reports import NOW, cell, operation, repeated, report
 from troop.bench.money import Committed
 from troop.report.comparison import Comparison
@@ -176,7 +176,7 @@ def test_a_file_decides_which_nodes_generate_load() -> None:
     assert compared(stated(a), b).basis.roles_a == ["servers", "drivers"]
 
 
-def charged(committed: dict[str, float], of_file: float | None = None, nodes: int = 15) -> Report:
+def charged(committed: dict[Term, float], of_file: float | None = None, nodes: int = 15) -> Report:
     """Servers at $3.10 with $0.10 of storage and a license fee of $0.05, and drivers without a price."""
     one = cell(1, 1000.0, nodes={"servers": nodes, "drivers": 1}, prices={"servers": 3.25, "drivers": None})
     charge = Charge(instances=3.1 * nodes, storage=0.1 * nodes, license=0.05 * nodes, committed=committed)

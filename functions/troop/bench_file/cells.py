@@ -21,6 +21,7 @@ from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.fields import written
 from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
+from troop.bench_file.tiers import fitted
 
 OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
 """Keys that a cell does not use."""
@@ -141,6 +142,9 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
     if problems or more:
         raise BadBenchmarkError([*problems, *more])
     try:
+        document, unmanned = fitted(document, {*one.changes, *one.values})
+        if unmanned:
+            raise BadBenchmarkError(unmanned)
         return checked(document, files)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(

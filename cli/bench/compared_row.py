@@ -9,7 +9,8 @@ from typing import get_args
 from cli.bench import equal_throughput, noise
 from cli.bench.equal_throughput import Operation
 from cli.bench.pairing import Cells, Chosen
-from troop.report.comparison import Equal, Figure, Row, Spread
+from cli.bench.pricing import AS_BOUGHT, Pricing
+from troop.report.comparison import Affordable, Equal, Figure, Row, Spread
 from troop.report.document import Cell
 from troop.report.document import Operation as Measured
 
@@ -37,6 +38,7 @@ def row_of(
     theirs: Cells,
     confidence: float,
     fail_below: float | None,
+    pricing: Pricing = AS_BOUGHT,
 ) -> tuple[list[Row], list[str]]:
     """Returns a row for the operation (none if there is no ratio) and warnings about it."""
     what = named(operation, label)
@@ -75,8 +77,10 @@ def row_of(
             theirs.cells[0],
             noise.middle(rates),
             noise.middle(others),
+            pricing,
             same=_is_narrow(estimate),
         ),
+        affordable=_affordable(a, b, operation, ours.cells[0], theirs.cells[0], pricing),
     )
     return [row], warnings
 
@@ -130,7 +134,16 @@ def _is_narrow(estimate: noise.Ratio) -> bool:
 
 
 def _equal(
-    a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, mine: float, other: float, *, same: bool
+    a: Chosen,
+    b: Chosen,
+    operation: Operation,
+    ours: Cell,
+    theirs: Cell,
+    mine: float,
+    other: float,
+    pricing: Pricing,
+    *,
+    same: bool,
 ) -> Equal | None:
     """Computes what both sides need for the larger of the two throughputs; None if one cannot reach it.
 
@@ -141,9 +154,10 @@ def _equal(
     target = max(mine, other)
     needs = [
         equal_throughput.need(
-            equal_throughput.measured(side.report.cells, cell, operation),
+            equal_throughput.measured(side.report.cells, cell, operation, pricing),
             equal_throughput.nodes_of(cell),
             0.0 if same else target,
+            pricing.counted(cell),
         )
         for side, cell in ((a, ours), (b, theirs))
     ]
@@ -158,4 +172,29 @@ def _equal(
     else:
         left, right = (one.model_copy(update={"per_second": target}) for one in (left, right))
     ratio = right.hourly / left.hourly if left.hourly and right.hourly is not None else None
+    left, right = (equal_throughput.with_totals(one, pricing.term) for one in (left, right))
     return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)
+
+
+def _affordable(
+    a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, pricing: Pricing
+) -> Affordable | None:
+    """Computes what both sides do for the cost of the more expensive one; None if prices or rates are unknown."""
+    sides = [
+        (
+            equal_throughput.measured(side.report.cells, cell, operation, pricing),
+            equal_throughput.nodes_of(cell),
+            pricing.counted(cell),
+        )
+        for side, cell in ((a, ours), (b, theirs))
+    ]
+    own = [equal_throughput.need(steps, nodes, 0.0, roles) for steps, nodes, roles in sides]
+    costs = [one.hourly for one in own if one and one.hourly]
+    if len(costs) < len(sides):
+        return None
+    hourly = max(costs)
+    left, right = (equal_throughput.afford(steps, nodes, hourly, roles) for steps, nodes, roles in sides)
+    if left is None or right is None or not left.per_second or right.per_second is None:
+        return None
+    left, right = (equal_throughput.with_totals(one, pricing.term) for one in (left, right))
+    return Affordable(hourly=hourly, a=left, b=right, ratio=(right.per_second or 0) / (left.per_second or 1))

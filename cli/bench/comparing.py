@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
+from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.record import CellStatus
-from troop.report.comparison import Comparison, Equal, Row, Side
+from troop.report.comparison import Basis, Comparison, Equal, Row, Side
 from troop.report.document import Cell, Report
 
 UNSURE = (
@@ -23,7 +25,14 @@ WIDE = (
 
 
 def compare(
-    a: Chosen, b: Chosen, *, now: datetime, version: str, confidence: float = 0.95, fail_below: float | None = None
+    a: Chosen,
+    b: Chosen,
+    *,
+    now: datetime,
+    version: str,
+    confidence: float = 0.95,
+    fail_below: float | None = None,
+    pricing: Pricing = AS_BOUGHT,
 ) -> Comparison:
     """Compares two sides by variant and operation.
 
@@ -32,8 +41,10 @@ def compare(
         version: the version of Troop that makes it.
         confidence: the confidence level of the intervals, between 0 and 1.
         fail_below: rows with a lower ratio are regressions, unless the difference is within the noise.
+        pricing: the roles and prices of the cost.
 
     Raises:
+        BadPriceError: the roles or types of ``pricing`` do not exist.
         IncomparableError: a side lacks the variant or has no succeeded cell, both sides are the same, or they share
             no operation.
     """
@@ -46,6 +57,10 @@ def compare(
         )
     warnings = [*left_out, *_different(a.report, b.report)]
     mine, other = variants(a), variants(b)
+    cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
+    prices.refuse_unknown(pricing, *cells)
+    for name, each in zip("AB", cells, strict=True):
+        warnings += pricing.remarks(name, each)
     pairs, unmatched = matched(mine, other)
     rows: list[Row] = []
     lost: list[str] = []
@@ -57,7 +72,7 @@ def compare(
                 continue
             if ours.measured(operation) and not theirs.measured(operation):
                 lost.append(named(operation, label))
-            row, more = row_of(a, b, label, operation, ours, theirs, confidence, fail_below)
+            row, more = row_of(a, b, label, operation, ours, theirs, confidence, fail_below, pricing)
             rows += row
             warnings += more
         unmatched += [
@@ -73,13 +88,14 @@ def compare(
     if any(row.equal and row.exceeds_noise is False and row.equal.doubt(row) for row in rows):
         warnings.append(WIDE)
     if a.report.money.currency != b.report.money.currency:
-        rows = [row.model_copy(update={"equal": _without_ratio(row.equal)}) for row in rows]
+        rows = [row.model_copy(update={"equal": _without_ratio(row.equal), "affordable": None}) for row in rows]
     return Comparison(
         created_at=now,
         created_by=version,
         confidence=confidence,
         fail_below=fail_below,
         currency=a.report.money.currency,
+        basis=_basis(pricing, *cells),
         a=_side(a, mine),
         b=_side(b, other),
         rows=rows,
@@ -113,6 +129,23 @@ def _without_ratio(equal: Equal | None) -> Equal | None:
 
 
 # The sides
+
+
+def _basis(pricing: Pricing, a: Sequence[Cell], b: Sequence[Cell]) -> Basis:
+    every = [dict.fromkeys(fleet.role for cell in cells for fleet in cell.fleets) for cells in (a, b)]
+    roles = [dict.fromkeys(role for cell in cells for role in pricing.counted(cell)) for cells in (a, b)]
+    return Basis(
+        roles_a=list(roles[0]),
+        roles_b=list(roles[1]),
+        left_out_a=[role for role in every[0] if role not in roles[0]],
+        left_out_b=[role for role in every[1] if role not in roles[1]],
+        prices=pricing.source,
+        term=pricing.term,
+        types={
+            kind: float(price.an_hour(pricing.term) if pricing.term else price.hourly)
+            for kind, price in pricing.types.items()
+        },
+    )
 
 
 def _side(side: Chosen, counted: Mapping[str, Cells]) -> Side:

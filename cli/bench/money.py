@@ -10,6 +10,7 @@ import typer
 
 from cli.shared import show
 from cli.shared.errors import Exit
+from troop.bench.costs import role_of
 from troop.bench.money import shown
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
@@ -35,13 +36,32 @@ def estimate_table(estimate: Mapping[str, Any]) -> None:
         for item in cell["items"]
     ]
     show.table(COLUMNS, rows)
-    if len(estimate["cells"]) > 1:
+    roles = list(dict.fromkeys(role for cell in estimate["cells"] for role in by_role(cell["items"])))
+    if len(estimate["cells"]) > 1 or len(roles) > 1:
         sums = [
-            (cell["cell"], cell["label"], *(shown(cell[key], currency, up=True) for key in ("expected", "most")))
+            (
+                cell["cell"],
+                cell["label"],
+                *(_amount(by_role(cell["items"]).get(role), currency) for role in roles),
+                *(shown(cell[key], currency, up=True) for key in ("expected", "most")),
+            )
             for cell in estimate["cells"]
         ]
-        show.table(("cell", "", "expected", "at most"), sums, title=" ")
+        show.table(("cell", "", *roles, "expected", "at most"), sums, title=" ")
     show.say(line(estimate))
+
+
+def by_role(items: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Sums the items of each role that have a price; other items belong to no role."""
+    sums: dict[str, float] = {}
+    for item in items:
+        if (role := role_of(item["what"])) and item["amount"] is not None:
+            sums[role] = sums.get(role, 0.0) + float(item["amount"])
+    return sums
+
+
+def _amount(amount: float | None, currency: str) -> str:
+    return show.NOTHING if amount is None else shown(amount, currency, up=True)
 
 
 def tell(estimate: Mapping[str, Any], as_json: bool) -> None:

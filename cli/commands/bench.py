@@ -44,7 +44,10 @@ app = typer.Typer(
 )
 
 File = Annotated[Path, typer.Argument(help="Benchmark file or its folder.")]
-Size = Annotated[str | None, typer.Option("--size", help="A size that the file defines.")]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option("--size", help="A size that the file defines; repeatable, and a later one wins."),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
@@ -84,13 +87,13 @@ def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
 
 
 @app.command("validate")
-def validate(file: File, size: Size = None, changes: Set = None, as_json: Json = False) -> None:
+def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json = False) -> None:
     """Check a benchmark file, all its sizes, and its local artifacts.
 
     Needs no AWS. Applies the limits of this checkout's cdk.json. `run` applies those of the deployment and the region.
     """
     with checking.json_errors(as_json):
-        source = bench_files.load(file, size, bench_files.assignments(changes or []))
+        source = bench_files.load(file, _size(sizes), bench_files.assignments(changes or []))
     warnings = list(in_question(source.artifacts(), source.path.parent))
     beyond = checking.beyond_limits(source.benchmark, source.plan)
     if as_json:
@@ -118,7 +121,7 @@ def validate(file: File, size: Size = None, changes: Set = None, as_json: Json =
 def estimate(
     ctx: typer.Context,
     file: File,
-    size: Size = None,
+    sizes: Sizes = None,
     changes: Set = None,
     accept: Accept = False,
     as_json: Json = False,
@@ -126,6 +129,7 @@ def estimate(
     """Show what a run would cost, line by line. Launches and stores nothing. Fails if the run would be refused."""
     with checking.json_errors(as_json):
         values = checking.accepting(bench_files.assignments(changes or []), accept)
+        size = _size(sizes)
         source = bench_files.load(file, size, values)
         cost_estimate = _estimate(connection(ctx).client.benchmarks, source, size, values)
     bench_money.tell(cost_estimate, as_json)
@@ -135,7 +139,7 @@ def estimate(
 def run(
     ctx: typer.Context,
     file: File,
-    size: Size = None,
+    sizes: Sizes = None,
     changes: Set = None,
     key: Annotated[str | None, idempotency.option("starts no second run")] = None,
     wait: Annotated[bool, typer.Option(help="Wait until the run has ended and everything is removed.")] = True,
@@ -144,6 +148,7 @@ def run(
 ) -> None:
     """Run a benchmark and show its results. Does not ask for confirmation. Fails if the run does not succeed."""
     values = checking.accepting(bench_files.assignments(changes or []), accept)
+    size = _size(sizes)
     source = bench_files.load(file, size, values)
     conn = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
@@ -228,10 +233,15 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
 
 
+def _size(sizes: list[str] | None) -> str | None:
+    """Joins the options as the API expects them; None without one."""
+    return ",".join(sizes) if sizes else None
+
+
 def _what(source: Source) -> str:
     """Describes a benchmark in a few words."""
     benchmark, plan = source.benchmark, source.plan
-    size = f" in size {benchmark.size}" if benchmark.size else ""
+    size = f" in size {benchmark.size.replace(',', ' and ')}" if benchmark.size else ""
     most = bench_show.duration(plan.longest)
     nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
     if len(plan.cells) == 1:

@@ -7,26 +7,31 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 
 from cli.bench import comparing, report_source
 from cli.bench.pairing import Chosen
+from cli.bench.pricing import AWS, Pricing, Source, Term, prices_of, roles_of
 from cli.client.bench_client import NoReportError
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.bench.money import shown
 from troop.errors import TroopError
 from troop.report.assets import chart_script
-from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Spread
+from troop.report.bills import DAY
+from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.report.html import comparison_page
+from troop.report.verdicts import TERMS, basis
 from troop.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
 TIMES = ("", "operation", "", "A ms", "B ms", "B / A")
 NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
+STAYING = ("", "operation", "a day", "A a month", "B a month")
+AFFORDABLE = ("", "operation", "an hour", "A has", "B has", "A per second", "B per second", "B / A")
 
 
 def compare(
@@ -54,17 +59,50 @@ def compare(
     confidence: Annotated[
         float, typer.Option("--confidence", min=0.5, max=0.9999, help="Level of the intervals.")
     ] = 0.95,
+    cost_of: Annotated[
+        str | None,
+        typer.Option(
+            "--cost-of",
+            metavar="ROLES",
+            help="Roles whose cost counts, such as servers,cache. By default all that do not only generate load.",
+        ),
+    ] = None,
+    prices: Annotated[
+        str, typer.Option("--prices", metavar="aws|file", help="AWS's prices on record, or those of the file.")
+    ] = AWS,
+    term: Annotated[
+        str | None,
+        typer.Option(
+            "--term",
+            metavar="1y|3y",
+            help="Use the prices of a reservation or savings plan for this term, and show the total.",
+        ),
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="TYPE=HOURLY",
+            help="Your price of a node for an hour, or TYPE=UPFRONT+HOURLY for the term. Repeatable.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Compare two runs, or two variants of a run.
 
-    Shows the ratio of their throughputs, whether it exceeds the noise, the time that operations take, and what each
-    side needs for the same throughput.
+    Shows the ratio of their throughputs, whether it exceeds the noise, and the time that operations take. Also shows
+    what each side needs for the same throughput, and does for the same cost.
     """
     with _no_verdict():
+        pricing = _pricing(cost_of, prices, term, price or [])
         sides = [_chosen(ctx, text) for text in (a, b)]
         comparison = comparing.compare(
-            *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
+            *sides,
+            now=datetime.now(UTC),
+            version=VERSION,
+            confidence=confidence,
+            fail_below=fail_below,
+            pricing=pricing,
         )
         if html is not None:
             _write(html, _page(comparison))
@@ -92,6 +130,17 @@ def _no_verdict() -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - a bug of this program, for which Python would exit with 1
         traceback.print_exc()
         raise CliError(Exit.USAGE, f"no verdict: {type(error).__name__}: {error}") from None
+
+
+def _pricing(cost_of: str | None, prices: str, term: str | None, own: Sequence[str]) -> Pricing:
+    source, known_term = _one_of("--prices", prices, get_args(Source)), _one_of("--term", term, get_args(Term))
+    return Pricing(roles_of(cost_of), source, known_term, prices_of(own, term))
+
+
+def _one_of(option: str, value: str | None, allowed: Sequence[str]) -> Any:
+    if value is not None and value not in allowed:
+        raise CliError(Exit.USAGE, f"{option} {value}: must be {' or '.join(allowed)}")
+    return value
 
 
 # The sides
@@ -148,6 +197,15 @@ def tell(comparison: Comparison) -> None:
     needs = [_need(row, row.equal, comparison.currency) for row in comparison.rows if row.equal]
     if needs:
         show.table(NEEDS, needs, title=" ")
+    if any(row.equal and row.equal.a.monthly is not None for row in comparison.rows):
+        show.say(basis(comparison))
+        terms = TERMS[comparison.basis.term] if comparison.basis.term else None
+        columns = (*STAYING, *((f"A for {terms}", f"B for {terms}") if terms else ()))
+        staying = [_staying(row, row.equal, comparison) for row in comparison.rows if row.equal]
+        show.table(columns, staying, title=" ")
+    affordable = [_affordable(row, row.affordable, comparison.currency) for row in comparison.rows if row.affordable]
+    if affordable:
+        show.table(AFFORDABLE, affordable, title=" ")
 
 
 def _row(row: Row) -> tuple[str, ...]:
@@ -194,6 +252,28 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
         _hourly(equal.a, currency),
         _hourly(equal.b, currency),
         f"{_ratio(equal.hourly_ratio)}{f' ({doubt})' if (doubt := equal.doubt(row)) else ''}".strip(),
+    )
+
+
+def _staying(row: Row, equal: Equal, comparison: Comparison) -> tuple[str, ...]:
+    """Formats what both sides cost at the equal throughput while they stay, and their operations a day."""
+    amounts = [equal.a.monthly, equal.b.monthly]
+    amounts += [equal.a.total, equal.b.total] if comparison.basis.term else []
+    known = ["unknown" if amount is None else shown(amount, comparison.currency) for amount in amounts]
+    return row.label, row.operation, f"{equal.per_second * DAY:,.0f}", *known
+
+
+def _affordable(row: Row, both: Affordable, currency: str) -> tuple[str, ...]:
+    rates = [f"{one.per_second or 0:,.0f}" for one in (both.a, both.b)]
+    doubt = row.equal.doubt(row) if row.equal else ""
+    nodes = _nodes(both.a), _nodes(both.b)
+    return (
+        row.label,
+        row.operation,
+        shown(both.hourly, currency),
+        *nodes,
+        *rates,
+        f"{_ratio(both.ratio)} {f'({doubt})' if doubt else ''}".strip(),
     )
 
 

@@ -73,10 +73,11 @@ def _products(request: Mapping[str, Any]) -> list[dict[str, Any]]:
         price = price_table.on_demand(name, vcpus)
         return [_product(f"BoxUsage:{name}", str(price), "Hrs", instanceType=name, vcpu=str(vcpus))]
     kind = str(filters.get("volumeApiName"))
+    listed = "piops" if kind == "io1" else kind
     return [
         _product(usage, amount, unit, volumeApiName=kind)
         for usage, (amount, unit) in price_table.VOLUMES.items()
-        if usage.endswith(f".{kind}") or f".{kind}." in usage
+        if usage.endswith(f".{listed}") or f".{listed}." in usage
     ]
 
 

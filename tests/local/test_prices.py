@@ -37,6 +37,10 @@ def test_what_an_instance_and_its_volumes_cost(world: World) -> None:
     io2 = prices.volume("io2")
     assert io2 is not None
     assert len(io2[0].iops) == 3
+    io1, sc1 = prices.volume("io1"), prices.volume("sc1")
+    assert io1 is not None
+    assert sc1 is not None
+    assert (len(io1[0].iops), len(sc1[0].iops)) == (1, 0)
 
 
 def test_spot_is_cheaper_and_has_a_price_in_each_zone(world: World) -> None:

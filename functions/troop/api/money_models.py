@@ -38,7 +38,11 @@ class EstimateIn(In):
     definition: dict[str, JsonValue] = Field(
         description="The benchmark's file as a document, by the schema benchmarks/benchmark.schema.json"
     )
-    size: str | None = Field(None, max_length=64, description="One of the file's sizes; null for the file unchanged")
+    size: str | None = Field(
+        None,
+        max_length=128,
+        description="One of the file's sizes, or several with commas between them; null for the file unchanged",
+    )
     set: dict[str, JsonValue] = Field(
         {}, max_length=100, description="Changes to the file after the size: values by keys such as parameters.threads"
     )

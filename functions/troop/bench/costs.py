@@ -60,6 +60,12 @@ def cost_of(items: Iterable[Item], currency: str) -> Cost:
     return Cost(total(known), currency, lines, tuple(unknown))
 
 
+def role_of(what: str) -> str | None:
+    """Returns the role at the beginning of an item's text: ``drivers`` of ``drivers, storage gp3``."""
+    role, comma, _ = what.partition(", ")
+    return role if comma and " " not in role else None
+
+
 def to_document(cost: Cost) -> dict[str, Any]:
     """Converts to values for DynamoDB, with amounts as decimals rounded to a millionth; the reverse of
     :func:`from_document`.

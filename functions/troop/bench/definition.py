@@ -12,15 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from decimal import Decimal
 from typing import Any, TypeVar
 
-from troop.bench.money import Money, money_document, money_of
+from troop.bench.money import ZERO, Money, exact, money_document, money_of, number
 from troop.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
 
 ON_DEMAND, SPOT = "on-demand", "spot"
 """Purchase options of a fleet's nodes."""
+
+LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
+"""Words in the names of roles that generate load unless the file states otherwise; also with an s."""
 
 Scalar = str | int | float | bool
 Parameter = Scalar | tuple[Scalar, ...]
@@ -44,8 +48,9 @@ class Volume:
 
     Attributes:
         device: EC2's device name, such as ``/dev/sdf``.
-        type: ``gp3`` or ``io2``.
-        iops: provisioned; None for the default of ``gp3``, never None for ``io2``.
+        type: one of :data:`troop.bench.money.STORAGE`.
+        iops: provisioned; None for the default of ``gp3`` and for types without provisioned IOPS, never None for
+            ``io1`` and ``io2``.
         throughput_mib: MiB a second, for ``gp3`` only; None for the default.
     """
 
@@ -67,6 +72,8 @@ class Fleet:
         root_volume_gib: size of a node's root volume.
         purchase: :data:`ON_DEMAND` or :data:`SPOT`.
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
+        load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
+        license_fee: price of the software on one node for an hour.
     """
 
     role: str
@@ -78,10 +85,19 @@ class Fleet:
     volumes: tuple[Volume, ...] = ()
     purchase: str = ON_DEMAND
     spot_timeout: int = 300
+    load: bool | None = None
+    license_fee: Decimal = ZERO
 
     @property
     def is_spot(self) -> bool:
         return self.purchase == SPOT
+
+
+def is_load(role: str, load: bool | None) -> bool:
+    """Checks whether the nodes of a role only generate load: as the file states, otherwise by the role's name."""
+    if load is not None:
+        return load
+    return any(word.removesuffix("s") in LOAD_ROLES for word in role.split("-"))
 
 
 @dataclass(frozen=True)
@@ -205,6 +221,11 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         if fleet["purchase"] == ON_DEMAND:
             del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
+        if fleet["load"] is None:
+            del fleet["load"]
+        fleet["license_fee"] = number(fleet["license_fee"])
+        if not fleet["license_fee"]:
+            del fleet["license_fee"]
     document["phases"] = [_present(phase) for phase in document["phases"]]
     return document
 
@@ -238,7 +259,8 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
 
 def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
-    return _build(Fleet, {**fleet, "role": role, "volumes": volumes})
+    fee = exact(fleet.get("license_fee")) or ZERO
+    return _build(Fleet, {**fleet, "role": role, "volumes": volumes, "license_fee": fee})
 
 
 def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:

@@ -44,6 +44,7 @@ PAST_EXPIRY = 1800
 """Seconds after a run's expiry by which the reaper has removed everything."""
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
+LICENSE, NODE_HOUR = "license, as stated", "node-hour"
 ROOT_VOLUME = "gp3"
 
 
@@ -59,6 +60,7 @@ class CellEstimate:
         most: cost with all time-outs and all attempts, without spot capacity.
         own: the part of ``expected`` for Troop's own calls.
         hourly: cost of one node for an hour, by role; for standing fleets, which can be resized.
+        licenses: license fee of one node for an hour, by role; without roles that have none.
     """
 
     cell: str
@@ -70,6 +72,7 @@ class CellEstimate:
     own: Decimal
     cross_zone_gb: Decimal
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
+    licenses: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -173,6 +176,7 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         own=own if prices.currency == USD else Decimal(0),
         cross_zone_gb=benchmark.money.cross_zone_gb,
         hourly=_hourly(benchmark, prices) if benchmark.standing else {},
+        licenses={fleet.role: fleet.license_fee for fleet in benchmark.fleets if fleet.license_fee},
     )
 
 
@@ -194,7 +198,9 @@ def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
 def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator[Item]:
     price = prices.hour(fleet.instance_type, fleet.purchase)
     quantity = fleet.count * hours(billed(seconds, billing))
-    yield Item(f"{fleet.role}, {fleet.instance_type}, {fleet.purchase}", quantity, "node-hour", price)
+    yield Item(f"{fleet.role}, {fleet.instance_type}, {fleet.purchase}", quantity, NODE_HOUR, price)
+    if fleet.license_fee:
+        yield Item(f"{fleet.role}, {LICENSE}", quantity, NODE_HOUR, fleet.license_fee)
     gib_months = months(billed(seconds, PER_SECOND))
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):

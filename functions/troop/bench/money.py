@@ -19,9 +19,15 @@ USD = "USD"
 ZERO = Decimal(0)
 
 CROSS_ZONE = "cross_zone_gb"
-STORAGE = ("gp3", "io2")
+STORAGE = ("gp3", "gp2", "io1", "io2", "st1", "sc1")
 OTHERS = (*STORAGE, CROSS_ZONE)
 """Items besides instance types whose price a file can set: a GiB-month of storage, a GB between zones."""
+
+TERMS = {"1y": 365 * 24, "3y": 3 * 365 * 24}
+"""Terms of a commitment, such as a reservation or a savings plan, with their hours."""
+
+MONTH_HOURS = 730
+"""Hours of a month in figures of what nodes cost that stay: a twelfth of a year."""
 
 _PLACES = Decimal("0.000001")
 _IN_FULL = Decimal("1e15")
@@ -29,11 +35,33 @@ _IN_FULL = Decimal("1e15")
 
 
 @dataclass(frozen=True)
+class Committed:
+    """The price of a node that is reserved, or covered by a savings plan, for a whole term.
+
+    Attributes:
+        hourly: of each hour of the term, used or not.
+        upfront: once.
+    """
+
+    hourly: Decimal
+    upfront: Decimal = ZERO
+
+    def an_hour(self, term: str) -> Decimal:
+        """Returns the price of an hour, with its part of the upfront price."""
+        return self.hourly + self.upfront / TERMS[term]
+
+
+@dataclass(frozen=True)
 class Price:
-    """Prices of an hour of an instance type; None if unknown."""
+    """Prices of an hour of an instance type; None if unknown.
+
+    Attributes:
+        committed: by term, a key of :data:`TERMS`.
+    """
 
     on_demand: Decimal | None = None
     spot: Decimal | None = None
+    committed: Mapping[str, Committed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +89,7 @@ def money_document(money: Money) -> dict[str, Any]:
     """Converts to JSON-like values with the file's keys; the reverse of :func:`money_of`."""
     by_type = {
         name: _present({"on_demand": number(price.on_demand), "spot": number(price.spot)})
+        | {term: _committed_document(one) for term, one in price.committed.items()}
         for name, price in money.prices.items()
     }
     others = {name: number(price) for name, price in money.other_prices.items()}
@@ -86,7 +115,7 @@ def money_of(document: Mapping[str, Any]) -> Money:
         budget=exact(document.get("budget")),
         billing=document.get("billing", PER_SECOND),
         prices={
-            name: Price(exact(price.get("on_demand")), exact(price.get("spot")))
+            name: Price(exact(price.get("on_demand")), exact(price.get("spot")), committed_of(price))
             for name, price in prices.items()
             if name not in OTHERS
         },
@@ -94,6 +123,23 @@ def money_of(document: Mapping[str, Any]) -> Money:
         accept_unknown_prices=document.get("accept_unknown_prices", False),
         cross_zone_gb=exact(document.get("traffic", {}).get(CROSS_ZONE)) or ZERO,
     )
+
+
+def committed_of(prices: Mapping[str, Any]) -> dict[str, Committed]:
+    """Reads the prices by term among the keys of a document. A price is a number, or has ``hourly`` and ``upfront``."""
+    return {
+        term: Committed(Decimal(str(one["hourly"])), Decimal(str(one.get("upfront", 0))))
+        if isinstance(one, Mapping)
+        else Committed(Decimal(str(one)))
+        for term in TERMS
+        if (one := prices.get(term)) is not None
+    }
+
+
+def _committed_document(price: Committed) -> Any:
+    if not price.upfront:
+        return number(price.hourly)
+    return {"upfront": number(price.upfront), "hourly": number(price.hourly)}
 
 
 def number(amount: Decimal | None) -> int | float | None:

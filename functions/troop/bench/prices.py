@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition import SPOT
-from troop.bench.money import CROSS_ZONE, USD, Money, exact
+from troop.bench.money import CROSS_ZONE, USD, Committed, Money, committed_of, exact
 
 FORMAT = "troop.prices/1"
 
@@ -52,6 +52,7 @@ class Prices:
         spot: of an hour, by instance type and zone.
         volumes: by type.
         cross_zone_gb: of a GB between zones; None if unknown.
+        committed: of nodes that are reserved or covered by a savings plan, by instance type and term.
     """
 
     currency: str = USD
@@ -59,6 +60,7 @@ class Prices:
     spot: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     volumes: Mapping[str, VolumePrice] = field(default_factory=dict)
     cross_zone_gb: Decimal | None = None
+    committed: Mapping[str, Mapping[str, Committed]] = field(default_factory=dict)
 
     def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
         """Returns the hourly price of one node; None if unknown. Without a zone, the highest spot price applies."""
@@ -68,6 +70,11 @@ class Prices:
         if not zones:
             return None
         return zones.get(zone or ANY_ZONE) or max(zones.values())
+
+    def committed_hour(self, instance_type: str, term: str) -> Decimal | None:
+        """Returns the hourly price of one node under a commitment for a term, with its part of the upfront price."""
+        price = self.committed.get(instance_type, {}).get(term)
+        return None if price is None else price.an_hour(term)
 
     def completed_by(self, money: Money) -> Prices:
         """Adds the file's prices for items without a price here. Ignores prices of 0, which would disable limits."""
@@ -85,6 +92,7 @@ class Prices:
             spot={**spot, **self.spot},
             volumes=volumes,
             cross_zone_gb=cross_zone if self.cross_zone_gb is None else self.cross_zone_gb,
+            committed=_merged(_committed(money), self.committed),
         )
 
     def replaced_by(self, money: Money) -> Prices:
@@ -102,7 +110,20 @@ class Prices:
             spot={**self.spot, **spot},
             volumes={**self.volumes, **volumes},
             cross_zone_gb=money.other_prices.get(CROSS_ZONE, self.cross_zone_gb),
+            committed=_merged(self.committed, _committed(money)),
         )
+
+
+_ByTerm = Mapping[str, Mapping[str, Committed]]
+
+
+def _committed(money: Money) -> _ByTerm:
+    return {name: price.committed for name, price in money.prices.items() if price.committed}
+
+
+def _merged(prices: _ByTerm, others: _ByTerm) -> _ByTerm:
+    """Returns the prices of both. The others apply where both have one."""
+    return {name: {**prices.get(name, {}), **others.get(name, {})} for name in dict.fromkeys((*prices, *others))}
 
 
 def storage(
@@ -137,6 +158,10 @@ def to_document(prices: Prices) -> dict[str, Any]:
             for name, price in prices.volumes.items()
         },
         CROSS_ZONE: prices.cross_zone_gb,
+        "committed": {
+            name: {term: {"upfront": one.upfront, "hourly": one.hourly} for term, one in by_term.items()}
+            for name, by_term in prices.committed.items()
+        },
     }
 
 
@@ -155,6 +180,7 @@ def from_document(document: Mapping[str, Any]) -> Prices:
             for name, price in document["volumes"].items()
         },
         cross_zone_gb=exact(document.get(CROSS_ZONE)),
+        committed={name: committed_of(by_term) for name, by_term in document.get("committed", {}).items()},
     )
 
 

@@ -13,7 +13,7 @@ from troop.bench import costs, names, prices
 from troop.bench.billing import billed, hours, months, seconds_between
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND
-from troop.bench.estimate import OWN, TRAFFIC, Estimate
+from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate
 from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
 from troop.bench.prices import Prices, storage
@@ -38,6 +38,7 @@ class CellTerms:
         attempts: maximum number of attempts.
         own: the part of ``expected`` for Troop's own calls.
         hourly: hourly cost of one node of a standing fleet, by role; empty for one of an earlier version.
+        licenses: license fee of one node for an hour, by role; without roles that have none.
     """
 
     expected: Decimal
@@ -46,6 +47,7 @@ class CellTerms:
     own: Decimal
     cross_zone_gb: Decimal
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
+    licenses: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def terms_of(
             rounded(cell.own),
             cell.cross_zone_gb,
             {role: rounded(price) for role, price in cell.hourly.items()},
+            cell.licenses,
         )
         for cell in estimate.cells
     }
@@ -160,7 +163,11 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
     if resource.kind is Kind.INSTANCE:
         kind, purchase = resource.instance_type or UNKNOWN, resource.purchase or ON_DEMAND
         price = terms.prices.hour(kind, purchase, resource.zone)
-        yield Item(f"{role}, {kind}, {purchase}", hours(billed(seconds, terms.billing)), "node-hour", price)
+        node_hours = hours(billed(seconds, terms.billing))
+        yield Item(f"{role}, {kind}, {purchase}", node_hours, NODE_HOUR, price)
+        known = terms.cells.get(names.attempt_of(resource.cell)[0])
+        if known and (fee := known.licenses.get(role)):
+            yield Item(f"{role}, {LICENSE}", node_hours, NODE_HOUR, fee)
     elif resource.kind is Kind.VOLUME and resource.disk:
         disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
         for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
@@ -271,6 +278,7 @@ def to_document(terms: Terms) -> dict[str, Any]:
             "own": one.own,
             "cross_zone_gb": one.cross_zone_gb,
             "hourly": dict(one.hourly),
+            "licenses": dict(one.licenses),
         }
         for name, one in terms.cells.items()
     }
@@ -294,6 +302,7 @@ def from_document(document: Mapping[str, Any]) -> Terms:
             Decimal(str(one["own"])),
             Decimal(str(one["cross_zone_gb"])),
             {role: Decimal(str(price)) for role, price in one.get("hourly", {}).items()},
+            {role: Decimal(str(price)) for role, price in one.get("licenses", {}).items()},
         )
         for name, one in document["cells"].items()
     }

@@ -21,15 +21,19 @@ from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.fields import written
 from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
+from troop.bench_file.tiers import fitted
 
 OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
 """Keys that a cell does not use."""
 
 FIXED = (
     *("name", "expires_after", *OF_THE_RUN),
-    *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "traffic"),
+    *("attempts", "budget", "billing", "prices", "accept_unknown_prices"),
 )
 """Keys that scale steps and the matrix cannot change."""
+
+FIXED_IN_MATRIX = (*FIXED, "traffic")
+"""Keys that the matrix cannot change. Traffic is no setting to measure, but a step of more nodes has more of it."""
 
 LARGEST_PLAN = 4 * 1024 * 1024
 """Maximum size in bytes of all cells' documents together: every launch reads them."""
@@ -134,10 +138,13 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
     of_step: Place = ("scale", one.step or "")
     document, stepped, problems = apply(base, one.changes, of_step, FIXED)
     values = {key: list(value) if isinstance(value, tuple) else value for key, value in one.values.items()}
-    document, combined, more = apply(document, values, ("matrix",), FIXED)
+    document, combined, more = apply(document, values, ("matrix",), FIXED_IN_MATRIX)
     if problems or more:
         raise BadBenchmarkError([*problems, *more])
     try:
+        document, unmanned = fitted(document, {*one.changes, *one.values})
+        if unmanned:
+            raise BadBenchmarkError(unmanned)
         return checked(document, files)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(

@@ -50,8 +50,8 @@ def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str])
     if key.partition(".")[0] in fixed:
         raise _Lost("cannot be changed", "any other key")
     *way, last = _steps(key)
-    if way == ["matrix"]:
-        document.setdefault("matrix", {})
+    if way in (["matrix"], ["traffic"]):
+        document.setdefault(way[0], {})
     place: list[str | int] = []
     inner: Any = document
     for step in way:

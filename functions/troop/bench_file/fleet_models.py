@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition import Benchmark, Phase
-from troop.bench.money import ZERO, Price
+from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
 from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
@@ -18,15 +18,15 @@ _DESCRIPTION = text(1000)
 _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
 
 
-def _without_spot_timeout(schema: dict[str, Any]) -> None:
-    del schema["properties"]["spot_timeout"]
+def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
+    del schema["properties"]["spot_timeout"], schema["properties"]["load"]
 
 
 class StandingIn(FleetIn):
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    # relations.of_fleet_file refuses spot_timeout with a reason, which helps more than "is not known".
-    model_config = ConfigDict(json_schema_extra=_without_spot_timeout)
+    # relations.of_fleet_file refuses both keys with a reason, which helps more than "is not known".
+    model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
 
 
 class FleetFileIn(BaseModel):
@@ -64,7 +64,7 @@ class FleetFileIn(BaseModel):
         {},
         max_length=50,
         description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money.PRICE.allowed}; and of gp3 and io2 (a GiB-month) to a number",
+        f"{money.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Launch the fleet even if prices of its nodes are unknown", default=False

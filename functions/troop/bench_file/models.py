@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Fleet, Phase, Volume
-from troop.bench.money import Price
+from troop.bench.money import STORAGE, Price
 from troop.bench_file import money
 from troop.bench_file.fields import (
     BOOLEAN,
@@ -24,8 +24,6 @@ from troop.bench_file.fields import (
     whole,
 )
 from troop.values import BUCKET_NAME
-
-TYPES = ("gp3", "io2")
 
 LONGEST_RUN = "168h"
 
@@ -60,7 +58,7 @@ _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
     duration("1s", "24h"),
     duration("0s", "24h"),
 )
-_TYPE = one_of(*TYPES)
+_TYPE = one_of(*STORAGE)
 _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
@@ -80,7 +78,9 @@ class VolumeIn(_Part):
     device: Annotated[str, DEVICE] = described(DEVICE, "Device name")
     size_gib: Annotated[int, _GIB] = described(_GIB, "Size in GiB")
     type: Annotated[str, _TYPE] = described(_TYPE, "EBS volume type", default="gp3")
-    iops: Annotated[int | None, _IOPS] = described(_IOPS, "Provisioned IOPS; required for io2", default=None)
+    iops: Annotated[int | None, _IOPS] = described(
+        _IOPS, "Provisioned IOPS; required for io1 and io2, and for gp3 if not the default", default=None
+    )
     throughput_mib: Annotated[int | None, _THROUGHPUT] = described(
         _THROUGHPUT, "Throughput in MiB a second; gp3 only", default=None
     )
@@ -108,6 +108,15 @@ class FleetIn(_Part):
     volumes: list[VolumeIn] = Field(
         [], max_length=11, description="Additional volumes of each node: a list of at most 11"
     )
+    load: Annotated[bool | None, BOOLEAN] = described(
+        BOOLEAN,
+        "Whether these nodes only generate load, so that comparisons leave their cost out; by default true for "
+        "drivers, clients, generators and loaders",
+        default=None,
+    )
+    license_fee: Annotated[Decimal, money.LICENSE] = described(
+        money.LICENSE, "USD an hour for the software on each node", default=0
+    )
 
     def build(self, role: str) -> Fleet:
         return Fleet(
@@ -120,6 +129,8 @@ class FleetIn(_Part):
             volumes=tuple(volume.build() for volume in self.volumes),
             purchase=self.purchase,
             spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
+            load=self.load,
+            license_fee=Decimal(self.license_fee),
         )
 
 
@@ -168,7 +179,9 @@ class ArtifactIn(_Part):
 
 
 class TrafficIn(_Part):
-    """Traffic between availability zones. Troop does not measure it: enter what you know, or take it from a bill."""
+    """Traffic between availability zones. A report estimates it from the nodes' network bytes. Enter what you know, or
+    take it from a bill.
+    """
 
     cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
         money.GIGABYTES, "GB that one cell sends between zones", default=0
@@ -211,7 +224,7 @@ class BenchmarkIn(_Part):
         {},
         max_length=50,
         description="Your prices, for figures beside AWS's and where AWS lists none: a mapping of instance types to "
-        f"{money.PRICE.allowed}; and of gp3, io2 (a GiB-month) and cross_zone_gb to a number",
+        f"{money.PRICE.allowed}; and of {', '.join(STORAGE)} (a GiB-month) and cross_zone_gb to a number",
     )
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Start a run even if prices of its nodes are unknown", default=False

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.money import BILLINGS, CROSS_ZONE, OTHERS, PER_SECOND, Money, Price
+from troop.bench.money import BILLINGS, CROSS_ZONE, OTHERS, PER_SECOND, TERMS, Committed, Money, Price
 from troop.bench.problems import Problem
 from troop.bench_file.fields import Checked, amount, matching, one_of
 
@@ -23,26 +23,51 @@ PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: of_fleet_file refuses it
 )
 BUDGET, GIGABYTES, BILLING = amount(0, 10_000_000), amount(0, 1_000_000_000), one_of(*BILLINGS)
 _HOUR = amount(0, 100_000)
+_UPFRONT = amount(0, 10_000_000)
+LICENSE = _HOUR
 _KINDS = ("on_demand", "spot")
+_PARTS = ("upfront", "hourly")
 
 
 def _price(value: Any) -> Price:
     if not isinstance(value, dict):
         return Price(on_demand=_HOUR.parse(value))
-    if not value or not value.keys() <= set(_KINDS):
+    if not value or not value.keys() <= {*_KINDS, *TERMS}:
         raise ValueError
-    return Price(**{kind: _HOUR.parse(price) for kind, price in value.items()})
+    by_kind = {kind: _HOUR.parse(value[kind]) for kind in _KINDS if kind in value}
+    return Price(**by_kind, committed={term: _committed(value[term]) for term in TERMS if term in value})
 
+
+def _committed(value: Any) -> Committed:
+    if not isinstance(value, dict):
+        return Committed(_HOUR.parse(value))
+    if value.keys() != set(_PARTS):
+        raise ValueError
+    return Committed(_HOUR.parse(value["hourly"]), _UPFRONT.parse(value["upfront"]))
+
+
+_COMMITTED = {
+    "anyOf": [
+        _HOUR.schema,
+        {
+            "type": "object",
+            "properties": {"upfront": _UPFRONT.schema, "hourly": _HOUR.schema},
+            "additionalProperties": False,
+            "required": list(_PARTS),
+        },
+    ]
+}
 
 PRICE = Checked(
     _price,
-    f"USD an hour of one node: {_HOUR.allowed}, or a mapping of on_demand, spot or both to such numbers",
+    f"USD an hour of one node: {_HOUR.allowed}, or a mapping of on_demand, spot, {' and '.join(TERMS)} to such "
+    "numbers; a price for a term may also be a mapping of upfront and hourly",
     {
         "anyOf": [
             _HOUR.schema,
             {
                 "type": "object",
-                "properties": dict.fromkeys(_KINDS, _HOUR.schema),
+                "properties": dict.fromkeys(_KINDS, _HOUR.schema) | dict.fromkeys(TERMS, _COMMITTED),
                 "additionalProperties": False,
                 "minProperties": 1,
             },
@@ -74,11 +99,11 @@ def build_money(
 
 
 def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
-    """Lists spot prices of storage and traffic, which have one price only."""
+    """Lists mappings for storage and traffic, which have one price only."""
     units = dict.fromkeys(OTHERS, "USD a GiB-month") | {CROSS_ZONE: "USD a GB"}
     for name in OTHERS:
         price = prices.get(name)
-        if price is not None and price.spot is not None:
+        if price is not None and (price.spot is not None or price.committed):
             yield Problem(("prices", name), "is a mapping", f"a number: {units[name]}")
 
 

@@ -40,7 +40,7 @@ def read_all(
     Args:
         document: JSON-like values, as read from YAML.
         files: names of the files in the benchmark's folder; None if unknown, which skips the check for missing files.
-        size: which of ``sizes`` to apply; None for none.
+        size: which of ``sizes`` to apply; None for none, several with commas between them. A later one wins.
         changes: values by key, applied after the size.
 
     Raises:
@@ -60,19 +60,41 @@ def read_all(
         except BadBenchmarkError as bad:
             # Report problems of the file's own cells only once.
             problems += [p for p in bad.problems if not (problems and p.place == ("sizes", name))]
-    if size is not None and size not in checked_model.sizes:
-        allowed = (
-            f"one of {', '.join(checked_model.sizes)}" if checked_model.sizes else "left out: the file has no sizes"
-        )
-        problems.append(Problem(("size",), f"is {shown(size)}", allowed))
+    chosen = [] if size is None else list(dict.fromkeys(size.split(",")))
+    for name in chosen:
+        if name not in checked_model.sizes:
+            allowed = (
+                f"one of {', '.join(checked_model.sizes)}" if checked_model.sizes else "left out: the file has no sizes"
+            )
+            problems.append(Problem(("size",), f"is {shown(name)}", allowed))
     if problems:
         raise BadBenchmarkError(problems)
     base, model = document, checked_model
-    if size is not None:
-        base, model, plan = variants[size]
+    size = ",".join(chosen) if chosen else None
+    for n, name in enumerate(chosen):
+        if n == 0:
+            base, model, plan = variants[name]
+        else:
+            base, model, plan = _combined(base, name, checked_model.sizes[name], files, size)
     if changes:
         _, model, plan = _variant(base, changes, ("set",), files, size)
     return ReadFile(model.build(size, tuple(files or ())), plan)
+
+
+def _combined(
+    document: Mapping[str, Any],
+    name: str,
+    values: Mapping[str, Any],
+    files: Collection[str] | None,
+    size: str | None,
+) -> tuple[Any, BenchmarkIn, Plan]:
+    """Applies another size, which is valid alone, to a document; locates problems at the choice of sizes."""
+    try:
+        return _variant(document, values, ("sizes", name), files, size)
+    except BadBenchmarkError as bad:
+        raise BadBenchmarkError(
+            Problem(("size",), f"is {shown(size)}: {p.where} {p.message}", p.allowed) for p in bad.problems
+        ) from None
 
 
 def _variant(

@@ -24,8 +24,10 @@ _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
 _GP3_DEFAULT_IOPS = 3000
 _GP3_IOPS_A_MIB = 4
-_IO2_IOPS_A_GIB = 1000
-_IO2_LEAST_GIB = 4
+_IOPS_A_GIB, _MOST_IOPS = {"io1": 50, "io2": 1000}, {"io1": 64_000, "io2": 256_000}
+"""Limits of types whose IOPS must be provisioned."""
+_GIB = {"gp2": (1, 16_384), "io1": (4, 16_384), "io2": (4, 65_536), "st1": (125, 16_384), "sc1": (125, 16_384)}
+"""Smallest and largest size of types for which the file's schema allows more."""
 
 
 def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Problem]:
@@ -111,7 +113,7 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
     for n, volume in enumerate(fleet.volumes):
-        yield from (_gp3 if volume.type == "gp3" else _io2)((*place, "volumes", n), volume)
+        yield from (_gp3 if volume.type == "gp3" else _other_type)((*place, "volumes", n), volume)
 
 
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
@@ -129,6 +131,8 @@ def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.spot_timeout is not None:
         allowed = "left out: a standing fleet waits for spot and has no backup on demand"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
+    if fleet.load is not None:
+        yield Problem((*place, "load"), "is set", "left out: a standing fleet measures nothing")
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:
@@ -143,16 +147,22 @@ def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:
         yield Problem((*place, "throughput_mib"), f"is {volume.throughput_mib}", allowed)
 
 
-def _io2(place: Place, volume: VolumeIn) -> Iterator[Problem]:
-    if volume.size_gib < _IO2_LEAST_GIB:
-        yield Problem((*place, "size_gib"), f"is {volume.size_gib}", f"at least {_IO2_LEAST_GIB}, for io2")
-    most = volume.size_gib * _IO2_IOPS_A_GIB
-    if volume.iops is None:
-        yield Problem((*place, "iops"), "is missing", f"set for io2: a whole number from 100 to {most}")
-    elif volume.iops > most:
-        yield Problem((*place, "iops"), f"is {volume.iops}", f"at most {most}, for io2 of {volume.size_gib} GiB")
+def _other_type(place: Place, volume: VolumeIn) -> Iterator[Problem]:
+    kind, size, (low, high) = volume.type, volume.size_gib, _GIB[volume.type]
+    if not low <= size <= high:
+        bound = f"at least {low}" if size < low else f"at most {high}"
+        yield Problem((*place, "size_gib"), f"is {size}", f"{bound}, for {kind}")
+    if kind not in _MOST_IOPS:
+        if volume.iops is not None:
+            yield Problem((*place, "iops"), f"is {volume.iops}", f"left out, for {kind}")
+    else:
+        most = min(size * _IOPS_A_GIB[kind], _MOST_IOPS[kind])
+        if volume.iops is None:
+            yield Problem((*place, "iops"), "is missing", f"set for {kind}: a whole number from 100 to {most}")
+        elif volume.iops > most:
+            yield Problem((*place, "iops"), f"is {volume.iops}", f"at most {most}, for {kind} of {size} GiB")
     if volume.throughput_mib is not None:
-        yield Problem((*place, "throughput_mib"), f"is {volume.throughput_mib}", "left out, for io2")
+        yield Problem((*place, "throughput_mib"), f"is {volume.throughput_mib}", f"left out, for {kind}")
 
 
 def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[Problem]:

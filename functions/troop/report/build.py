@@ -38,11 +38,11 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
         ReportError: the run's definition is missing or cannot be read.
     """
     sources = read(archive)
-    prices = sources.record.terms.prices if sources.record and sources.record.terms else None
+    terms = sources.record.terms if sources.record else None
     cells: list[Cell] = []
     findings = [*sources.findings, *_of_run(sources)]
     for planned in sources.planned:
-        cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), prices, sources.types)
+        cell, cell_findings = reading.cell(archive, planned, attempts(archive, sources, planned), terms, sources.types)
         cells.append(cell)
         findings += cell_findings
     growth = scaling(cells, _roles(sources.definition))

@@ -9,13 +9,13 @@ from typing import Any, TypeVar
 
 from troop.bench import names
 from troop.bench.instance_types import TypeFacts
-from troop.bench.prices import Prices
 from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
 from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
+from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
-from troop.report import activity, fleets, limits, money, trust
+from troop.report import activity, fleets, limits, money, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
@@ -39,17 +39,17 @@ def cell(
     archive: Archive,
     planned: PlannedCell,
     attempts: Sequence[Recorded | str],
-    prices: Prices | None,
+    terms: Terms | None,
     types: Mapping[str, TypeFacts],
 ) -> tuple[Cell, list[Finding]]:
     """Reads a cell and the data of the attempt that counts. Damaged parts are left out and become findings.
 
     Args:
         attempts: at the cell, the one that counts last; their records, or only their ids.
-        prices: None if unknown.
+        terms: with the run's prices; None if unknown.
         types: known facts of instance types.
     """
-    return _Reading(archive, planned, attempts, prices, types).cell()
+    return _Reading(archive, planned, attempts, terms, types).cell()
 
 
 class _Reading:
@@ -60,10 +60,12 @@ class _Reading:
         archive: Archive,
         planned: PlannedCell,
         attempts: Sequence[Recorded | str],
-        prices: Prices | None,
+        terms: Terms | None,
         types: Mapping[str, TypeFacts],
     ) -> None:
-        self._archive, self._planned, self._prices, self._types = archive, planned, prices, types
+        self._archive, self._planned, self._types = archive, planned, types
+        self._prices = terms.prices if terms else None
+        self._of_file = terms.of_file if terms else None
         *self._earlier, last = attempts
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
@@ -74,8 +76,8 @@ class _Reading:
         benchmark = of_attempt(self._planned, self._id)
         results = self._results()
         roster = self._tried(self._roster, None, "fleets are shown as planned")
-        there = fleets.fleets(benchmark, roster, self._prices)
-        hourly = fleets.hourly(there)
+        there = fleets.fleets(benchmark, roster, self._prices, self._of_file)
+        hourly = fleets.hourly(fleets.system(there))
         places = fleets.places(roster)
         phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
         status = record.status.value if record else (CellStatus.SUCCEEDED.value if results else UNKNOWN)
@@ -94,7 +96,9 @@ class _Reading:
             capacity=capacity(benchmark, roster, self._types),
             interruptions=self._interruptions(self._id, results or []),
             cost=money.bill(record.cost) if record and record.cost else None,
-            hourly=hourly,
+            hourly=fleets.hourly(there),
+            system_hourly=hourly,
+            cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
             phases=phases,
         )
         return cell, [*self._findings, *trust.findings(cell), *limits.findings(cell, self._types)]

@@ -53,7 +53,7 @@ class Figure(Part):
 class Need(Part):
     """What a side needs for the throughput of the faster side, or what it has if both do the same."""
 
-    nodes: dict[str, int] = Field(description="Whole nodes of all fleets, by role")
+    nodes: dict[str, int] = Field(description="Whole nodes by role; only of roles whose cost counts")
     hourly: float | None = Field(description="Hourly cost of these nodes; null unless all prices are known")
     scaled: Literal["measured", "interpolated", "extrapolated", "alike"] = Field(
         description="Whether this number of nodes was measured, or lies between or beyond measured steps. "
@@ -62,6 +62,8 @@ class Need(Part):
     per_second: float | None = Field(
         default=None, description="Throughput of these nodes: the side's own if alike, otherwise that of the other side"
     )
+    monthly: float | None = Field(default=None, description="Cost of 730 hours")
+    total: float | None = Field(default=None, description="Cost of the comparison's term; null without a term")
 
 
 class Equal(Part):
@@ -79,6 +81,33 @@ class Equal(Part):
         if row.exceeds_noise or self.a.scaled == "alike" or row.low is None or row.high is None:
             return ""
         return f"within the noise, {row.low:.3f} to {row.high:.3f}"
+
+
+class Affordable(Part):
+    """Both sides for the cost of the more expensive one, with as many whole nodes as it pays."""
+
+    hourly: float
+    a: Need
+    b: Need
+    ratio: float = Field(description="Of the throughput, B to A")
+
+
+class Basis(Part):
+    """The roles and prices behind the costs."""
+
+    roles_a: list[str] = Field(default=[], description="Roles of A whose cost counts")
+    roles_b: list[str] = Field(default=[])
+    left_out_a: list[str] = Field(default=[], description="Roles of A that are neither counted nor scaled")
+    left_out_b: list[str] = Field(default=[])
+    prices: Literal["aws", "file"] = Field(
+        default="aws", description="Of the record: AWS's, or those of the benchmark's file where it has some"
+    )
+    term: Literal["1y", "3y"] | None = Field(
+        default=None, description="Of the reservations or savings plans; null for nodes as they were bought"
+    )
+    types: dict[str, float] = Field(
+        default={}, description="Prices from the command line by instance type: of an hour, with the upfront part"
+    )
 
 
 class Row(Part):
@@ -101,6 +130,7 @@ class Row(Part):
     errors_a: float = Field(default=0, description="Errors per success over all repetitions")
     errors_b: float = 0
     equal: Equal | None = None
+    affordable: Affordable | None = None
 
 
 class Comparison(Part):
@@ -112,6 +142,7 @@ class Comparison(Part):
     confidence: float = 0.95
     fail_below: float | None = None
     currency: str = "USD"
+    basis: Basis = Basis()
     a: Side
     b: Side
     rows: list[Row]

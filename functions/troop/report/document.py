@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from troop.bench.definition import is_load
+
 FORMAT: Final = "troop.report/1"
 
 
@@ -28,6 +30,7 @@ class Line(Part):
     unit: str
     price: float | None = Field(description="Of one unit; null if unknown")
     amount: float | None
+    role: str | None = Field(default=None, description="The role whose nodes it is for; null for other items")
 
 
 class Bill(Part):
@@ -113,6 +116,26 @@ class Capacity(Part):
     network_peak_gbps: float | None = Field(default=None, description="For a while")
 
 
+class Charge(Part):
+    """The cost of a fleet's nodes for an hour by one set of prices; null where a price is unknown."""
+
+    instances: float | None = Field(description="Of the instances, as they were bought")
+    storage: float | None
+    license: float = Field(default=0, description="License fees, as the file states them")
+    committed: dict[Literal["1y", "3y"], float] = Field(
+        default={},
+        description="In place of instances: by a reservation or savings plan for a term, with its part of the upfront "
+        "price; without terms that have no price",
+    )
+
+    @property
+    def hourly(self) -> float | None:
+        """The cost as the nodes were bought; None unless all prices are known."""
+        if self.instances is None or self.storage is None:
+            return None
+        return round(self.instances + self.storage + self.license, 6)
+
+
 class Fleet(Part):
     """The nodes of one role of a cell when it began; as planned if there is no roster."""
 
@@ -122,6 +145,31 @@ class Fleet(Part):
     zones: dict[str, int] = Field(default={}, description="Nodes by zone")
     purchase: dict[str, int] = Field(default={}, description="Nodes by purchase option, spot or on-demand")
     hourly: float | None = Field(default=None, description="Hourly cost of all nodes; null unless all prices are known")
+    load: bool | None = Field(
+        default=None,
+        description="Whether its nodes only generate load, so that they are no part of the system under test; null in "
+        "reports of earlier versions, where the role's name decides",
+    )
+    charge: Charge | None = Field(default=None, description="The parts of the hourly cost; null without prices")
+    charge_of_file: Charge | None = Field(
+        default=None, description="The same with the file's prices; null for a file without prices"
+    )
+
+    @property
+    def is_load(self) -> bool:
+        return is_load(self.role, self.load)
+
+
+class CrossZone(Part):
+    """A cell's traffic between zones, in GB of 10^9 bytes."""
+
+    stated_gb: float = Field(description="As the file states it; the cost contains it")
+    estimated_gb: float | None = Field(
+        default=None,
+        description="Of the measured time, as if each node sent its bytes evenly to all other nodes of the cell; null "
+        "if bytes or zones are unknown, 0 in one zone",
+    )
+    price: float | None = Field(default=None, description="Of a GB; null if unknown")
 
 
 class Interruption(Part):
@@ -160,7 +208,9 @@ class Operation(Part):
     p99_9_ms: float | None = None
     max_ms: float | None = None
     cost_per_million: float | None = Field(
-        default=None, description="Cost of all fleets of the cell for the duration of a million of these operations"
+        default=None,
+        description="Cost of the cell's system, without fleets that only generate load, for the duration of a million "
+        "of these operations",
     )
     distribution: list[tuple[float, float]] = Field(
         default=[],
@@ -344,6 +394,11 @@ class Cell(Part):
     hourly: float | None = Field(
         default=None, description="Hourly cost of all fleets; null unless all prices are known"
     )
+    system_hourly: float | None = Field(
+        default=None,
+        description="The same without fleets that only generate load; of all fleets if all of them generate load",
+    )
+    cross_zone: CrossZone | None = None
     phases: list[Phase] = []
 
 

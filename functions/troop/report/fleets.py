@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from troop.bench.billing import HOUR, MONTH
-from troop.bench.definition import Benchmark, Volume
+from troop.bench.definition import Benchmark, Volume, is_load
 from troop.bench.definition import Fleet as PlannedFleet
 from troop.bench.estimate import ROOT_VOLUME
-from troop.bench.money import ZERO
+from troop.bench.money import TERMS, ZERO
 from troop.bench.prices import Prices, storage
 from troop.bench.roster import Member, Roster
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
-from troop.report.document import Fleet, Interruption
+from troop.report.document import Charge, Fleet, Interruption
 
 REBALANCE = "rebalance-recommended"
 
@@ -42,14 +42,25 @@ def places(roster: Roster | None) -> dict[str, Place]:
     return {one.id: Place(one.role, one.zone, one.purchase, one.instance_type) for one in members}
 
 
-def fleets(benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None) -> list[Fleet]:
-    """Returns the fleets in the file's order: from the roster, or as planned if there is none."""
+def fleets(
+    benchmark: Benchmark | None, roster: Roster | None, prices: Prices | None, of_file: Prices | None = None
+) -> list[Fleet]:
+    """Returns the fleets in the file's order: from the roster, or as planned if there is none.
+
+    Args:
+        prices: on record.
+        of_file: the same with those of the file; None for a file without prices.
+    """
     planned = {fleet.role: fleet for fleet in benchmark.fleets} if benchmark else {}
     if roster is None:
-        return [_planned(fleet, prices) for fleet in planned.values()]
+        return [_planned(fleet, prices, of_file) for fleet in planned.values()]
     roles = dict.fromkeys([*planned, *(one.role for one in roster.members)])
     members_by_role = {role: [one for one in roster.members if one.role == role] for role in roles}
-    return [_there(role, members, planned.get(role), prices) for role, members in members_by_role.items() if members]
+    return [
+        _there(role, members, planned.get(role), prices, of_file)
+        for role, members in members_by_role.items()
+        if members
+    ]
 
 
 def hourly(fleets: Sequence[Fleet]) -> float | None:
@@ -58,38 +69,71 @@ def hourly(fleets: Sequence[Fleet]) -> float | None:
     return round(math.fsum(known), 6) if fleets and len(known) == len(fleets) else None
 
 
-def _planned(fleet: PlannedFleet, prices: Prices | None) -> Fleet:
-    price = prices.hour(fleet.instance_type, fleet.purchase) if prices else None
+def system(fleets: Sequence[Fleet]) -> list[Fleet]:
+    """Returns the fleets under test: those that do not only generate load, or all of them if all do."""
+    return [fleet for fleet in fleets if not fleet.is_load] or list(fleets)
+
+
+def _planned(fleet: PlannedFleet, prices: Prices | None, of_file: Prices | None) -> Fleet:
+    bought = [(fleet.instance_type, fleet.purchase, None)] * fleet.count
+    charge = _charge(bought, fleet, prices)
     return Fleet(
         role=fleet.role,
         nodes=fleet.count,
         instance_type=fleet.instance_type,
         zones={},
         purchase={fleet.purchase: fleet.count},
-        hourly=_hourly([price] * fleet.count, fleet, prices),
+        hourly=charge.hourly if charge else None,
+        load=is_load(fleet.role, fleet.load),
+        charge=charge,
+        charge_of_file=_charge(bought, fleet, of_file),
     )
 
 
-def _there(role: str, members: Sequence[Member], planned: PlannedFleet | None, prices: Prices | None) -> Fleet:
-    each = [prices.hour(one.instance_type, one.purchase, one.zone or None) if prices else None for one in members]
+def _there(
+    role: str, members: Sequence[Member], planned: PlannedFleet | None, prices: Prices | None, of_file: Prices | None
+) -> Fleet:
+    bought = [(one.instance_type, one.purchase, one.zone or None) for one in members]
+    charge = _charge(bought, planned, prices)
     return Fleet(
         role=role,
         nodes=len(members),
         instance_type=", ".join(sorted({one.instance_type for one in members})),
         zones=dict(sorted(Counter(one.zone for one in members if one.zone).items())),
         purchase=dict(sorted(Counter(one.purchase for one in members).items())),
-        hourly=_hourly(each, planned, prices),
+        hourly=charge.hourly if charge else None,
+        load=is_load(role, planned.load if planned else None),
+        charge=charge,
+        charge_of_file=_charge(bought, planned, of_file),
     )
 
 
-def _hourly(nodes: Sequence[Decimal | None], fleet: PlannedFleet | None, prices: Prices | None) -> float | None:
-    """Returns the hourly cost of nodes with these prices and of their volumes."""
+_Bought = tuple[str, str, str | None]
+"""A node's instance type, purchase option and zone."""
+
+
+def _charge(nodes: Sequence[_Bought], fleet: PlannedFleet | None, prices: Prices | None) -> Charge | None:
+    """Returns the hourly cost of nodes and of their volumes; None without prices."""
     if prices is None or fleet is None:
         return None
-    parts = list(nodes)
+    disks = []
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for _, _, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
-            parts.append(None if month is None else len(nodes) * size * month * HOUR / MONTH)
+            disks.append(None if month is None else len(nodes) * size * month * HOUR / MONTH)
+    by_term = {term: _sum(prices.committed_hour(kind, term) for kind, _, _ in nodes) for term in TERMS}
+    return Charge.model_validate(
+        {
+            "instances": _sum(prices.hour(*node) for node in nodes),
+            "storage": _sum(disks),
+            "license": float(len(nodes) * fleet.license_fee),
+            "committed": {term: amount for term, amount in by_term.items() if amount is not None},
+        }
+    )
+
+
+def _sum(prices: Iterable[Decimal | None]) -> float | None:
+    """Returns the sum; None unless all are known."""
+    parts = list(prices)
     known = [part for part in parts if part is not None]
     return float(round(sum(known, ZERO), 6)) if len(known) == len(parts) else None
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from troop.report import charts, formatting, overview, verdicts
+from troop.report import bills, charts, formatting, overview, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Phase, Report
 from troop.report.outline import outline
@@ -20,11 +20,12 @@ TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
 """The most rows of nodes over all cells; a larger report shows the slowest nodes of each phase."""
 FEW_POINTS: Final = 16
-"""The most points of scaling whose table is not folded."""
+"""The most rows of a table that is not folded, such as points of scaling."""
 
 _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     formatting.plain,
     formatting.whole,
+    formatting.short,
     formatting.quantity,
     formatting.percent,
     formatting.share,
@@ -81,6 +82,10 @@ def report_page(report: Report, script: str) -> str:
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
         interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
+        bills=bills.bills(report.cells),
+        rates=bills.rates(report.cells),
+        monthly=bills.monthly,
+        FEW_POINTS=FEW_POINTS,
         separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),
     )
 
@@ -103,6 +108,10 @@ def comparison_page(comparison: Comparison, script: str) -> str:
         row_name=verdicts.row_name,
         TIMES=verdicts.TIMES,
         SCALED=verdicts.SCALED,
+        basis=verdicts.basis(comparison),
+        affordable=[row for row in comparison.rows if row.affordable is not None],
+        TERMS=verdicts.TERMS,
+        DAY=bills.DAY,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.costs import Cost
+from troop.bench.costs import Cost, role_of
 from troop.bench.money import USD
 from troop.report.document import Bill, Line, Money
 from troop.report.sources import Sources
@@ -37,6 +37,7 @@ def bill(cost: Cost) -> Bill:
             unit=item.unit,
             price=_float(item.price),
             amount=None if item.amount is None else float(round(item.amount, 6)),
+            role=role_of(item.what),
         )
         for item in cost.items
     ]

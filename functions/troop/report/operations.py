@@ -22,7 +22,7 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
     """Returns the rows of one phase of the results.
 
     Args:
-        hourly: hourly cost of all fleets of the cell.
+        hourly: hourly cost of the cell's system, without fleets that only generate load.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -40,7 +40,7 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
 
 
 def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:
-    """Returns the cost of all fleets for the duration of a million operations; None if unknown or without
+    """Returns the cost of the system for the duration of a million operations; None if unknown or without
     operations.
     """
     if hourly is None or not per_second:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Literal
 
+from troop.bench.definition import is_load
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.summary import OK
@@ -37,9 +38,6 @@ _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms"
 
 MOST_KINDS = 3
 """The most kinds of errors to name."""
-
-GENERATORS = ("driver", "client", "generator", "load")
-"""Words in the names of roles that generate load."""
 
 
 def findings(cell: Cell) -> list[Finding]:
@@ -191,12 +189,15 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
 
 
 def _generators(cell: Cell, phase: Phase) -> set[str]:
-    """Returns the roles that generate load: by name, otherwise those with counted operations if others have none."""
-    roles = {fleet.role for fleet in cell.fleets} | {use.role for use in phase.use}
-    if named := {role for role in roles if any(word in role for word in GENERATORS)}:
+    """Returns the roles that generate load: by the file or their names, otherwise those with counted operations if
+    others have none.
+    """
+    loads = {use.role: is_load(use.role, None) for use in phase.use}
+    roles = loads | {fleet.role: fleet.is_load for fleet in cell.fleets}
+    if named := {role for role, load in roles.items() if load}:
         return named
     counted = {one.role for one in phase.operations if one.count}
-    return counted if counted < roles else set()
+    return counted if counted < roles.keys() else set()
 
 
 def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:

@@ -26,6 +26,8 @@ SCALED = {
     "alike": "its own nodes: both do the same",
 }
 
+TERMS = {"1y": "1 year", "3y": "3 years"}
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -102,6 +104,25 @@ def spread(values: Spread | None) -> str:
 def need(of: Need) -> str:
     """Formats the nodes: ``6 servers and 2 drivers``."""
     return formatting.sentence([f"{count:,} {role}" for role, count in of.nodes.items()]) or formatting.NOTHING
+
+
+def basis(comparison: Comparison) -> str:
+    """Describes the roles and prices behind the costs in a few sentences."""
+    its = comparison.basis
+    one, other = formatting.sentence(its.roles_a), formatting.sentence(its.roles_b)
+    texts = [f"Cost of {one}." if one == other else f"Cost of {one} of A, and of {other} of B."]
+    left_out = list(dict.fromkeys([*its.left_out_a, *its.left_out_b]))
+    if left_out:
+        texts.append(f"The nodes of {formatting.sentence(left_out)} are neither counted nor scaled.")
+    kind = "a reservation or savings plan" if its.term else "nodes as they were bought"
+    texts.append(
+        f"Prices of {kind}{f' for {TERMS[its.term]}' if its.term else ''}, "
+        f"{'from the benchmark files' if its.prices == 'file' else 'on record'}."
+    )
+    if its.types:
+        own = [f"{name} {formatting.price(price, comparison.currency)}" for name, price in its.types.items()]
+        texts.append(f"Your own prices for an hour: {', '.join(own)}.")
+    return " ".join(texts)
 
 
 def chart_data(comparison: Comparison) -> dict[str, Any]:

@@ -16,17 +16,18 @@ from troop.bench import estimate as estimates
 from troop.bench import prices as books
 from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase, Volume
 from troop.bench.estimate import AFTER, BETWEEN, BOOT, OWN, TRAFFIC, Estimate, estimate, expected_of, most_seconds
-from troop.bench.money import BILLINGS, HOURLY, Money, Price
+from troop.bench.money import BILLINGS, HOURLY, Committed, Money, Price
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
 
 D = Decimal
 GP3 = VolumePrice(D("0.08"), (D("0.005"),), D("0.04"))
+IO1 = VolumePrice(D("0.13"), (D("0.07"),))
 IO2 = VolumePrice(D("0.125"), (D("0.065"), D("0.0455"), D("0.03185")))
 PRICES = Prices(
     on_demand={"c5.large": D("0.085"), "c7g.large": D("0.0725")},
     spot={"c7g.large": {"a": D("0.03"), "b": D("0.04")}},
-    volumes={"gp3": GP3, "io2": IO2},
+    volumes={"gp3": GP3, "io2": IO2, "io1": IO1, "st1": VolumePrice(D("0.045"))},
     cross_zone_gb=D("0.02"),
 )
 HOUR = Phase("measure", ("servers",), "m.sh", 7200, measured=3600 - BOOT - BETWEEN - AFTER)
@@ -62,6 +63,8 @@ def test_storage_by_what_is_paid_for_it() -> None:
         Volume("/dev/sdf", 720, "gp3", 4000, 225),
         Volume("/dev/sdg", 100, "io2", 70_000),
         Volume("/dev/sdh", 72, "gp3", 3000, 125),
+        Volume("/dev/sdi", 200, "io1", 50_000),
+        Volume("/dev/sdj", 500, "st1"),
     )
     amounts = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
     month = 10 / D(720)
@@ -73,7 +76,11 @@ def test_storage_by_what_is_paid_for_it() -> None:
         "IOPS io2": (D(32_000), "0.065"),
         "IOPS io2, tier 2": (D(32_000), "0.0455"),
         "IOPS io2, tier 3": (D(6000), "0.03185"),
+        "storage io1": (D(200), "0.13"),
+        "IOPS io1": (D(50_000), "0.07"),
+        "storage st1": (D(500), "0.045"),
     }
+    assert not [what for what in amounts if "IOPS st1" in what or "throughput st1" in what]
     for what, (size, price) in expected.items():
         quantity, amount = amounts[f"servers, {what}"]
         assert quantity == pytest.approx(size * month)
@@ -202,6 +209,29 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
     assert amounts["drivers, c5.large, spot"][1] == 3
     assert amounts["servers, storage gp3"][1] == pytest.approx(D(8))
     assert amounts[TRAFFIC][1] == 1
+
+
+def test_a_license_costs_each_node_hour_of_its_role() -> None:
+    servers = replace(SERVERS, count=3, license_fee=D("0.35"))
+    plain, licensed = (of(an_hour(one, DRIVERS)) for one in (replace(servers, license_fee=D(0)), servers))
+    assert lines(licensed)["servers, license, as stated"] == (3, D("1.05"))
+    assert licensed.expected - plain.expected == pytest.approx(D("1.05"))
+    assert licensed.most > plain.most
+    assert "drivers, license, as stated" not in lines(licensed)
+
+
+def test_of_two_prices_for_a_commitment_the_list_counts_for_limits_and_the_file_for_its_author() -> None:
+    listed = Prices(committed={"c7g.large": {"1y": Committed(D(3)), "3y": Committed(D(1), D(26280))}})
+    money = Money(prices={"c7g.large": Price(committed={"1y": Committed(D(2))}), "c5.large": Price(D(1))})
+    assert listed.completed_by(money).committed_hour("c7g.large", "1y") == 3
+    assert listed.replaced_by(money).committed_hour("c7g.large", "1y") == 2
+    assert listed.replaced_by(money).committed_hour("c7g.large", "3y") == 2
+    assert Prices().completed_by(money).committed_hour("c7g.large", "1y") == 2
+    assert listed.committed_hour("c5.large", "1y") is None
+    assert books.from_document(json.loads(json.dumps(books.to_document(listed), default=float))) == listed
+    older = books.to_document(listed)
+    del older["committed"]
+    assert books.from_document(older).committed == {}
 
 
 # The budget

@@ -90,6 +90,27 @@ def test_the_study_of_2011_by_the_started_hour() -> None:
     assert hour.amount == 288 * D("0.68") + 60 * D("2.00") == D("315.84")
 
 
+def test_a_license_is_paid_for_the_time_of_each_node_of_its_role() -> None:
+    """A fleet that starts later or ends earlier pays its own time."""
+    terms = replace(TERMS, cells={"c001": replace(CELL, licenses={"servers": D("0.5")})})
+    nodes = [
+        node("i-1", 7200),
+        node("i-2", 3600, started_at=NOON + timedelta(seconds=1800)),
+        node("i-3", 60, "drivers"),
+    ]
+    amounts = bill(*nodes, terms=terms)
+    assert amounts["servers, license, as stated"] == (D("2.5"), D("1.25"))
+    assert amounts["servers, c7g.large, on-demand"][0] == D("2.5")
+    assert "drivers, license, as stated" not in amounts
+    second = replace(DONE, cell="c001-2")
+    again = actual(terms, [second], [replace(nodes[0], cell="c001-2")], NOON)
+    assert "servers, license, as stated" in {item.what for item in again.items}, "another attempt pays it too"
+    stored = json.loads(json.dumps(spending.to_document(terms), default=float))
+    assert spending.from_document(stored) == terms
+    del stored["cells"]["c001"]["licenses"]
+    assert spending.from_document(stored).cells["c001"] == CELL
+
+
 def test_spot_is_paid_by_the_zones_price_and_on_demand_apart() -> None:
     amounts = bill(
         node("i-1", 3600, purchase=SPOT),

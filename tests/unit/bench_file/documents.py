@@ -93,6 +93,8 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
             "root_volume_gib": st.integers(8, 20),
             "purchase": st.sampled_from(["on-demand", "spot"]),
             "volumes": st.lists(_volumes(), max_size=3, unique_by=lambda volume: volume["device"]),
+            "load": st.booleans(),
+            "license_fee": st.sampled_from([0, 0.35, 2]),
         },
     )
     phase = optional(
@@ -126,7 +128,8 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
 
 def _money() -> dict[str, st.SearchStrategy[Any]]:
     amounts = st.integers(0, 999) | st.floats(0, 999).map(lambda amount: round(amount, 4))
-    both = st.fixed_dictionaries({"on_demand": amounts}, optional={"spot": amounts})
+    committed = amounts | st.fixed_dictionaries({"upfront": amounts, "hourly": amounts})
+    both = st.fixed_dictionaries({"on_demand": amounts}, optional={"spot": amounts, "1y": committed, "3y": committed})
     return {
         "budget": amounts,
         "billing": st.sampled_from(["per-second", "hourly"]),
@@ -141,4 +144,10 @@ def _volumes() -> st.SearchStrategy[dict[str, Any]]:
     gp3 = st.fixed_dictionaries(
         common, optional={"type": st.just("gp3"), "iops": st.integers(3000, 4000), "throughput_mib": st.just(125)}
     )
-    return gp3 | st.fixed_dictionaries({**common, "type": st.just("io2"), "iops": st.integers(100, 4000)})
+    provisioned = st.fixed_dictionaries(
+        {**common, "type": st.sampled_from(["io1", "io2"]), "iops": st.integers(100, 400)}
+    )
+    by_size = st.fixed_dictionaries(
+        {**common, "size_gib": st.just(125), "type": st.sampled_from(["gp2", "st1", "sc1"])}
+    )
+    return gp3 | provisioned | by_size

@@ -56,6 +56,32 @@ def test_scale_steps_come_first_then_combinations_then_repetitions() -> None:
     assert last.files == FILES
 
 
+def test_a_step_may_leave_a_tier_out_and_its_phases_with_it() -> None:
+    phases = [*FILE["phases"], {"name": "fill", "roles": ["servers"], "script": "prepare.sh", "timeout": "1m"}]
+    scale = {"without": {"fleets.servers.count": 0}, "with": {"fleets.servers.count": 3}}
+    without, full = (one.benchmark for one in plan(changed(phases=phases, scale=scale, **WEEK)).cells)
+    assert [fleet.role for fleet in without.fleets] == ["drivers"]
+    assert [(phase.name, phase.roles) for phase in without.phases] == [
+        ("prepare", ("drivers",)),
+        ("measure", ("drivers",)),
+    ]
+    assert [fleet.role for fleet in full.fleets] == ["servers", "drivers"]
+    assert [phase.name for phase in full.phases] == ["prepare", "measure", "fill"]
+
+
+def test_a_step_with_fewer_nodes_than_zones_has_a_zone_for_each_node() -> None:
+    scale = {f"n{count}": {"fleets.servers.count": count} for count in (1, 2, 9)}
+    cells = plan(changed(scale=scale, **WEEK)).cells
+    assert [one.benchmark.fleet("servers").zones for one in cells] == [1, 2, 3]
+
+
+def test_a_step_of_more_nodes_has_its_own_traffic_between_zones() -> None:
+    for traffic in ({}, {"traffic": {"cross_zone_gb": 1}}):
+        document = changed(scale=STEPS, **traffic, **WEEK)
+        run_plan = plan(document, changes={"scale.n6.traffic.cross_zone_gb": 40})
+        assert [cell.benchmark.money.cross_zone_gb for cell in run_plan.cells] == [len(traffic), 40]
+
+
 LABELS_OF_N3 = [
     f"n3, threads={threads}, phases.measure.measured={measured}{again}"
     for threads in (50, 200)
@@ -125,9 +151,9 @@ def test_a_cell_is_what_its_changes_make_of_the_file(document: dict[str, Any]) -
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"scale": {"N3": {}}}, "scale.N3", "is not a valid name"),
     ({"scale": {"n3": 3}}, "scale.n3", "is 3: must be a mapping"),
-    ({"scale": {"n3": {"fleets.servers.count": 0}}}, "scale.n3.fleets.servers.count", "is 0: must be a whole number"),
+    ({"scale": {"n3": {"fleets.servers.count": -1}}}, "scale.n3.fleets.servers.count", "is -1: must be a whole number"),
     ({"scale": {"n3": {"fleets.clients.count": 1}}}, "scale.n3.fleets.clients.count", "there is no 'clients'"),
-    ({"scale": {"n1": {"fleets.servers.count": 1}}}, "scale.n1", "with n1 makes a file in which fleets.servers"),
+    ({"scale": {"n1": {"phases.measure.measured": "11m"}}}, "scale.n1", "with n1 makes a file in which phases.1.time"),
     ({"scale": {"n3": {}, "n4": {}}}, "scale.n4", "makes two identical cells, n3 and n4: must be changed so"),
     ({"matrix": []}, "matrix", "is []: must be a mapping"),
     ({"matrix": {"parameters.threads": 4}}, "matrix.parameters.threads", "is 4: must be a list of 1 to 200 different"),
@@ -144,8 +170,17 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"matrix": {"parameters.threads": [1, 2], "fleets.drivers.count": [2, 0]}},
         "matrix.fleets.drivers.count",
-        "is 0: must be a whole number",
+        "is 0: must be at least 1: the phase measure measures, and no other role runs it",
     ),
+    (
+        {"scale": {"none": {"fleets.drivers.count": 0, "fleets.servers.count": 0}}},
+        "scale.none.fleets.servers.count",
+        "is 0: must be at least 1: the cell has no other role",
+    ),
+    ({"scale": {"x": {"fleets.servers.count": 0, "phases": 3}}}, "scale.x.phases", "is 3: must be a list"),
+    ({"scale": {"x": {"fleets.servers.count": False}}}, "scale.x.fleets.servers.count", "is false: must be a whole"),
+    ({"scale": {"x": {"fleets.servers.count": 2, "fleets.servers.zones": 3}}}, "scale.x.fleets.servers.zones", "is 3"),
+    ({"fleets__servers__count": 0}, "fleets.servers.count", "is 0: must be a whole number from 1"),
     ({"matrix": {"phases.measure.measured": ["60s", "1m"]}}, "matrix", "makes two identical cells"),
     (
         {"scale": {"n3": {"parameters.threads": 3}}, "matrix": {"parameters.threads": [1]}},
@@ -156,6 +191,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         ({"matrix": {key: [1]}}, f"matrix.{key}", "cannot be changed")
         for key in ("name", "expires_after", "scale", "matrix.parameters.threads", "parallel", "attempts", "budget")
     ),
+    ({"matrix": {"traffic.cross_zone_gb": [1, 2]}}, "matrix.traffic.cross_zone_gb", "cannot be changed"),
     ({"scale": {"n3": {"sizes.smoke": {}}}}, "scale.n3.sizes.smoke", "cannot be changed"),
     ({"repetitions": 0}, "repetitions", "is 0: must be a whole number from 1 to 200"),
     ({"parallel": 51}, "parallel", "is 51: must be a whole number from 1 to 50"),
@@ -256,7 +292,7 @@ def test_a_file_without_a_matrix_can_be_given_one() -> None:
         ({}, {"changes": {"matrix": {"parameters.threads": []}}}, "set.matrix parameters.threads is []: must be a"),
         ({}, {"changes": {"scale.n7.fleets.servers.count": 4}}, "leads nowhere: there is no 'n7': must be one of n3"),
         ({"sizes": {"s": {"repetitions": 99}}}, {}, "sizes.s.repetitions makes 2 x 2 x 99 cells"),
-        ({"sizes": {"s": {"scale.n6.fleets.servers.count": 0}}}, {}, "sizes.s.scale.n6.fleets.servers.count is 0"),
+        ({"sizes": {"s": {"scale.n6.fleets.servers.count": -1}}}, {}, "sizes.s.scale.n6.fleets.servers.count is -1"),
     ],
 )  # fmt: skip
 def test_a_size_or_a_change_that_cannot_be(document: dict[str, Any], how: dict[str, Any], message: str) -> None:

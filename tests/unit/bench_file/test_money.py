@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.unit.bench_file.documents import changed, problems, read
-from troop.bench.money import HOURLY, Money, Price, shown
+from troop.bench.definition import from_document, is_load, to_document
+from troop.bench.money import HOURLY, Committed, Money, Price, money_document, money_of, shown
 
 D = Decimal
 
@@ -44,6 +46,48 @@ def test_all_that_can_be_said() -> None:
     )
 
 
+def test_a_commitment_has_a_price_for_its_term_with_or_without_an_upfront_part() -> None:
+    its = {"on_demand": 3.1, "1y": 1.9, "3y": {"upfront": 7280, "hourly": 0.621}}
+    actual = money(prices={"i4i.large": its, "c7g.large": {"3y": 0.05}})
+    assert actual.prices == {
+        "i4i.large": Price(D("3.1"), None, {"1y": Committed(D("1.9")), "3y": Committed(D("0.621"), D(7280))}),
+        "c7g.large": Price(committed={"3y": Committed(D("0.05"))}),
+    }
+    assert actual.prices["i4i.large"].committed["3y"].an_hour("3y") == D("0.621") + D(7280) / (3 * 8760)
+    document = json.loads(json.dumps(money_document(actual)))
+    assert document["prices"] == {"i4i.large": its, "c7g.large": {"3y": 0.05}}
+    assert money_of(document) == actual
+
+
+def test_a_fleet_has_a_license_fee_and_says_whether_it_only_generates_load() -> None:
+    document = changed(fleets__servers__license_fee=0.35, fleets__servers__load=True)
+    fleet = read(document).fleet("servers")
+    assert (fleet.license_fee, fleet.load) == (D("0.35"), True)
+    stored = json.loads(json.dumps(to_document(read(document))))
+    assert from_document(stored).fleet("servers") == fleet
+    assert stored["fleets"]["servers"]["license_fee"] == 0.35
+    plain = to_document(read(changed()))["fleets"]["servers"]
+    assert not {"load", "license_fee"} & plain.keys()
+
+
+@pytest.mark.parametrize(
+    ("role", "load", "is_it"),
+    [
+        ("drivers", None, True),
+        ("web-clients", None, True),
+        ("load-generator", None, True),
+        ("load-balancer", None, False),
+        ("servers", None, False),
+        ("drivers", False, False),
+        ("servers", True, True),
+    ],
+)
+def test_the_file_decides_which_role_generates_load_and_otherwise_its_name(
+    role: str, load: bool | None, is_it: bool
+) -> None:
+    assert is_load(role, load) is is_it
+
+
 def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
     assert str(money(budget=0.1).budget) == "0.1"
     assert str(money(budget=100).budget) == "100"
@@ -61,6 +105,11 @@ def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
         ({"prices": {"c7g.large": "1"}}, "prices.c7g.large is '1': must be USD an hour of one node: a number"),
         ({"prices": {"c7g.large": {}}}, "prices.c7g.large is {}: must be USD an hour"),
         ({"prices": {"c7g.large": {"reserved": 1}}}, "prices.c7g.large is {'reserved': 1}: must be USD an hour"),
+        ({"prices": {"c7g.large": {"2y": 1}}}, "prices.c7g.large is {'2y': 1}: must be USD an hour"),
+        ({"prices": {"c7g.large": {"1y": {"upfront": 1}}}}, "prices.c7g.large is {'1y': {'upfront': 1}}: must be USD"),
+        ({"prices": {"gp3": {"1y": 1}}}, "prices.gp3 is a mapping: must be a number: USD a GiB-month"),
+        ({"fleets__servers__license_fee": -1}, "fleets.servers.license_fee is -1: must be a number from 0"),
+        ({"fleets__servers__load": "no"}, "fleets.servers.load is 'no': must be true or false"),
         ({"prices": {"gp3": {"spot": 1}}}, "prices.gp3 is a mapping: must be a number: USD a GiB-month"),
         ({"traffic": {"cross_zone": 1}}, "traffic.cross_zone is not known: must be spelled cross_zone_gb"),
         ({"traffic": 5}, "traffic is 5: must be a mapping"),

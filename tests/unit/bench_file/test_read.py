@@ -14,6 +14,7 @@ from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume, fr
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file import models
 from troop.bench_file.fields import seconds, written
+from troop.bench_file.read import read_all
 
 
 def test_what_is_left_out_is_filled_in() -> None:
@@ -157,6 +158,23 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "fleets.servers.volumes.0.throughput_mib",
         "must be left out, for io2",
     ),
+    *(
+        ({"fleets__servers__volumes__0": {"device": "/dev/sdf", **volume}}, f"fleets.servers.volumes.0.{key}", message)
+        for volume, key, message in (
+            ({"type": "io1", "size_gib": 4, "iops": 201}, "iops", "is 201: must be at most 200, for io1 of 4 GiB"),
+            ({"type": "io1", "size_gib": 9000, "iops": 64_001}, "iops", "must be at most 64000, for io1 of 9000 GiB"),
+            ({"type": "io1", "size_gib": 100}, "iops", "must be set for io1: a whole number from 100 to 5000"),
+            ({"type": "io1", "size_gib": 3, "iops": 100}, "size_gib", "is 3: must be at least 4, for io1"),
+            ({"type": "io1", "size_gib": 16_385, "iops": 100}, "size_gib", "is 16385: must be at most 16384, for io1"),
+            ({"type": "gp2", "size_gib": 16_385}, "size_gib", "is 16385: must be at most 16384, for gp2"),
+            ({"type": "gp2", "size_gib": 10, "iops": 3000}, "iops", "is 3000: must be left out, for gp2"),
+            ({"type": "gp2", "size_gib": 10, "throughput_mib": 125}, "throughput_mib", "must be left out, for gp2"),
+            ({"type": "st1", "size_gib": 124}, "size_gib", "is 124: must be at least 125, for st1"),
+            ({"type": "sc1", "size_gib": 16_385}, "size_gib", "is 16385: must be at most 16384, for sc1"),
+            ({"type": "sc1", "size_gib": 125, "iops": 100}, "iops", "is 100: must be left out, for sc1"),
+            ({"type": "standard", "size_gib": 125}, "type", "must be one of gp3, gp2, io1, io2, st1, sc1"),
+        )
+    ),
     ({"phases": []}, "phases", "is empty: must be filled (Phases in the order"),
     ({"phases": [FILE["phases"][0]] * 51}, "phases", "has 51 entries: must be shorter"),
     ({"phases__1__name": "prepare"}, "phases.1.name", "is 'prepare': must be unique: another phase has it"),
@@ -250,9 +268,38 @@ def test_a_size_and_single_changes_on_top_of_it() -> None:
     assert read(FILE, FILES).parameters["threads"] == 32
 
 
+TWO_SIZES = {
+    "smoke": {"fleets.drivers.count": 1, "parameters.threads": 4},
+    "large": {"fleets.servers.count": 9, "parameters.threads": 64},
+    "steps": {"scale": {"n3": {"fleets.drivers.count": 3}, "n6": {"fleets.drivers.count": 6}}},
+    "spread": {"fleets.drivers.zones": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("size", "recorded", "threads"), [("smoke,large", "smoke,large", 64), ("large,smoke,large", "large,smoke", 4)]
+)
+def test_sizes_combine_and_a_later_one_wins(size: str, recorded: str, threads: int) -> None:
+    chosen = read_all(changed(sizes=TWO_SIZES), FILES, size, {"fleets.servers.zones": 1})
+    benchmark = chosen.benchmark
+    assert (benchmark.size, benchmark.parameters["threads"]) == (recorded, threads)
+    assert (benchmark.fleet("drivers").count, benchmark.fleet("servers").count) == (1, 9)
+    assert chosen.plan.cells[0].benchmark == benchmark
+
+
+def test_a_size_of_steps_combines_with_one_of_parameters() -> None:
+    chosen = read_all(changed(sizes=TWO_SIZES, expires_after="24h"), FILES, "steps,large")
+    counts = [(one.benchmark.fleet("drivers").count, one.benchmark.parameters["threads"]) for one in chosen.plan.cells]
+    assert counts == [(3, 64), (6, 64)]
+
+
 @pytest.mark.parametrize(
     ("document", "how", "message"),
     [
+        (changed(sizes=TWO_SIZES), {"size": "smoke,big"}, "size is 'big': must be one of smoke, large, steps, spread"),
+        (changed(sizes=TWO_SIZES), {"size": "smoke,"}, "size is '': must be one of smoke"),
+        (changed(sizes=TWO_SIZES), {"size": "smoke,spread"}, "'smoke,spread': sizes.spread.fleets.drivers.zones"),
+        (changed(sizes=TWO_SIZES, expires_after="24h"), {"size": "steps,smoke"}, "all scale steps set it"),
         (FILE, {"size": "big"}, "size is 'big': must be one of smoke"),
         (changed(sizes=...), {"size": "big"}, "must be left out: the file has no sizes"),
         (FILE, {"changes": {"parameters.treads": 1}}, "set.parameters.treads leads nowhere"),

@@ -44,6 +44,15 @@ def test_its_prices_are_of_what_is_counted() -> None:
     assert {problem.where for problem in refused.value.problems} == {"prices.gp3", "prices.cross_zone_gb"}
 
 
+def test_it_has_license_fees_but_generates_no_load() -> None:
+    assert read_fleet(a_file(license_fee=0.5)).fleets[0].license_fee == D("0.5")
+    with pytest.raises(BadBenchmarkError) as refused:
+        read_fleet(a_file(load=False))
+    (problem,) = refused.value.problems
+    assert str(problem) == "fleets.workers.load is set: must be left out: a standing fleet measures nothing"
+    assert not SCHEMA.is_valid(a_file(load=False))
+
+
 @pytest.mark.parametrize("purchase", ["spot", "on-demand"])
 @pytest.mark.parametrize("changes", [None, {"fleets.workers.spot_timeout": "1m"}])
 def test_it_has_no_backup_on_demand(purchase: str, changes: dict[str, Any] | None) -> None:

@@ -47,7 +47,43 @@ def test_people_see_tables(run: Run) -> None:
     assert rates.startswith("- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 0.")
     assert rates.endswith("3, 3 yes")
     assert "- read p99 8.00 8.00 1.000" in lines
-    assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $0.70 $1.00 1.429" in lines
+    assert "- read 1,006 3 servers 4 servers (extrapolated) $0.60 $0.80 1.333" in lines
+    assert "Cost of servers. The nodes of drivers are neither counted nor scaled." in " ".join(lines)
+    assert "- read 86,949,458 $438.00 $584.00" in lines
+    assert "- read $0.60 3 servers 3 servers 1,006 803 0.798" in lines
+
+
+def test_cost_is_of_the_roles_and_prices_of_the_options(run: Run) -> None:
+    options = ("--cost-of", "servers,drivers", "--term", "3y", "--price", "s.large=2628+0.1", "--price", "d.large=0.5")
+    result = run("bench", "compare", "old", "new", *options)
+    assert result.exit_code == 0, result.output
+    lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert "- read 1,006 3 servers, 1 drivers 4 servers, 2 drivers (extrapolated) $1.10 $1.80 1.636" in lines
+    assert "operation a day A a month B a month A for 3 years B for 3 years" in lines
+    assert "- read 86,949,458 $803.00 $1,314.00 $28,908.00 $47,304.00" in lines
+    assert "Your own prices for an hour: s.large $0.20, d.large $0.50." in " ".join(lines)
+    document = json.loads(run("bench", "compare", "old", "new", "--json", *options).stdout)
+    assert document["basis"]["roles_a"] == ["servers", "drivers"]
+    assert document["rows"][0]["equal"]["b"]["total"] == 47304.0
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--cost-of", "servers,"), "must be roles with commas between them, such as servers,cache"),
+        (("--cost-of", "web"), "no fleet has this role, only servers, drivers"),
+        (("--price", "s.large"), "must be TYPE=HOURLY or TYPE=UPFRONT+HOURLY, such as i4i.large=0.12"),
+        (("--price", "s.large=1+2"), "an upfront price needs --term 1y or 3y"),
+        (("--price", "s.large=1", "--price", "s.large=2"), "s.large already has a price"),
+        (("--price", "z.large=1"), "neither side has such nodes, only d.large, s.large"),
+        (("--term", "2y"), "--term 2y: must be 1y or 3y"),
+        (("--prices", "mine"), "--prices mine: must be aws or file"),
+    ],
+)
+def test_options_about_cost_without_meaning_are_refused(run: Run, options: tuple[str, ...], why: str) -> None:
+    result = run("bench", "compare", "old", "new", *options)
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert why in " ".join(result.stderr.split())
 
 
 def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) -> None:

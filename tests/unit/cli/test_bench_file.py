@@ -136,6 +136,7 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
     ("words", "message"),
     [
         (["--size", "huge"], "--size is 'huge': must be one of smoke"),
+        (["--size", "smoke", "--size", "huge"], "--size is 'huge': must be one of smoke"),
         (["--set", "parameters.treads=3"], "--set parameters.treads leads nowhere"),
         (["--set", "fleets.drivers.count=none"], "--set fleets.drivers.count is 'none': must be a whole number"),
         (["--set", "fleets.drivers.count"], "is not an assignment: write --set KEY=VALUE"),

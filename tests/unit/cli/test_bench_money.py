@@ -56,7 +56,17 @@ def test_what_is_told_to_be_expected_is_enough_as_a_budget(run: Run, api: FakeAp
     output = run("bench", "estimate", str(file)).stdout
     assert "expected to cost $0.04, at most $0.37" in output
     (sums,) = (line for line in output.splitlines() if line.startswith("c002") and "node-hour" not in line)
-    assert sums.split() == ["c002", "-", "$0.13", "$1.50"]
+    assert sums.split() == ["c002", "-", "$0.03", "$0.13", "$1.50"]
+
+
+def test_an_estimate_has_a_sum_for_each_role(run: Run, api: FakeApi, file: Path) -> None:
+    cell = api.estimate["cells"][0]
+    others = [("drivers, storage gp3", 0.25), ("cache, r7g.large, on-demand", 1.5), ("Troop's own calls", 9.0)]
+    items = [{**cell["items"][0], "what": what, "amount": amount} for what, amount in others]
+    api.estimate |= {"cells": [{**cell, "items": [*cell["items"], *items, {**items[1], "amount": None}]}]}
+    lines = [line.split() for line in run("bench", "estimate", str(file)).stdout.splitlines()]
+    assert ["cell", "drivers", "cache", "expected", "at", "most"] in lines
+    assert next(line for line in lines if len(line) == 6 and line[0] == "c001")[2:4] == ["$0.28", "$1.50"]
 
 
 def test_an_estimate_says_what_speaks_against_the_run(run: Run, api: FakeApi, file: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal as D
 from typing import Any
 
 import pytest
 
 from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen, IncomparableError
+from cli.bench.pricing import BadPriceError, Pricing, Term
 from tests.unit.cli.reports import NOW, cell, operation, repeated, report
+from troop.bench.money import Committed
 from troop.report.comparison import Comparison
-from troop.report.document import Report
+from troop.report.document import Charge, Report
 
 BEFORE, AFTER = "20261120-150000-1f0c9b2e", "20261121-150000-2a1d8c3f"
 EIGHT = {"parameters.threads": 8}
@@ -114,28 +117,121 @@ def test_times_are_told_as_they_spread() -> None:
     assert "mean_ms" not in times
 
 
-def test_both_are_told_what_they_need_for_the_same() -> None:
-    """As in the study of 2012: twelve large nodes do a fifth less than the others, and cost less all the same."""
-    old = cell(1, 1000.0, nodes={"servers": 48, "drivers": 36}, prices={"servers": 1.8, "drivers": 0.45})
-    new = cell(1, 800.0, nodes={"servers": 12, "drivers": 0}, prices={"servers": 3.1, "drivers": 0.45})
-    new = new.model_copy(update={"fleets": new.fleets[:1]})
-    equal = compared(side(old), side(new, run=AFTER)).rows[0].equal
+def study() -> tuple[Report, Report]:
+    """The study of 2012: twelve large nodes do a fifth less than the others. Ten drivers load either system."""
+    prices = {"servers": 1.8, "cache": 0.45, "drivers": 1.0}
+    old = cell(1, 1000.0, nodes={"servers": 48, "cache": 36, "drivers": 10}, prices=prices)
+    new = cell(1, 800.0, nodes={"servers": 12, "drivers": 10}, prices={"servers": 3.1, "drivers": 1.0})
+    return side(old), side(new, run=AFTER)
+
+
+def test_the_study_of_2012_comes_out_with_drivers_neither_counted_nor_scaled() -> None:
+    comparison = compared(*study())
+    equal = comparison.rows[0].equal
     assert equal is not None
     assert (equal.per_second, equal.a.nodes, equal.a.scaled) == (
         pytest.approx(1000),
-        {"servers": 48, "drivers": 36},
+        {"servers": 48, "cache": 36},
         "measured",
     )
     assert (equal.b.nodes, equal.b.scaled) == ({"servers": 15}, "extrapolated")
     assert (equal.a.hourly, equal.b.hourly) == (pytest.approx(102.6), pytest.approx(46.5))
+    assert (equal.a.monthly, equal.b.monthly) == (pytest.approx(102.6 * 730), pytest.approx(46.5 * 730))
     assert equal.hourly_ratio == pytest.approx(46.5 / 102.6)
+    basis = comparison.basis
+    assert (basis.roles_a, basis.roles_b) == (["servers", "cache"], ["servers"])
+    assert (basis.left_out_a, basis.left_out_b) == (["drivers"], ["drivers"])
+
+
+def test_for_the_cost_of_the_dearer_side_the_other_has_whole_nodes_and_does_more() -> None:
+    affordable = compared(*study()).rows[0].affordable
+    assert affordable is not None
+    assert affordable.hourly == pytest.approx(102.6)
+    assert (affordable.a.nodes, affordable.a.per_second) == ({"servers": 48, "cache": 36}, pytest.approx(1000))
+    assert affordable.b.nodes == {"servers": 33}  # 34 would cost 105.40
+    assert affordable.b.per_second == pytest.approx(800 * 33 / 12)
+    assert affordable.ratio == pytest.approx(2.2)
+
+
+def test_the_roles_that_cost_can_be_chosen() -> None:
+    equal = compared(*study(), pricing=Pricing(roles=("servers", "drivers"))).rows[0].equal
+    assert equal is not None
+    assert (equal.a.nodes, equal.b.nodes) == ({"servers": 48, "drivers": 10}, {"servers": 15, "drivers": 13})
+    assert (equal.a.hourly, equal.b.hourly) == (pytest.approx(96.4), pytest.approx(59.5))
+
+
+def test_where_all_nodes_generate_load_all_of_them_cost() -> None:
+    alone = [cell(1, rate, nodes={"drivers": 2}, prices={"drivers": 0.5}) for rate in (100.0, 150.0)]
+    equal = compared(side(alone[0]), side(alone[1], run=AFTER)).rows[0].equal
+    assert equal is not None
+    assert (equal.a.nodes, equal.a.hourly) == ({"drivers": 3}, pytest.approx(1.5))
+
+
+def test_a_file_decides_which_nodes_generate_load() -> None:
+    def stated(one: Report) -> Report:
+        fleets = [f.model_copy(update={"load": f.role == "cache"}) for f in one.cells[0].fleets]
+        return one.model_copy(update={"cells": [one.cells[0].model_copy(update={"fleets": fleets})]})
+
+    a, b = study()
+    assert compared(stated(a), b).basis.roles_a == ["servers", "drivers"]
+
+
+def charged(committed: dict[Term, float], of_file: float | None = None, nodes: int = 15) -> Report:
+    """Servers at $3.10 with $0.10 of storage and a license fee of $0.05, and drivers without a price."""
+    one = cell(1, 1000.0, nodes={"servers": nodes, "drivers": 1}, prices={"servers": 3.25, "drivers": None})
+    charge = Charge(instances=3.1 * nodes, storage=0.1 * nodes, license=0.05 * nodes, committed=committed)
+    own = None if of_file is None else charge.model_copy(update={"instances": of_file * nodes})
+    servers = one.fleets[0].model_copy(update={"charge": charge, "charge_of_file": own})
+    return side(one.model_copy(update={"fleets": [servers, one.fleets[1]]}), run=AFTER)
+
+
+HOURS_3Y = 3 * 8760
+
+
+@pytest.mark.parametrize(
+    ("pricing", "hourly", "total"),
+    [
+        (Pricing(), 3.25, None),
+        (Pricing(term="3y"), 1.4, 1.4 * 15 * HOURS_3Y),  # 1.25 + storage and license
+        (Pricing(term="1y"), 3.25, 3.25 * 15 * 8760),  # no price for a year: as bought
+        (Pricing(source="file"), 2.15, None),
+        (Pricing(types={"s.large": Committed(D("1.85"))}), 2.0, None),
+        (Pricing(term="3y", types={"s.large": Committed(D("0.85"), D(26280))}), 2.0, 2.0 * 15 * HOURS_3Y),
+    ],
+)
+def test_prices_are_those_that_the_user_chooses(pricing: Pricing, hourly: float, total: float | None) -> None:
+    equal = compared(side(cell(1, 1000.0)), charged({"3y": 1.25 * 15}, of_file=2.0), pricing=pricing).rows[0].equal
+    assert equal is not None
+    assert equal.b.hourly == pytest.approx(15 * hourly)
+    assert equal.b.total == (None if total is None else pytest.approx(total))
+
+
+def test_what_has_no_price_for_the_term_is_told() -> None:
+    comparison = compared(side(cell(1, 1000.0)), charged({"3y": 1.25}), pricing=Pricing(source="file", term="1y"))
+    text = "; ".join(comparison.warnings)
+    assert "servers of B: no price for 1y is known, so their nodes cost as they were bought" in text
+    assert "servers of B: its file has no prices, so AWS's prices count" in text
+    assert "drivers" not in text
+
+
+@pytest.mark.parametrize(
+    ("pricing", "why"),
+    [
+        (Pricing(roles=("servers", "web")), "--cost-of web: no fleet has this role, only servers, cache, drivers"),
+        (Pricing(roles=("cache",)), "--cost-of cache: B has none of these roles, only servers, drivers"),
+        (Pricing(types={"z.large": Committed(D(1))}), "--price z.large: neither side has such nodes, only c.large"),
+    ],
+)
+def test_roles_and_types_that_do_not_exist_are_refused(pricing: Pricing, why: str) -> None:
+    with pytest.raises(BadPriceError, match=why):
+        compared(*study(), pricing=pricing)
 
 
 def test_where_b_does_more_it_is_a_that_needs_more() -> None:
     equal = compared(side(cell(1, 100.0)), side(cell(1, 200.0), run=AFTER)).rows[0].equal
     assert equal is not None
     assert equal.per_second == pytest.approx(200)
-    assert (equal.a.nodes, equal.b.nodes) == ({"servers": 6, "drivers": 2}, {"servers": 3, "drivers": 1})
+    assert (equal.a.nodes, equal.b.nodes) == ({"servers": 6}, {"servers": 3})
     assert equal.hourly_ratio == pytest.approx(0.5)
 
 
@@ -221,7 +317,7 @@ def test_within_a_narrow_noise_both_sides_need_what_they_have() -> None:
     (row,) = comparison.rows
     assert row.exceeds_noise is False
     assert row.equal is not None
-    assert row.equal.a.nodes == row.equal.b.nodes == {"servers": 3, "drivers": 1}
+    assert row.equal.a.nodes == row.equal.b.nodes == {"servers": 3}
     assert (row.equal.a.scaled, row.equal.b.scaled, row.equal.hourly_ratio) == ("alike", "alike", 1)
     assert (row.equal.a.per_second, row.equal.b.per_second) == (pytest.approx(100.3, abs=0.1), pytest.approx(99, 0.01))
     assert row.equal.doubt(row) == ""
@@ -234,10 +330,10 @@ def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
     (row,) = comparison.rows
     assert row.exceeds_noise is False
     assert row.equal is not None
-    assert row.equal.b.nodes == {"servers": 4, "drivers": 2}
+    assert row.equal.b.nodes == {"servers": 4}
     assert (row.equal.a.scaled, row.equal.b.scaled) == ("measured", "extrapolated")
     assert row.equal.b.per_second == row.equal.per_second
-    assert row.equal.hourly_ratio == pytest.approx(1 / 0.7)
+    assert row.equal.hourly_ratio == pytest.approx(4 / 3)
     assert row.low is not None
     assert row.equal.doubt(row) == f"within the noise, {row.low:.3f} to {row.high:.3f}"
     assert [

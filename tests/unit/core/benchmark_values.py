@@ -19,7 +19,7 @@ VOLUMES = st.builds(
     Volume,
     device=st.sampled_from(["/dev/sdf", "/dev/sdg"]),
     size_gib=st.integers(1, 100),
-    type=st.sampled_from(["gp3", "io2"]),
+    type=st.sampled_from(["gp3", "io1", "io2", "gp2", "st1", "sc1"]),
     iops=st.none() | st.integers(100, 16_000),
     throughput_mib=st.none() | st.integers(125, 1000),
 )

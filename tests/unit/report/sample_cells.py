@@ -12,6 +12,8 @@ from typing import Any
 from troop.report.document import (
     Bill,
     Cell,
+    Charge,
+    CrossZone,
     Fleet,
     Interruption,
     Line,
@@ -57,6 +59,11 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
                 instance_type="i4i.xlarge",
                 zones=dict.fromkeys(ZONES, servers // 3),
                 purchase={"spot": servers - 1, "on-demand": 1},
+                hourly=0.15 * servers,
+                load=False,
+                charge=Charge(
+                    instances=0.1412 * servers, storage=0.0088 * servers, committed={"1y": 0.2, "3y": 0.11 * servers}
+                ),
             ),
             Fleet(
                 role="drivers",
@@ -64,6 +71,9 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
                 instance_type="c6i.2xlarge",
                 zones={ZONES[0]: drivers},
                 purchase={"on-demand": drivers},
+                hourly=0.385 * drivers,
+                load=True,
+                charge=Charge(instances=0.384 * drivers, storage=0.001 * drivers),
             ),
         ],
         interruptions=[
@@ -73,6 +83,8 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
         else [],
         cost=bill(amount),
         hourly=amount * 2.9,
+        system_hourly=0.15 * servers,
+        cross_zone=CrossZone(stated_gb=40, estimated_gb=1.37 * servers, price=0.02),
         phases=[
             Phase(
                 phase="measure",
@@ -231,6 +243,7 @@ def bill(amount: float) -> Bill:
                 unit="node-hour",
                 price=0.1412,
                 amount=amount * 0.6,
+                role="servers",
             ),
             Line(
                 what="drivers, c6i.2xlarge, on-demand",
@@ -238,6 +251,7 @@ def bill(amount: float) -> Bill:
                 unit="node-hour",
                 price=0.384,
                 amount=amount * 0.38,
+                role="drivers",
             ),
             Line(what="storage, gp3", quantity=0.0312, unit="GiB-month", price=0.088, amount=0.0027),
             Line(what="traffic between zones", quantity=40, unit="GB", price=None, amount=None),

@@ -6,7 +6,7 @@ import random
 
 from tests.unit.report.sample_cells import BEGAN
 from tests.unit.report.sample_reports import HOSTILE
-from troop.report.comparison import Comparison, Equal, Figure, Need, Row, Side, Spread
+from troop.report.comparison import Affordable, Basis, Comparison, Equal, Figure, Need, Row, Side, Spread
 
 
 def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
@@ -36,6 +36,14 @@ def compared(repetitions: int = 3, variants: int = 4) -> Comparison:
             benchmark="cassandra-write",
             cells=12,
             fleets="3 to 12 servers (i4g.xlarge), 1 to 4 drivers (c6i.2xlarge)",
+        ),
+        basis=Basis(
+            roles_a=["servers", "cache"],
+            roles_b=["servers"],
+            left_out_a=["drivers"],
+            left_out_b=["drivers"],
+            term="3y",
+            types={"i4g.xlarge": 0.31},
         ),
         rows=rows,
         unmatched=["A alone has n24, threads=50"],
@@ -96,13 +104,31 @@ def _compared(label: str, operation: str, repetitions: int, dice: random.Random)
         errors_b=0.0,
         equal=Equal(
             per_second=base * max(1, ratio),
-            a=Need(nodes={"servers": 7, "drivers": 3}, hourly=3.42, scaled="interpolated"),
+            a=Need(
+                nodes={"servers": 7, "cache": 3},
+                hourly=3.42,
+                scaled="interpolated",
+                monthly=2496.6,
+                total=89877.6,
+            ),
             b=Need(
-                nodes={"servers": 6, "drivers": 2}, hourly=None if label.startswith("n12") else 2.87, scaled="measured"
+                nodes={"servers": 6},
+                hourly=None if label.startswith("n12") else 2.87,
+                scaled="measured",
+                monthly=None if label.startswith("n12") else 2095.1,
+                total=None if label.startswith("n12") else 75423.6,
             ),
             hourly_ratio=None if label.startswith("n12") else 0.839,
         )
         if operation == "write"
+        else None,
+        affordable=Affordable(
+            hourly=3.42,
+            a=Need(nodes={"servers": 7, "cache": 3}, hourly=3.42, scaled="measured", per_second=base),
+            b=Need(nodes={"servers": 7}, hourly=3.35, scaled="extrapolated", per_second=base * 1.4),
+            ratio=1.4,
+        )
+        if operation == "write" and not label.startswith("n12")
         else None,
     )
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
-from troop.report import fleets, trust
+from troop.report import bills, fleets, trust
 from troop.report.archive import ReportError
 from troop.report.build import build
 from troop.report.document import Cell, Report
@@ -71,19 +71,58 @@ def test_a_cell_has_its_fleets_and_what_they_cost() -> None:
     assert one.hourly == pytest.approx(0.42 + 0.16 + 8 * 8 * 0.09 / 720)
     (operation,) = one.phases[0].operations
     assert operation.per_second == 588.0
-    assert one.hourly is not None
-    assert operation.cost_per_million == pytest.approx(one.hourly / 3600 / 588 * 1e6, rel=1e-5)
+    system = 0.42 + 6 * 8 * 0.09 / 720
+    assert one.system_hourly == pytest.approx(system)
+    assert operation.cost_per_million == pytest.approx(system / 3600 / 588 * 1e6, rel=1e-4), "without drivers"
+    assert [fleet.load for fleet in one.fleets] == [False, True]
+    assert servers.charge is not None
+    assert (servers.charge.instances, servers.charge.license) == (pytest.approx(0.42), 0)
+    assert servers.charge.storage == pytest.approx(6 * 8 * 0.09 / 720)
+    assert (servers.charge.committed, servers.charge_of_file) == ({}, None)
     assert operation.errors == {"timeout": 6}
 
 
 def test_without_a_price_nothing_is_told_of_what_an_hour_costs() -> None:
     def unpriced(record: dict[str, Any]) -> None:
         del record["terms"]["prices"]["on_demand"]["c7g.large"]
+        del record["terms"]["prices"]["spot"]["i4i.large"]
 
     report = report_of(runs.archive().changed("record.json", unpriced))
     one = cell(report, "c001")
-    assert (one.hourly, one.phases[0].operations[0].cost_per_million) == (None, None)
+    assert (one.hourly, one.system_hourly, one.phases[0].operations[0].cost_per_million) == (None, None, None)
     assert "some nodes or volumes have no price" in findings_of(report, "c001")
+
+
+def test_a_fleet_has_the_prices_of_its_file_and_of_commitments_beside_those_on_record() -> None:
+    def priced(record: dict[str, Any]) -> None:
+        terms = record["terms"]
+        terms["of_file"] = {**terms["prices"], "spot": {"i4i.large": {"*": 0.5}}}
+        terms["prices"] = {**terms["prices"], "committed": {"i4i.large": {"3y": {"upfront": 26280, "hourly": 0.1}}}}
+
+    def licensed(plan: dict[str, Any]) -> None:
+        for one in plan["cells"]:
+            one["benchmark"]["fleets"]["servers"] |= {"license_fee": 0.25, "load": False}
+            one["benchmark"]["traffic"] = {"cross_zone_gb": 40}
+
+    archive = runs.archive().changed("record.json", priced).changed("plan.json", licensed)
+    report = report_of(archive)
+    servers, drivers = cell(report, "c003").fleets
+    assert servers.charge is not None
+    assert servers.charge_of_file is not None
+    assert servers.charge.committed == {"3y": pytest.approx(6 * 1.1)}
+    assert (servers.charge.license, servers.charge_of_file.instances) == (1.5, 3.0)
+    assert servers.hourly == pytest.approx(0.42 + 1.5 + 6 * 8 * 0.09 / 720)
+    assert drivers.charge is not None
+    assert drivers.charge.committed == {}
+    bill = next(one for one in bills.bills(report.cells) if one.cell.cell == "c003")
+    assert bill.by_term == {"1y": None, "3y": pytest.approx((6 * 1.1 + 1.5 + 0.006) * 26280)}
+    crossing = cell(report, "c003").cross_zone
+    assert crossing is not None
+    # Servers are in three zones, and drivers in the first: of 7 other nodes, 4 (twice 4, twice 6) are elsewhere.
+    assert (crossing.stated_gb, crossing.price) == (40, 0.02)
+    assert crossing.estimated_gb == pytest.approx(
+        (1000 * 6 * (2 * 4 + 4 * 6) / 6 / 7 + 1000 * 2 * 4 / 7) * 60 / 1e9, rel=0.2
+    )
 
 
 def test_percentiles_are_those_of_all_nodes_together() -> None:

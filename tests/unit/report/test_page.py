@@ -12,7 +12,7 @@ import pytest
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
-from troop.report import formatting, html
+from troop.report import bills, formatting, html
 from troop.report.comparison import Comparison
 from troop.report.document import Node, Report
 
@@ -238,8 +238,52 @@ def test_a_comparison_tells_times_nodes_and_cost(compared: Read) -> None:
     row = comparisons.compared().rows[0]
     assert compared.row("p99")[-1] == f"{row.times[4].ratio:.3f}"
     a = compared.row("n3, threads=50 · write", formatting.plain(row.equal.per_second if row.equal else None))
-    assert a[2:] == ["A", "7 servers and 3 drivers", "between two measured steps", "$3.42", "0.839"]
+    assert row.equal is not None
+    assert row.affordable is not None
+    assert a[2:] == [
+        spaced(formatting.short(row.equal.per_second * 86400)),
+        "A",
+        "7 servers and 3 cache",
+        "between two measured steps",
+        *("$3.42", "$2,496.60", "$89,877.60", "0.839"),
+    ]
+    has = compared.row("n3, threads=50 · write", "$3.42")
+    rate = row.affordable.a.per_second
+    assert has[2:5] == ["A", "7 servers and 3 cache", "measured"]
+    assert has[5:] == ["$3.42", formatting.plain(rate), spaced(formatting.short((rate or 0) * 86400)), "1.400"]
+    text = "".join(compared.text)
+    assert "Cost of servers and cache of A, and of servers of B. The nodes of drivers are neither counted" in text
+    assert "Prices of a reservation or savings plan for 3 years, on record." in text
+    assert "Your own prices for an hour: i4g.xlarge $0.31." in text
     assert "A alone has n24" in "".join(compared.text)
+
+
+def test_a_report_has_the_cost_of_each_role_and_of_what_stays(study: Read) -> None:
+    cell = samples.study().cells[0]
+    servers, drivers = cell.fleets
+    assert cell.cost is not None
+    first = study.row(f"{cell.cell} {cell.label}", "servers")
+    assert first[2:] == [
+        formatting.whole(servers.nodes),
+        "i4i.xlarge",
+        formatting.plain(cell.cost.lines[0].quantity),
+        formatting.money(cell.cost.lines[0].amount),
+        formatting.money(servers.hourly),
+        formatting.money((servers.hourly or 0) * 730),
+        *(formatting.money(bills.of_term(servers.charge, term)) for term in ("1y", "3y")),
+    ]
+    assert study.row("drivers load", formatting.whole(drivers.nodes))[-2:] == [formatting.NOTHING] * 2
+    assert study.row("All; per hour, month and term without load")[2] == formatting.money(cell.system_hourly)
+    crossing = cell.cross_zone
+    assert crossing is not None
+    assert study.row(f"{cell.cell} {cell.label}", "40.0")[2:] == [
+        formatting.plain(crossing.estimated_gb),
+        formatting.money((crossing.estimated_gb or 0) * 0.02),
+    ]
+    write = cell.phases[0].operations[0]
+    rate = study.row(f"{cell.cell} {cell.label}", "write of drivers")
+    assert rate[3] == spaced(formatting.short((write.per_second or 0) * 86400))
+    assert rate[4] == formatting.money((cell.system_hourly or 0) * 730)
 
 
 def test_sides_without_anything_in_common_are_told() -> None:

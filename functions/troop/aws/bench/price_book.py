@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from troop.aws.bench.price_cache import PriceCache
 from troop.aws.bench.price_list import PriceList
 from troop.aws.bench.spot_prices import read_spot_prices
-from troop.bench.money import USD, exact
+from troop.bench.money import USD, committed_of, exact
 from troop.bench.prices import CROSS_ZONE_GB, Prices, VolumePrice
 
 LIST_PRICE_AGE, SPOT_PRICE_AGE = timedelta(days=1), timedelta(hours=1)
@@ -77,6 +77,7 @@ class PriceBook:
             spot=by_zone,
             volumes=of_volumes,
             cross_zone_gb=None if self._currency(()) == YUAN else CROSS_ZONE_GB,
+            committed={name: by_term for name in types if name in prices and (by_term := committed_of(prices[name]))},
         ), why
 
     def _currency(self, currencies: Iterable[str]) -> str:
@@ -119,7 +120,10 @@ class PriceBook:
     def _instance(self, name: str) -> dict[str, Any] | None:
         assert self.price_list is not None
         price = self.price_list.instance(name)
-        return {"amount": price.amount, "currency": price.currency} if price else None
+        if price is None:
+            return None
+        by_term = {term: {"upfront": one.upfront, "hourly": one.hourly} for term, one in price.committed.items()}
+        return {"amount": price.amount, "currency": price.currency, **by_term}
 
     def _volume(self, name: str) -> dict[str, Any] | None:
         assert self.price_list is not None

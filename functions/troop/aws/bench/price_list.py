@@ -1,4 +1,4 @@
-"""Reads AWS's Price List: the on-demand prices of instances and volumes in a region.
+"""Reads AWS's Price List: the prices of instances, on demand and reserved, and of volumes in a region.
 
 Few regions serve it; each knows the prices of all regions in its partition. GovCloud does not: its prices are in the
 list of the commercial regions, for which its accounts have no credentials.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from troop.bench.money import ZERO, Committed
 from troop.bench.prices import VolumePrice
 
 CHINA = "cn-northwest-1"
@@ -23,6 +24,9 @@ _PAGES = 3
 
 _INSTANCE = re.compile(r"([A-Z0-9]+-)?BoxUsage(:.*)?")
 _GIB_IN_MIB = 1024
+_LISTED = {"io1": "piops"}
+"""Types of volumes that have another name in the price list."""
+_TERMS = {"1yr": "1y", "3yr": "3y"}
 
 
 def region_of(region: str) -> str | None:
@@ -37,10 +41,15 @@ def region_of(region: str) -> str | None:
 
 @dataclass(frozen=True)
 class Priced:
-    """An amount and its currency."""
+    """An amount and its currency.
+
+    Attributes:
+        committed: of an instance: its cheapest standard reservation, by term.
+    """
 
     amount: Decimal
     currency: str
+    committed: Mapping[str, Committed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ class PriceList:
     region: str
 
     def instance(self, instance_type: str) -> Priced | None:
-        """Returns the price of a Linux instance for an hour; None if the list does not have it.
+        """Returns the prices of a Linux instance; None if the list does not have it on demand.
 
         Raises:
             ClientError, BotoCoreError: the service does not answer.
@@ -69,12 +78,13 @@ class PriceList:
             "preInstalledSw": "NA",
             "capacitystatus": "Used",
         }
-        prices = (
-            _price(product)
-            for product in self._products(filters)
-            if _INSTANCE.fullmatch(_attribute(product, "usagetype"))
-        )
-        return next((price for price in prices if price is not None and price.amount > 0), None)
+        for product in self._products(filters):
+            if not _INSTANCE.fullmatch(_attribute(product, "usagetype")):
+                continue
+            price = _price(product)
+            if price is not None and price.amount > 0:
+                return replace(price, committed=_reserved(product, price.currency))
+        return None
 
     def volume(self, kind: str) -> tuple[VolumePrice, str] | None:
         """Returns the price of a type of volume for a month, and the currency; None if the list does not have it.
@@ -87,11 +97,12 @@ class PriceList:
             usage = re.fullmatch(r"(?:[A-Z0-9]+-)?EBS:Volume(.+)", _attribute(product, "usagetype"))
             if usage and (price := _price(product)):
                 prices.setdefault(usage[1], price)
-        if f"Usage.{kind}" not in prices:
+        listed = _LISTED.get(kind, kind)
+        if f"Usage.{listed}" not in prices:
             return None
-        gib = prices[f"Usage.{kind}"]
-        tiers = [prices.get(f"P-IOPS.{kind}{more}") for more in ("", ".tier2", ".tier3")]
-        throughput = prices.get(f"P-Throughput.{kind}")
+        gib = prices[f"Usage.{listed}"]
+        tiers = [prices.get(f"P-IOPS.{listed}{more}") for more in ("", ".tier2", ".tier3")]
+        throughput = prices.get(f"P-Throughput.{listed}")
         return (
             VolumePrice(
                 gib.amount,
@@ -130,6 +141,35 @@ def _price(product: Mapping[str, Any]) -> Priced | None:
                 in_gib = str(dimension.get("unit", "")).lower().startswith("gibps")
                 return Priced(price / _GIB_IN_MIB if in_gib else price, currency)
     return None
+
+
+def _reserved(product: Mapping[str, Any], currency: str) -> dict[str, Committed]:
+    """Returns the cheapest standard reservation by term, whatever part of it is paid upfront."""
+    cheapest: dict[str, Committed] = {}
+    for offer in product.get("terms", {}).get("Reserved", {}).values():
+        attributes = offer.get("termAttributes", {})
+        term = _TERMS.get(str(attributes.get("LeaseContractLength", "")).replace(" ", ""))
+        price = _reservation(offer.get("priceDimensions", {}).values(), currency)
+        if term is None or price is None or attributes.get("OfferingClass") != "standard":
+            continue
+        if term not in cheapest or price.an_hour(term) < cheapest[term].an_hour(term):
+            cheapest[term] = price
+    return cheapest
+
+
+def _reservation(dimensions: Iterable[Mapping[str, Any]], currency: str) -> Committed | None:
+    """Returns a reservation's price: one dimension is of each hour, another of the upfront payment, if there is one."""
+    hourly, upfront = None, ZERO
+    for dimension in dimensions:
+        try:
+            amount = Decimal(dimension.get("pricePerUnit", {})[currency])
+        except (InvalidOperation, KeyError):
+            return None
+        if str(dimension.get("unit", "")).lower() == "hrs":
+            hourly = amount
+        else:
+            upfront += amount
+    return Committed(hourly or ZERO, upfront) if hourly or upfront else None
 
 
 def _until_none(prices: Iterable[Priced | None]) -> Iterator[Priced]:

@@ -24,7 +24,7 @@ from troop.aws.bench.price_cache import PriceCache
 from troop.aws.bench.price_list import PriceList, region_of
 from troop.aws.clients import client
 from troop.bench.definition import SPOT, Benchmark
-from troop.bench.money import HOURLY, Money, Price
+from troop.bench.money import HOURLY, Committed, Money, Price
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import Kind, RunStatus
 from troop.bench.spending import CellTerms, Terms
@@ -330,6 +330,39 @@ def test_chinas_list_is_in_yuan(account: Account, market: Market, monkeypatch: p
     assert (prices.currency, prices.on_demand, prices.cross_zone_gb) == ("CNY", {"c7g.large": D("0.5")}, None)
 
 
+def offer(length: str, hourly: str, upfront: str | None, kind: str = "standard", unit: str = "Hrs") -> dict[str, Any]:
+    dimensions = {"a": {"unit": unit, "pricePerUnit": {"USD": hourly}}}
+    if upfront is not None:
+        dimensions["b"] = {"unit": "Quantity", "pricePerUnit": {"USD": upfront}}
+    attributes = {"LeaseContractLength": length, "OfferingClass": kind, "PurchaseOption": "some"}
+    return {"priceDimensions": dimensions, "termAttributes": attributes}
+
+
+def test_of_reservations_the_cheapest_standard_one_of_each_term_counts(account: Account, market: Market) -> None:
+    entry = json.loads(product("EUC1-BoxUsage:c7g.large", "0.0775"))
+    offers = [
+        offer("1yr", "0.0500", None),  # no upfront payment
+        offer("1yr", "0.0000000000", "420"),  # 0.0479 an hour
+        offer("1yr", "0.0100", None, kind="convertible"),
+        offer("3yr", "0.0200", "262.8"),  # 0.03 an hour
+        offer("3yr", "0.0320", None),
+        offer("5yr", "0.0010", None),
+        offer("3yr", "a lot", None),
+        offer("3yr", "0.0000000000", "0"),
+        {},
+    ]
+    entry["terms"]["Reserved"] = {str(n): one for n, one in enumerate(offers)}
+    market.products["c7g.large"] = [json.dumps(entry)]
+    for _ in range(2):  # as it is read, and as it is cached
+        prices, _why = book("eu-central-1", market, account).read(["c7g.large", "c5.large"], {}, [])
+        assert prices.committed == {
+            "c7g.large": {"1y": Committed(D(0), D(420)), "3y": Committed(D("0.02"), D("262.8"))}
+        }
+        assert prices.committed_hour("c7g.large", "3y") == D("0.03")
+        assert prices.on_demand["c7g.large"] == D("0.0775")
+    assert len(market.requests["GetProducts"]) == 2
+
+
 def test_what_a_volume_costs(account: Account, market: Market) -> None:
     tiers = [("io2", "0.1"), ("io2.tier2", "0.07"), ("io2.tier3", "0.05")]
     market.products["io2"] = [product("EUC1-EBS:VolumeUsage.io2", "0.149", "GB-month")]
@@ -340,6 +373,15 @@ def test_what_a_volume_costs(account: Account, market: Market) -> None:
         assert (gp3.gib, gp3.iops, gp3.throughput_mib) == (D("0.0952"), (D("0.006"),), D("0.0476"))
         assert (io2.gib, io2.iops, io2.throughput_mib) == (D("0.149"), (D("0.1"), D("0.07"), D("0.05")), None)
     assert len(market.requests["GetProducts"]) == 2
+
+
+def test_io1_has_another_name_in_the_list(account: Account, market: Market) -> None:
+    listed = [("EBS:VolumeUsage.piops", "0.149"), ("EBS:VolumeP-IOPS.piops", "0.078")]
+    market.products["io1"] = [product(f"EUC1-{usage}", price) for usage, price in listed]
+    market.products["st1"] = [product("EUC1-EBS:VolumeUsage.st1", "0.054", "GB-Mo")]
+    prices, _why = book("eu-central-1", market, account).read([], {}, ["io1", "st1"])
+    assert (prices.volumes["io1"].gib, prices.volumes["io1"].iops) == (D("0.149"), (D("0.078"),))
+    assert (prices.volumes["st1"].gib, prices.volumes["st1"].iops) == (D("0.054"), ())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""Groups the cost of a report by cell and role, and computes what the system costs while it stays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from troop.bench.estimate import NODE_HOUR
+from troop.bench.money import MONTH_HOURS, TERMS
+from troop.report.charts import cell_name, measured
+from troop.report.document import Cell, Charge, Fleet, Line
+from troop.report.fleets import system
+
+DAY = 24 * 3600
+
+
+@dataclass(frozen=True)
+class RoleBill:
+    """The cost of one role in one cell.
+
+    Attributes:
+        fleet: None if only the bill names the role.
+        node_hours: billed hours of its nodes: a fleet that starts later or ends earlier has fewer.
+        amount: of nodes, storage and licenses; None for a cell without a bill.
+        hourly: of all its nodes.
+        by_term: cost of all its nodes for a whole term, by term; None without a price.
+    """
+
+    role: str
+    fleet: Fleet | None
+    node_hours: float | None
+    amount: float | None
+    hourly: float | None
+    by_term: dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class CellBill:
+    """The cost of one cell.
+
+    Attributes:
+        others: lines that belong to no role, such as traffic between zones.
+        hourly, by_term: of the system, without roles that only generate load.
+    """
+
+    name: str
+    cell: Cell
+    roles: list[RoleBill]
+    others: list[Line]
+    hourly: float | None
+    by_term: dict[str, float | None]
+
+    @property
+    def rows(self) -> int:
+        return len(self.roles) + len(self.others) + 1
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A measured throughput and its price.
+
+    Attributes:
+        per_day: operations a day at the measured rate.
+        monthly: cost of the system for a month.
+        per_million: cost of the system for a million operations.
+    """
+
+    name: str
+    operation: str
+    per_second: float
+    per_day: float
+    monthly: float | None
+    per_million: float | None
+
+
+def bills(cells: Iterable[Cell]) -> list[CellBill]:
+    """Returns the bill of each cell that has fleets or a cost."""
+    return [_bill(cell) for cell in cells if cell.fleets or cell.cost]
+
+
+def rates(cells: Iterable[Cell]) -> list[Rate]:
+    """Returns each measured throughput with what it costs to keep it up."""
+    return [
+        Rate(
+            name=cell_name(cell),
+            operation=f"{operation.operation} of {operation.role}",
+            per_second=operation.per_second,
+            per_day=operation.per_second * DAY,
+            monthly=monthly(cell.system_hourly),
+            per_million=operation.cost_per_million,
+        )
+        for cell in cells
+        for _, operation in measured(cell)
+        if operation.per_second
+    ]
+
+
+def monthly(hourly: float | None) -> float | None:
+    """Returns the cost of a month, which has :data:`MONTH_HOURS` hours."""
+    return None if hourly is None else hourly * MONTH_HOURS
+
+
+def of_term(charge: Charge | None, term: str) -> float | None:
+    """Returns the cost of a fleet for a whole term; None without a price for that term."""
+    if charge is None or charge.storage is None:
+        return None
+    instances = next((price for name, price in charge.committed.items() if name == term), None)
+    return None if instances is None else (instances + charge.storage + charge.license) * TERMS[term]
+
+
+def _bill(cell: Cell) -> CellBill:
+    lines = cell.cost.lines if cell.cost else []
+    fleets = {fleet.role: fleet for fleet in cell.fleets}
+    roles = dict.fromkeys([*fleets, *(line.role for line in lines if line.role)])
+    tested = system(cell.fleets)
+    return CellBill(
+        name=cell_name(cell),
+        cell=cell,
+        roles=[_role(role, fleets.get(role), [line for line in lines if line.role == role]) for role in roles],
+        others=[line for line in lines if line.role is None],
+        hourly=cell.system_hourly,
+        by_term={term: _known_sum([of_term(fleet.charge, term) for fleet in tested]) for term in TERMS},
+    )
+
+
+def _role(role: str, fleet: Fleet | None, lines: Sequence[Line]) -> RoleBill:
+    nodes = [line.quantity for line in lines if line.unit == NODE_HOUR and not line.what.startswith(f"{role}, license")]
+    amounts = [line.amount for line in lines if line.amount is not None]
+    return RoleBill(
+        role=role,
+        fleet=fleet,
+        node_hours=math.fsum(nodes) if nodes else None,
+        amount=math.fsum(amounts) if amounts else None,
+        hourly=fleet.hourly if fleet else None,
+        by_term={term: of_term(fleet.charge if fleet else None, term) for term in TERMS},
+    )
+
+
+def _known_sum(amounts: Sequence[float | None]) -> float | None:
+    known = [amount for amount in amounts if amount is not None]
+    return math.fsum(known) if known and len(known) == len(amounts) else None

@@ -30,7 +30,6 @@ class Release:
 
     Attributes:
         start_at: common start of all nodes in seconds since 1970, by S3's clock; None: at once.
-        phase: the name of the phase for its script; "" if it is that of the barrier.
         point: number of the point, from 1; None for a phase that runs once.
         parameters: of the point, in addition to the benchmark's.
         nodes: for some roles, the number of nodes that take part: those with the lowest ranks.
@@ -41,7 +40,6 @@ class Release:
     warm_up_seconds: float
     measured_seconds: float
     start_at: float | None
-    phase: str = ""
     point: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
@@ -143,7 +141,6 @@ def _release(document: Mapping[str, Any]) -> Release:
         warm_up_seconds=float(document["warm_up_seconds"]),
         measured_seconds=float(document["measured_seconds"]),
         start_at=None if start_at is None else float(start_at),
-        phase=str(document.get("phase", "")),
         point=None if point is None else int(point),
         parameters=dict(document.get("parameters") or {}),
         nodes={str(role): int(count) for role, count in (document.get("nodes") or {}).items()},

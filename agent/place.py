@@ -73,7 +73,7 @@ class Place:
             "RANK": "" if rank is None else str(rank),
             "NODE": self.identity.id,
             "ADDRESS": self.identity.address,
-            "PHASE": release.phase or phase,
+            "PHASE": phase.partition(".")[0],
             "POINT": "" if release.point is None else str(release.point),
             "ROSTER": str(self.roster),
             "PARAMETERS": str(self.parameters if release.point is None else self.parameters_of(phase)),

@@ -9,15 +9,14 @@ from statistics import fmean, linear_regression
 
 from cli.bench.noise import middle
 from troop.bench.record import CellStatus
+from troop.report import points
 from troop.report.comparison import Need
 from troop.report.document import Cell, Fleet
+from troop.report.points import Key
 from troop.report.scaling import combination, counted
 
 _NEAR = 1e-9
 """Relative difference up to which floats count as equal."""
-
-Operation = tuple[str, str, str]
-"""Phase, role and name."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +38,12 @@ class Measured:
         return sum(self.nodes.values())
 
 
-def rate_of(cell: Cell, operation: Operation) -> float | None:
+def rate_of(cell: Cell, operation: Key) -> float | None:
     """Returns a cell's rate of an operation, per second; None if it has not measured one."""
-    phase, role, name = operation
-    for one in cell.phases:
-        for row in one.operations:
-            if (one.phase, row.role, row.operation) == (phase, role, name):
-                return row.per_second
-    return None
+    return next((one.per_second for _, one in points.by_key([cell]).get(operation, [])), None)
 
 
-def measured(cells: Sequence[Cell], like: Cell, operation: Operation) -> list[Measured]:
+def measured(cells: Sequence[Cell], like: Cell, operation: Key) -> list[Measured]:
     """Lists what a side has measured with the same combination of the matrix as a cell, from few nodes to many.
 
     Only the node count of the growing role, and what changes with it, may differ: more drivers for the same servers

@@ -39,7 +39,7 @@ def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
     phase = step.phase
     document = {
         "format": FORMAT,
-        "phase": step.of,
+        "phase": step.name,
         "state": state.value,
         "script": phase.script,
         "timeout_seconds": phase.timeout,

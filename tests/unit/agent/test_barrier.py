@@ -52,7 +52,7 @@ def waiting(account: FakeAccount, *then: Any) -> tuple[Release | None, Presigned
 def test_it_waits_for_the_release(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     release, store = waiting(account, document(state="hold"), document())
-    assert release == Release("run.py", 60, 1.5, 10, 1790000000.25, phase="prepare")
+    assert release == Release("run.py", 60, 1.5, 10, 1790000000.25)
     assert store.address_count == 1
 
 

@@ -157,3 +157,23 @@ def test_a_reason_with_output_is_bounded() -> None:
     assert with_output("why", "i-1", "") == "why"
     assert with_output("why", "i-1", "last") == "why\nlast lines of i-1:\nlast"
     assert len(with_output("w" * 1500, "i-1", "x" * 1500)) <= LONGEST_REASON
+
+
+def test_a_node_lost_between_points_makes_the_cell_invalid() -> None:
+    between = replace(step(PREPARE), is_between=True)
+    verdict = of_step(between, ROSTER, ALL - {"i-s0"}, frozenset(), [], 10)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
+    bad = [NodeOutcome("i-d1", "failed", "no such file")]
+    assert of_step(between, ROSTER, ALL, ALL, bad, 10).status is CellStatus.FAILED, "as in any other phase"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_only_nodes_within_the_limit_of_a_point_are_waited_for(count: int) -> None:
+    limited = replace(step(MEASURE), limits={"drivers": count})
+    taking_part = ROSTER.ids(["drivers"], {"drivers": count})
+    assert {m.rank for m in ROSTER.members if m.id in taking_part} == set(range(count))
+    assert of_step(limited, ROSTER, ALL, taking_part, [], 10).state is State.NEXT
+    assert of_step(limited, ROSTER, ALL, taking_part - {min(taking_part)}, [], 10).state is State.WAITING
+    others = [NodeOutcome(i, "failed") for i in DRIVER_IDS - taking_part]
+    assert of_step(limited, ROSTER, ALL, taking_part, others, 10).state is State.NEXT, "they do not take part"
+    assert of_step(limited, ROSTER, ALL - DRIVER_IDS, taking_part, [], 10).state is State.FAILED, "but they must live"

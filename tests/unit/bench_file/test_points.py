@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from agent import definition as of_agent
 from tests.unit.bench_file.documents import FILES, changed, problems
+from tests.unit.bench_file.test_schema import SCHEMA
 from troop.bench.definition import Benchmark, from_document, to_document
 from troop.bench.history import most_seconds
 from troop.bench_file.points import MOST_POINTS, MOST_POINTS_OF_RUN
@@ -99,7 +100,9 @@ def test_what_is_stored_is_what_was_read_and_nodes_find_the_same_steps_in_it(
     points: Any, repeat: int, between: bool, roles: list[str]
 ) -> None:
     more = {"between": {**RESET, "roles": roles}} if between and repeat > 1 else {}
-    benchmark = read(phase(points=points, repeat=repeat, **more), FILES)
+    document = phase(points=points, repeat=repeat, **more)
+    SCHEMA.validate(document)
+    benchmark = read(document, FILES)
     stored = json.loads(json.dumps(to_document(benchmark)))
     assert from_document(stored) == benchmark
     del stored["format"], stored["files"], stored["size"]
@@ -149,6 +152,14 @@ def test_what_cannot_be_is_refused_where_it_is_written(keys: dict[str, Any], whe
     (problem,) = problems(phase(**keys), files=FILES)
     assert problem.where == where
     assert message in str(problem)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [{}, [], [{}], {"threads": 4}, {"threads": [4, 4]}, {"warm_up": ["1s"]}, [{"Threads": 1}], [{"threads": {}}]],
+)
+def test_editors_mark_what_cannot_be(points: Any) -> None:
+    assert not SCHEMA.is_valid(phase(points=points))
 
 
 def test_the_points_of_a_cell_are_limited_together() -> None:

@@ -6,7 +6,7 @@ import json
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from agent.clock import ClockWatch
@@ -30,6 +30,9 @@ class Release:
 
     Attributes:
         start_at: common start of all nodes in seconds since 1970, by S3's clock; None: at once.
+        point: number of the point, from 1; None for a phase that runs once.
+        parameters: of the point, in addition to the benchmark's.
+        nodes: for some roles, the number of nodes that take part: those with the lowest ranks.
     """
 
     script: str
@@ -37,6 +40,13 @@ class Release:
     warm_up_seconds: float
     measured_seconds: float
     start_at: float | None
+    point: int | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+    def includes(self, role: str, rank: int) -> bool:
+        """Checks whether a node takes part."""
+        return rank < self.nodes.get(role, rank + 1)
 
 
 class Address:
@@ -124,11 +134,14 @@ def read(body: bytes | None) -> Release | str:
 
 
 def _release(document: Mapping[str, Any]) -> Release:
-    start_at = document["start_at"]
+    start_at, point = document["start_at"], document.get("point")
     return Release(
         script=str(document["script"]),
         timeout_seconds=float(document["timeout_seconds"]),
         warm_up_seconds=float(document["warm_up_seconds"]),
         measured_seconds=float(document["measured_seconds"]),
         start_at=None if start_at is None else float(start_at),
+        point=None if point is None else int(point),
+        parameters=dict(document.get("parameters") or {}),
+        nodes={str(role): int(count) for role, count in (document.get("nodes") or {}).items()},
     )

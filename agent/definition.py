@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -27,7 +27,7 @@ class Definition:
     """The benchmark for one role.
 
     Attributes:
-        phases: in order, only those of the role; empty for a standing fleet.
+        steps: names of the phases and points in order, only those of the role; empty for a standing fleet.
         parameters: for scripts, unchanged.
         files: names of files in the benchmark's folder.
         artifacts: SHA-256 by name.
@@ -35,7 +35,7 @@ class Definition:
         setup: the phases that such a node runs.
     """
 
-    phases: tuple[str, ...]
+    steps: tuple[str, ...]
     parameters: Mapping[str, Any]
     files: tuple[str, ...]
     artifacts: Mapping[str, str]
@@ -53,18 +53,35 @@ def read(path: Path, role: str) -> Definition:
         document = json.loads(path.read_bytes())
         if document["format"] != FORMAT:
             raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
-        phases = [phase for phase in document["phases"] if role in phase["roles"]]
+        phases = document["phases"]
         standing = bool(document.get("standing"))
         return Definition(
-            phases=() if standing else tuple(str(phase["name"]) for phase in phases),
+            steps=() if standing else tuple(step for phase in phases for step in steps(phase, role)),
             standing=standing,
-            setup=tuple(map(_setup, phases)) if standing else (),
+            setup=tuple(_setup(phase) for phase in phases if role in phase["roles"]) if standing else (),
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:
         raise AgentError(f"cannot read the benchmark's definition: {error!r}") from None
+
+
+def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
+    """Yields the names of a phase's steps in which a role takes part. A test compares them with
+    :attr:`troop.bench.definition.Benchmark.steps`.
+    """
+    name, between = str(phase["name"]), phase.get("between")
+    number_of_points = len(phase.get("points") or (None,)) * int(phase.get("repeat", 1))
+    if not phase.get("points") and number_of_points == 1:
+        if role in phase["roles"]:
+            yield name
+        return
+    for number in range(1, number_of_points + 1):
+        if between and number > 1 and role in between["roles"]:
+            yield f"{name}.{number}.between"
+        if role in phase["roles"]:
+            yield f"{name}.{number}"
 
 
 def _setup(phase: Mapping[str, Any]) -> Setup:

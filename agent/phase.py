@@ -38,9 +38,10 @@ class Done:
 
 
 def perform(place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None) -> Done:
-    """Performs a phase from start to end. Raises nothing: the summary contains every failure.
+    """Performs a phase or a point from start to end. Raises nothing: the summary contains every failure.
 
     Args:
+        phase: the name of the phase, or of the point.
         rank: None in a standing fleet, whose nodes have none.
         clock: how far this node's clock is off; corrects the common start if it is certainly wrong.
     """

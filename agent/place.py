@@ -41,12 +41,18 @@ class Place:
     def parameters(self) -> Path:
         return self.home / "parameters.json"
 
+    def parameters_of(self, point: str) -> Path:
+        """The parameters of a point. Each has its own file, because earlier scripts may leave processes that read
+        theirs.
+        """
+        return self.home / "points" / f"{point}.json"
+
     @property
     def roster(self) -> Path:
         return self.home / "roster.json"
 
     def phase(self, name: str) -> Path:
-        """The working folder of a phase's script."""
+        """The working folder of the script of a phase or a point."""
         return self.home / "phases" / name
 
     def results(self, phase: str) -> Path:
@@ -56,6 +62,7 @@ class Place:
         """Returns the agent's environment with the variables for a script.
 
         Args:
+            phase: the name of the phase, or of the point.
             rank: None if nodes have no rank.
             start_at: by this node's clock; the measured time begins after the warm-up that follows.
         """
@@ -66,9 +73,10 @@ class Place:
             "RANK": "" if rank is None else str(rank),
             "NODE": self.identity.id,
             "ADDRESS": self.identity.address,
-            "PHASE": phase,
+            "PHASE": phase.partition(".")[0],
+            "POINT": "" if release.point is None else str(release.point),
             "ROSTER": str(self.roster),
-            "PARAMETERS": str(self.parameters),
+            "PARAMETERS": str(self.parameters if release.point is None else self.parameters_of(phase)),
             "FILES": str(self.files),
             "ARTIFACTS": str(self.artifacts),
             "SHARED": str(self.shared),

@@ -7,6 +7,7 @@ import hashlib
 import json
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
@@ -34,8 +35,8 @@ STAYING = 3600.0
 
 
 class Session:
-    """The session of one node. ``phase`` is the current phase, before registration the first one; None if there is
-    none.
+    """The session of one node. ``phase`` is the current phase or point, before registration the first one; None if
+    there is none.
     """
 
     def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -50,7 +51,7 @@ class Session:
 
     @property
     def phase(self) -> str | None:
-        """The current phase, which every log line contains."""
+        """The current phase or point, which every log line contains."""
         return self._phase
 
     @phase.setter
@@ -67,11 +68,11 @@ class Session:
         definition = self._fetch()
         if definition.standing:
             return self._stand(definition)
-        self.phase = definition.phases[0] if definition.phases else None
+        self.phase = definition.steps[0] if definition.steps else None
         self._register(definition)
         self._registered = True
         roster = Address(self._store, self._keys.roster)
-        for self.phase in definition.phases:
+        for self.phase in definition.steps:
             roster.url()  # signed now, because a release leaves only seconds
             say(f"{self.phase}: waiting for the release")
             release = self._waiter.wait(self._keys.barrier(self.phase))
@@ -81,6 +82,13 @@ class Session:
             clock = self._watch.estimate()
             if self._rank is None:
                 self._rank = self._find_rank(roster)
+            if not release.includes(self._place.boot.role, self._rank):
+                say(f"{self.phase}: takes no part, as one of rank {self._rank}")
+                continue
+            if release.point is not None:
+                self._write_parameters(
+                    self._place.parameters_of(self.phase), {**definition.parameters, **release.parameters}
+                )
             done = perform(self._place, self.phase, self._rank, release, clock)
             self._deliver(done)
             if done.summary.outcome == LOST:
@@ -129,8 +137,12 @@ class Session:
             self._store.get(self._keys.artifact(sha256), target)
             if _sha256(target) != sha256:
                 raise AgentError(f"artifact {name} differs from the staged file: its SHA-256 is not {sha256}")
-        place.parameters.write_text(json.dumps(definition.parameters), encoding="utf-8")
+        self._write_parameters(place.parameters, definition.parameters)
         return definition
+
+    @staticmethod
+    def _write_parameters(path: Path, parameters: Mapping[str, Any]) -> None:
+        _with_folder(path).write_text(json.dumps(parameters), encoding="utf-8")
 
     def _stand(self, definition: Definition) -> bool:
         """Sets up a node of a standing fleet, registers it, and waits until a signal ends the agent.
@@ -154,8 +166,8 @@ class Session:
             self._sleep(STAYING)
 
     def _register(self, definition: Definition) -> None:
-        if definition.phases:
-            self._waiter.measure_clock(self._keys.barrier(definition.phases[0]))
+        if definition.steps:
+            self._waiter.measure_clock(self._keys.barrier(definition.steps[0]))
         clock, identity = self._watch.estimate(), self._place.identity
         document = {
             "format": NODE_FORMAT,

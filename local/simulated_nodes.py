@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -27,7 +28,8 @@ from botocore.exceptions import ClientError
 from local.launcher import LocalAccount
 from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
 from troop.bench import names
-from troop.bench.definition import ON_DEMAND, SPOT
+from troop.bench.definition import ON_DEMAND, SPOT, Step, from_document
+from troop.bench.roster import from_document as roster_of
 from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
 _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
@@ -123,6 +125,10 @@ class _Cell:
     def nodes(self) -> int:
         return sum(int(fleet["count"]) for fleet in self.definition["fleets"].values())
 
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        return from_document(self.definition).steps
+
 
 class SimulatedNodes:
     """A context manager that simulates nodes inside its block. Leaving the block raises errors of the simulation.
@@ -215,7 +221,7 @@ class SimulatedNodes:
         if not cell.is_over and self._is_done(barrier):
             self._perform(cell, barrier)
             cell.phase += 1
-            cell.is_over = cell.phase == len(cell.definition["phases"])
+            cell.is_over = cell.phase == len(cell.steps)
 
     def _stand(self, cell: _Cell) -> None:
         """Registers new nodes of a standing fleet, which do not wait for barriers."""
@@ -252,9 +258,10 @@ class SimulatedNodes:
         roster = self._read(names.roster_key(cell.run, cell.cell))
         if roster is None:
             raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, but there is no roster")
-        phase = cell.definition["phases"][cell.phase]
-        members = [node for node in roster["nodes"] if node["role"] in phase["roles"]]
-        kinds = {node["id"]: self._kind(cell, node["id"], phase["name"]) for node in members}
+        step = cell.steps[cell.phase]
+        roster_ids = roster_of(roster).ids(step.phase.roles, step.limits)
+        members = [node for node in roster["nodes"] if node["id"] in roster_ids]
+        kinds = {node["id"]: self._kind(cell, node["id"], step.name) for node in members}
         taken = [node for node, kind in kinds.items() if kind is FaultKind.INTERRUPTED]
         self._write_all(self._interruption(cell, node) for node in taken)
         if dying := [node for node, kind in kinds.items() if kind is FaultKind.DIES]:
@@ -265,9 +272,9 @@ class SimulatedNodes:
                 document = summary(node, barrier, has_failed=kind is FaultKind.FAILS)
                 if kind is FaultKind.INTERRUPTED:
                     document |= interrupted(NOTICE)
-                prefix = names.phase_prefix(cell.run, cell.cell, phase["name"])
+                prefix = names.phase_prefix(cell.run, cell.cell, step.name)
                 written.append((f"{prefix}{node['id']}.json", _encoded(document)))
-                prefix = names.output_prefix(cell.run, cell.cell, phase["name"])
+                prefix = names.output_prefix(cell.run, cell.cell, step.name)
                 printed = "simulated failure" if kind is FaultKind.FAILS else "simulated"
                 written.insert(0, (f"{prefix}{node['id']}.log.gz", gzip.compress(f"{printed}\n".encode())))
         self._write_all(written)
@@ -305,8 +312,7 @@ class SimulatedNodes:
         return {one["InstanceId"]: _facts(one) for one in instances}
 
     def _barrier(self, cell: _Cell) -> dict[str, Any] | None:
-        phase = cell.definition["phases"][cell.phase]["name"]
-        return self._read(names.barrier_key(cell.run, cell.cell, phase))
+        return self._read(names.barrier_key(cell.run, cell.cell, cell.steps[cell.phase].name))
 
     def _folders(self, prefix: str) -> list[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")

@@ -12,9 +12,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from cli.bench.show import COLUMNS, duration, row
+from cli.bench.show import COLUMNS, duration, now_at, row
 from cli.shared import show
 from troop.bench import names
+from troop.bench.definition import Benchmark
 from troop.bench.plan import Plan, variant_document
 from troop.bench.record import FINAL, CellStatus
 
@@ -41,9 +42,15 @@ def planned(plan: Plan) -> list[dict[str, Any]]:
             "label": one.variant.label,
             "variant": variant_document(one.variant),
             "nodes": {fleet.role: fleet.count for fleet in one.benchmark.fleets},
+            "points": points_of(one.benchmark),
         }
         for one in plan.cells
     ]
+
+
+def points_of(benchmark: Benchmark) -> int:
+    """Returns the number of points of a cell, with repeats; 0 if its phases run once."""
+    return sum(step.point is not None and not step.is_between for step in benchmark.steps)
 
 
 def planned_rows(plan: Plan) -> list[tuple[Any, ...]]:
@@ -118,7 +125,7 @@ def progress(view: Mapping[str, Any], now: datetime) -> Group:
     for cell in going:
         style = "bold yellow"
         since = duration(_seconds(cell, now))
-        grid.add_row(Text("▸", style), _text(name(cell), style), _text(cell["phase"], style), since)
+        grid.add_row(Text("▸", style), _text(name(cell), style), _text(now_at(cell), style), since)
     return Group(Text(f"{len(over)} of {total} cells finished: {so_far}; {len(going)} running"), grid)
 
 
@@ -127,7 +134,7 @@ def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
     rows = []
     for cell in view["cells"]:
         moments = [step["at"] for step in cell["steps"]]
-        at = "" if cell["phase"] == names.OVER or not moments else cell["phase"]
+        at = "" if cell["phase"] == names.OVER or not moments else now_at(cell)
         since = show.moment(max(moments)) if moments else ""
         reason = show.first_line(cell["reason"])
         rows.append((cell["cell"], cell.get("label"), cell["status"], at, since, duration(_took(cell, now)), reason))

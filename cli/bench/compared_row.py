@@ -7,12 +7,12 @@ from statistics import median
 from typing import get_args
 
 from cli.bench import equal_throughput, noise
-from cli.bench.equal_throughput import Operation
 from cli.bench.pairing import Cells, Chosen
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.report.comparison import Affordable, Equal, Figure, Row, Spread
 from troop.report.document import Cell
 from troop.report.document import Operation as Measured
+from troop.report.points import Key
 
 NAMES = get_args(Figure.model_fields["name"].annotation)
 
@@ -23,17 +23,23 @@ NARROW = (0.9, 1.1)
 """Both sides count as equal if the interval is within these bounds. A wider interval that contains 1 proves nothing."""
 
 
-def named(operation: Operation, label: str) -> str:
+def named(operation: Key, label: str) -> str:
     """Returns an operation in words: ``read of drivers in measure (n3, threads=4)``."""
-    phase, role, name = operation
-    return f"{name} of {role} in {phase}" + (f" ({label})" if label else "")
+    phase, setting, role, name = operation
+    both = with_setting(label, setting)
+    return f"{name} of {role} in {phase}" + (f" ({both})" if both else "")
+
+
+def with_setting(label: str, setting: str) -> str:
+    """Returns the label of a variant with that of a point."""
+    return ", ".join(part for part in (label, setting) if part)
 
 
 def row_of(
     a: Chosen,
     b: Chosen,
     label: str,
-    operation: Operation,
+    operation: Key,
     ours: Cells,
     theirs: Cells,
     confidence: float,
@@ -53,9 +59,9 @@ def row_of(
     regression = None
     if fail_below is not None:
         regression = estimate.ratio < fail_below and estimate.exceeds_noise is not False
-    phase, role, name = operation
+    phase, setting, role, name = operation
     row = Row(
-        label=label,
+        label=with_setting(label, setting),
         phase=phase,
         role=role,
         operation=name,
@@ -85,7 +91,7 @@ def row_of(
     return [row], warnings
 
 
-def _warnings(what: str, ours: Cells, theirs: Cells, operation: Operation) -> Iterator[str]:
+def _warnings(what: str, ours: Cells, theirs: Cells, operation: Key) -> Iterator[str]:
     left, right = ours.measured(operation), theirs.measured(operation)
     for name, measured, cells in (("A", left, ours.cells), ("B", right, theirs.cells)):
         if len(measured) < len(cells):
@@ -136,7 +142,7 @@ def _is_narrow(estimate: noise.Ratio) -> bool:
 def _equal(
     a: Chosen,
     b: Chosen,
-    operation: Operation,
+    operation: Key,
     ours: Cell,
     theirs: Cell,
     mine: float,
@@ -177,7 +183,7 @@ def _equal(
 
 
 def _affordable(
-    a: Chosen, b: Chosen, operation: Operation, ours: Cell, theirs: Cell, pricing: Pricing
+    a: Chosen, b: Chosen, operation: Key, ours: Cell, theirs: Cell, pricing: Pricing
 ) -> Affordable | None:
     """Computes what both sides do for the cost of the more expensive one; None if prices or rates are unknown."""
     sides = [

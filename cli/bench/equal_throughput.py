@@ -14,8 +14,10 @@ from cli.bench.noise import middle
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.money import MONTH_HOURS, TERMS
 from troop.bench.record import CellStatus
+from troop.report import points
 from troop.report.comparison import Need
 from troop.report.document import Cell
+from troop.report.points import Key
 from troop.report.scaling import combination, counted
 
 _NEAR = 1e-9
@@ -23,9 +25,6 @@ _NEAR = 1e-9
 
 _DOUBLINGS, _HALVINGS = 40, 60
 """Steps of the search for a throughput: by factors of two until it costs too much, then by halves."""
-
-Operation = tuple[str, str, str]
-"""Phase, role and name."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +46,12 @@ class Measured:
         return sum(self.nodes.values())
 
 
-def rate_of(cell: Cell, operation: Operation) -> float | None:
+def rate_of(cell: Cell, operation: Key) -> float | None:
     """Returns a cell's rate of an operation, per second; None if it has not measured one."""
-    phase, role, name = operation
-    for one in cell.phases:
-        for row in one.operations:
-            if (one.phase, row.role, row.operation) == (phase, role, name):
-                return row.per_second
-    return None
+    return next((one.per_second for _, one in points.by_key([cell]).get(operation, [])), None)
 
 
-def measured(cells: Sequence[Cell], like: Cell, operation: Operation, pricing: Pricing = AS_BOUGHT) -> list[Measured]:
+def measured(cells: Sequence[Cell], like: Cell, operation: Key, pricing: Pricing = AS_BOUGHT) -> list[Measured]:
     """Lists what a side has measured with the same combination of the matrix as a cell, from few nodes to many.
 
     Only the node count of the growing role, and what changes with it, may differ: more drivers for the same servers

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cli.bench.equal_throughput import Operation
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
 from troop.errors import TroopError
+from troop.report import points
 from troop.report.document import Cell, Report
 from troop.report.document import Operation as Measured
+from troop.report.points import Key
 
 
 class IncomparableError(TroopError):
@@ -39,24 +40,15 @@ class Cells:
     label: str
     cells: list[Cell] = field(default_factory=list)
 
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[Key]:
         """Lists the measured operations, in order."""
-        operations: dict[Operation, None] = {}
-        for cell in self.cells:
-            for phase in cell.phases:
-                operations.update({(phase.phase, one.role, one.operation): None for one in phase.operations})
-        return [*operations]
+        return [*points.by_key(self.cells)]
 
-    def measured(self, operation: Operation) -> list[Measured]:
-        """Lists the results of an operation, one for each repetition that measured its rate."""
-        phase, role, name = operation
-        return [
-            one
-            for cell in self.cells
-            for its in cell.phases
-            for one in its.operations
-            if (its.phase, one.role, one.operation) == (phase, role, name) and one.per_second is not None
-        ]
+    def measured(self, operation: Key) -> list[Measured]:
+        """Lists the results of an operation, one for each cell that measured its rate: the repeats of a point share
+        the cell's nodes, and are combined.
+        """
+        return [one for _, one in points.by_key(self.cells).get(operation, []) if one.per_second is not None]
 
 
 def label_of(cell: Cell) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 from cli.bench import money as bench_money
 from cli.shared import show
 from troop.bench import names
+from troop.bench.plan import Variant
 
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
 """Steps of every run before and after its phases."""
@@ -65,7 +66,8 @@ def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list
     begun = {step["phase"]: datetime.fromisoformat(step["at"]) for step in cells[0]["steps"]} if cells else {}
     ended = view["run"]["ended_at"]
     end = datetime.fromisoformat(ended) if ended else None
-    known = (*FIRST, *phases, *LAST)
+    # Of a phase with points, only the point that goes on and those that are over are known.
+    known = (*FIRST, *(name for name in phases if not any(one.startswith(f"{name}.") for one in begun)), *LAST)
     ordered = [*known, *(name for name in begun if name not in known and name != names.OVER)]
     later = sorted(begun.values())
     timeline = []
@@ -83,7 +85,12 @@ def steps(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> list
 def step_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
     """Returns a row for each step that has begun: its start and duration."""
     return [
-        (step.name, show.moment(step.began.isoformat()), duration(step.seconds), "" if step.over else "now")
+        (
+            step.name if step.over else _named(view, step.name),
+            show.moment(step.began.isoformat()),
+            duration(step.seconds),
+            "" if step.over else "now",
+        )
         for step in steps(view, [], now)
         if step.began
     ]
@@ -94,8 +101,14 @@ def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> T
     grid = Table(box=None, pad_edge=False, show_header=False)
     for step in steps(view, phases, now):
         mark, style = (" ", "dim") if step.began is None else ("✓", "green") if step.over else ("▸", "bold yellow")
-        grid.add_row(Text(mark, style), Text(show.clean(step.name), style), duration(step.seconds))
+        name = step.name if step.over else _named(view, step.name)
+        grid.add_row(Text(mark, style), Text(show.clean(name), style), duration(step.seconds))
     return grid
+
+
+def _named(view: Mapping[str, Any], step: str) -> str:
+    """Returns a step's name; with its point if it is the present one."""
+    return now_at(view["cells"][0]) if view["cells"] and view["cells"][0]["phase"] == step else step
 
 
 def duration(seconds: float | None) -> str:
@@ -119,7 +132,7 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
     errors = row.get("errors") or {}
     per_second, transferred = row.get("per_second"), row.get("bytes_per_second")
     return (
-        str(row.get("phase", "")),
+        phase_of(row),
         str(row.get("role", "")),
         str(row.get("operation", "")),
         f"{row.get('count', 0):,}",
@@ -128,6 +141,22 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
         show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
         *(_milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
     )
+
+
+def phase_of(row: Mapping[str, Any]) -> str:
+    """Returns the phase of a row with its point: ``measure, threads=50, #2``."""
+    parameters, repeat = row.get("parameters") or {}, row.get("repeat") or 1
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    return ", ".join(part for part in (str(row.get("phase", "")), Variant(None, values, repeat).label) if part)
+
+
+def now_at(cell: Mapping[str, Any]) -> str:
+    """Returns a cell's present step: ``boot``, or of a phase with points ``measure.3 (of 12: threads=50)``."""
+    at = cell.get("point")
+    if not at:
+        return str(cell["phase"])
+    setting = phase_of({**at, "phase": ""})
+    return f"{cell['phase']} (of {at['of']}{': ' + setting if setting else ''})"
 
 
 def _milliseconds(value: float | None) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,53 @@ def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(detail: dict
     assert (
         0 < detail["cells"][0]["cost"]["amount"] == detail["run"]["cost"]["amount"] < detail["run"]["estimate"]["most"]
     )
+
+
+@pytest.fixture(scope="module")
+def swept(deployment: Deployment) -> dict[str, Any]:
+    """A run with two points on the same two nodes; only one of these takes part in the first point."""
+    text = CATALOGUE.read_text(encoding="utf-8").replace("threads: 32 ", "clients: 2\n  threads: 32 ")
+    folder = deployment.account.run / "swept"
+    shutil.copytree(CATALOGUE.parent, folder)
+    (folder / CATALOGUE.name).write_text(text, encoding="utf-8")
+    changes = {
+        "phases.measure.points": "[{threads: 1, clients: 1}, {threads: 4, warm_up: 3s}]",
+        "phases.measure.between": "{script: prepare.py, roles: [drivers], timeout: 2m}",
+        "phases.measure.nodes": "{drivers: clients}",
+    }
+    words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    detail: dict[str, Any] = troop(deployment, "run", str(folder), "--size", "smoke", *words)
+    return detail
+
+
+def test_points_run_one_after_another_on_the_same_nodes(deployment: Deployment, swept: dict[str, Any]) -> None:
+    (cell,) = swept["cells"]
+    steps = [step["phase"] for step in cell["steps"]]
+    assert steps[2:6] == ["prepare", "measure.1", "measure.2.between", "measure.2"]
+    one, two = cell["results"]
+    assert [(row["phase"], row["point"], row["parameters"]) for row in (one, two)] == [
+        ("measure", 1, {"threads": 1, "clients": 1}),
+        ("measure", 2, {"threads": 4, "clients": 2}),
+    ]
+    assert one["count"] > 0
+    assert two["count"] > 0
+    summaries = {
+        step: [json.loads(body) for body in objects(deployment, swept["run"]["run"], f"phases/{step}/")]
+        for step in ("measure.1", "measure.2.between", "measure.2")
+    }
+    assert [len(those) for those in summaries.values()] == [1, NODES, NODES]
+    starts = {step: {summary["measured_from"] for summary in those} for step, those in summaries.items()}
+    assert len(starts["measure.2"]) == 1, "all begin at one instant"
+    assert max(starts["measure.1"]) + MEASURED < min(starts["measure.2"])
+    assert [summary["warm_up_seconds"] for summary in summaries["measure.2"]] == [3.0] * NODES
+    assert len([one for one in swept["resources"] if one["kind"] == "instance"]) == NODES
+    assert_nothing_left(deployment, swept)
+
+
+def test_the_report_has_a_row_of_each_point(deployment: Deployment, swept: dict[str, Any]) -> None:
+    document = Report.model_validate(troop(deployment, "report", swept["run"]["run"]))
+    rows = [(phase.point, phase.label, phase.nodes) for cell in document.cells for phase in cell.phases]
+    assert rows == [(1, "threads=1, clients=1", 1), (2, "threads=4, clients=2", NODES)]
 
 
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -12,14 +12,15 @@ import pytest
 
 from tests.machines import asl
 from tests.machines.expressions import expressions
-from troop.bench import attempts as attempts_of_cells
-from troop.bench.definition import Phase
+from troop.bench import history
+from troop.bench.definition import BETWEEN, Phase
+from troop.bench.history import LONGEST_CELL
 from troop.bench.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import GRACE, LONGEST_REASON, State
 from troop.bench_file import models
 from troop.bench_file.fields import seconds
-from troop.bench_file.relations import LONGEST_CELL
+from troop.bench_file.points import MOST_POINTS
 from troop.flows.bench.launch import LONGEST
 
 PAYLOAD = 256 * 1024
@@ -32,6 +33,8 @@ STATES = dict(asl.states(MACHINE))
 
 LONGEST_RUN = seconds(models.LONGEST_RUN)
 MOST_PHASES = 50
+MOST_STEPS = 2 * MOST_POINTS - 1 + MOST_PHASES - 1
+"""With a script between points, and phases that run once."""
 START = datetime(2026, 11, 20, tzinfo=UTC)
 
 
@@ -161,30 +164,45 @@ def _looks(phases: int, seconds: float) -> int:
     return looks
 
 
-def _most_events(looks: int, releases: int) -> float:
+def _most_events(looks: int, releases: int, seconds: float) -> float:
     """Events of all looks and releases: the cell's time that tries of the one take is not there for the other."""
     release, check = STATES["Cells/Release"], STATES["Cells/Check"]
     assert asl.retriers(check) == (STATES["Cells/Gather"]["Retry"][0], STATES["Cells/Gather"]["Retry"][-1])
     passing, failed = asl.retriers(release)
     most = 0.0
     for refused, failures in product(range(passing["MaxAttempts"] + 1), range(failed["MaxAttempts"] + 1)):
-        left = LONGEST_CELL - releases * (asl.waits(passing, refused) + asl.waits(failed, failures)) / 2
-        looked = asl.most_events(check, looks * left / LONGEST_CELL, left)
+        left = seconds - releases * (asl.waits(passing, refused) + asl.waits(failed, failures)) / 2
+        if left <= 0:
+            continue
+        looked = asl.most_events(check, looks * left / seconds, left)
         most = max(most, releases * (2 + 3 * (1 + refused + failures)) + looked)
     return most
 
 
-@pytest.mark.parametrize(
-    ("phases", "attempts"), [(1, 1), (2, 1), (5, 1), (MOST_PHASES, 1), (1, 5), (8, 5), (13, 3), (20, 2)]
-)
-def test_the_longest_cell_fits_into_one_execution_history(phases: int, attempts: int) -> None:
+def _cells() -> Iterator[tuple[int, int, float]]:
+    """Steps and number of attempts, and the most seconds of all attempts that are admitted with them."""
+    for steps in (1, 2, 5, 20, MOST_PHASES, 60, 80, 100, 130, 150, 180, 200, MOST_STEPS):
+        if (seconds := history.most_seconds(steps)) >= steps * (BETWEEN + 1):
+            yield steps, 1, seconds
+    for steps, attempts in ((1, 5), (8, 5), (13, 3), (20, 2), (20, 5), (40, 3), (50, 2), (80, 2)):
+        allowed = [s for s in range(0, LONGEST_CELL + 1, 600) if history.allows_further(s, steps * attempts)]
+        if allowed and allowed[-1] >= steps * attempts * (BETWEEN + 1):
+            yield steps, attempts, allowed[-1]
+
+
+@pytest.mark.parametrize(("steps", "attempts", "seconds"), [*_cells()])
+def test_the_longest_cell_fits_into_one_execution_history(steps: int, attempts: int, seconds: float) -> None:
     """All attempts share the time of the run, each of them with the same part of it."""
-    assert attempts == 1 or phases * attempts <= attempts_of_cells.MOST_PHASES
-    looks = attempts * _looks(phases, LONGEST_CELL / attempts)
-    assert looks >= LONGEST_CELL / LONGEST_WAIT
+    looks = attempts * _looks(steps, seconds / attempts)
+    assert looks >= seconds / LONGEST_WAIT
     tries = 1 + max(sum(r["MaxAttempts"] for r in task["Retry"]) for task in CELL.states.values() if "Retry" in task)
     around = 2 + attempts * (6 * (2 + 3 * tries) + 2) + 2
-    assert _most_events(looks, attempts * phases) + around < HISTORY
+    assert _most_events(looks, attempts * steps, seconds) + around < HISTORY
+
+
+def test_the_most_points_are_admitted_in_a_cell_of_hours() -> None:
+    assert history.most_seconds(MOST_POINTS) >= 12 * 3600
+    assert history.most_seconds(2 * MOST_POINTS - 1) > 0, "with a script between all of them"
 
 
 def test_no_more_phases_are_admitted_than_fit() -> None:
@@ -224,7 +242,7 @@ def test_the_largest_payload_fits() -> None:
     state = {
         "run": run, "cell": cell, "error": {"Error": "E" * 256, "Cause": cause}, "torn_down": {"status": "SUCCEEDED"},
         "fail_error": {"Error": "E" * 256, "Cause": cause},
-        "at": {"phase_index": MOST_PHASES, "state": max(State, key=len), "wait_seconds": LONGEST_WAIT},
+        "at": {"phase_index": MOST_STEPS, "state": max(State, key=len), "wait_seconds": LONGEST_WAIT},
         "end": {"status": max(RunStatus, key=len), "reason": "r" * LONGEST_REASON},
     }  # fmt: skip
     assert len(json.dumps(state)) < PAYLOAD

@@ -11,6 +11,7 @@ from troop.api import response_size
 from troop.api.models import In, Moment, Out
 from troop.api.money_models import CostOut, EstimateIn, ExpectedOut, RunKey
 from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES
+from troop.bench.definition import point_document
 from troop.bench.plan import variant_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
@@ -126,7 +127,10 @@ class RunsOut(BaseModel):
 class StepOut(BaseModel):
     """A step of a cell, and when it began."""
 
-    phase: str = Field(description="launch, boot, the name of a phase, collect, teardown or over")
+    phase: str = Field(
+        description="launch, boot, the name of a phase, collect, teardown or over; of a phase with points, such as "
+        "measure.3, and measure.3.between for the script before that point"
+    )
     at: Moment
 
 
@@ -136,6 +140,15 @@ class VariantOut(BaseModel):
     scale: str | None = Field(description="Its scale step; null if the benchmark has none")
     values: dict[str, JsonValue] = Field(description="Its combination of the matrix: values by keys")
     repetition: int = Field(description="Its repetition within one scale step and combination, from 1")
+
+
+class PointOut(Out):
+    """A point of a phase that runs several times on the same nodes."""
+
+    number: int = Field(description="From 1, in the order of execution")
+    of: int = Field(description="The number of points of the phase, with repeats")
+    repeat: int = Field(description="From 1; different for points with the same parameters")
+    parameters: dict[str, JsonValue] = Field(description="What the phase's points set, with the values of this one")
 
 
 class CellOut(BaseModel):
@@ -149,10 +162,11 @@ class CellOut(BaseModel):
         description="INVALID: it ended, but lost a node during measurement, so its results are not valid"
     )
     phase: str = Field(description="The current phase, as in steps")
+    point: PointOut | None = Field(description="The current point; null in a step without points")
     steps: list[StepOut] = Field(description="Its steps so far, in order")
     reason: str | None = Field(description="Why it is not SUCCEEDED")
     results: list[dict[str, JsonValue]] | None = Field(
-        description="A row for each measured phase, role and operation; null before the merge"
+        description="A row for each measured phase, point, role and operation; null before the merge"
     )
     results_left_out: bool = Field(description="The results do not fit into the answer: use the parameter cell")
     cost: CostOut | None = Field(description="Its cost; null while resources of it remain")
@@ -166,6 +180,7 @@ class CellOut(BaseModel):
             attempt=cell.attempt,
             status=cell.status,
             phase=cell.phase,
+            point=None if cell.point is None else PointOut(**point_document(cell.point)),
             steps=[StepOut(phase=p, at=at) for p, at in sorted(cell.phases.items(), key=lambda step: step[1])],
             reason=cell.reason,
             results=cell.results,

@@ -7,12 +7,8 @@ from datetime import datetime, timedelta
 
 from troop.bench import names
 from troop.bench.definition import Benchmark
+from troop.bench.history import allows_further
 from troop.bench.record import Cell, CellStatus, Run
-
-MOST_PHASES, MOST_TIME = 40, timedelta(hours=24)
-"""Limits for all attempts at a cell together, from the second on: they share one execution, with a history of at most
-25,000 events.
-"""
 
 
 def latest(cells: Iterable[Cell]) -> list[Cell]:
@@ -41,7 +37,7 @@ def following(
     over = now + timedelta(seconds=benchmark.needed)
     if run.closed_at is not None or over + timedelta(seconds=waiting) > run.expires_at:
         return None
-    if over - began > MOST_TIME or len(benchmark.phases) * (attempt + 1) > MOST_PHASES:
+    if not allows_further((over - began).total_seconds(), len(benchmark.steps) * (attempt + 1)):
         return None
     attempt += 1
     return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt)

@@ -1,7 +1,8 @@
 """Builds barriers: documents that the workflow writes and that all nodes read before a phase.
 
 Each exists from the start in the state hold. Its release is written once and never changes, because nodes may have
-read it.
+read it. A point's parameters are in its release, not in the definition that nodes read before, so that nothing but the
+workflow must know them before the point begins.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from troop.bench.definition import Phase
+from troop.bench.definition import Step, point_document
 
 FORMAT = "troop.barrier/1"
 
@@ -33,11 +34,12 @@ class BarrierState(StrEnum):
     END = "end"
 
 
-def barrier(phase: Phase, state: BarrierState) -> dict[str, Any]:
+def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
     """Returns a barrier's document without a start."""
-    return {
+    phase = step.phase
+    document = {
         "format": FORMAT,
-        "phase": phase.name,
+        "phase": step.name,
         "state": state.value,
         "script": phase.script,
         "timeout_seconds": phase.timeout,
@@ -45,12 +47,18 @@ def barrier(phase: Phase, state: BarrierState) -> dict[str, Any]:
         "measured_seconds": phase.measured,
         "start_at": None,
     }
+    return document | ({"point": step.point.number} if step.point else {})
 
 
-def release(phase: Phase, now: datetime, nodes: int, clock_uncertainty: float) -> dict[str, Any]:
-    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``."""
-    start_at = now.timestamp() + margin(nodes, clock_uncertainty) if phase.start_together else None
-    document = barrier(phase, BarrierState.RELEASE)
+def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float) -> dict[str, Any]:
+    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``.
+
+    Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
+    """
+    start_at = now.timestamp() + margin(nodes, clock_uncertainty) if step.phase.start_together else None
+    document = barrier(step, BarrierState.RELEASE)
+    document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
+    document |= {"nodes": dict(step.limits)} if step.limits else {}
     return document | {"start_at": start_at, "released_at": now.timestamp()}
 
 

@@ -10,8 +10,8 @@ All durations are whole seconds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -34,6 +34,9 @@ AROUND = 5 * 60
 
 BETWEEN = 60
 """Seconds until the workflow, which polls, notices the end of a phase."""
+
+WARM_UP = "warm_up"
+"""The key of a point in the file that is not a parameter."""
 
 _T = TypeVar("_T")
 
@@ -101,6 +104,29 @@ def is_load(role: str, load: bool | None) -> bool:
 
 
 @dataclass(frozen=True)
+class Point:
+    """One setting of a phase that runs several times on the same nodes.
+
+    Attributes:
+        parameters: those that differ from the benchmark's, by name.
+        warm_up: seconds; None for that of the phase.
+    """
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    warm_up: int | None = None
+
+
+@dataclass(frozen=True)
+class Between:
+    """A script that runs before each further point, to restore the state; attributes as those of a phase."""
+
+    script: str
+    roles: tuple[str, ...]
+    timeout: int
+    expected: int | None = None
+
+
+@dataclass(frozen=True)
 class Phase:
     """One script, run at the same time on all nodes of some roles.
 
@@ -112,6 +138,10 @@ class Phase:
         warm_up: seconds at its beginning that are not counted.
         measured: counted seconds after the warm-up; 0 for a phase that measures nothing.
         expected: expected seconds of the script, for the cost estimate; None if the file does not state them.
+        points: settings with which it runs one after another on the same nodes; empty for a phase that runs once.
+        repeat: how often it goes through the points.
+        between: runs before each point but the first; None for nothing.
+        nodes: for some roles, the parameter with the number of nodes that take part.
     """
 
     name: str
@@ -122,11 +152,60 @@ class Phase:
     warm_up: int = 0
     measured: int = 0
     expected: int | None = None
+    points: tuple[Point, ...] = ()
+    repeat: int = 1
+    between: Between | None = None
+    nodes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_measured(self) -> bool:
         """Whether its summaries are results, which a lost node invalidates."""
         return self.measured > 0
+
+    @property
+    def has_points(self) -> bool:
+        return bool(self.points) or self.repeat > 1
+
+
+@dataclass(frozen=True)
+class PointOf:
+    """A point's place in its phase.
+
+    Attributes:
+        number: from 1, over all repeats, in the order of execution.
+        of: number of points of the phase, with repeats.
+        repeat: from 1; equal points of a phase have different ones.
+        parameters: of each name that some point of the phase sets, the value here.
+    """
+
+    number: int
+    of: int
+    repeat: int
+    parameters: Mapping[str, Parameter]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One execution of a script by all nodes together: of a phase, of one of its points, or between two points.
+
+    Attributes:
+        phase: as it runs. Its name is the step's: ``measure``; ``measure.3`` for a point; ``measure.3.between`` for
+            the script before that point. Names of phases have no dots.
+        of: the name of the phase in the file.
+        point: None for a phase that runs once.
+        is_between: whether it runs before the point.
+        limits: for some roles, the number of nodes that take part: those with the lowest ranks.
+    """
+
+    phase: Phase
+    of: str
+    point: PointOf | None = None
+    is_between: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.phase.name
 
 
 @dataclass(frozen=True)
@@ -181,14 +260,19 @@ class Benchmark:
         return sum(fleet.count for fleet in self.fleets)
 
     @property
+    def steps(self) -> tuple[Step, ...]:
+        """All executions of scripts, in order. Each waits until all nodes have finished the one before."""
+        return tuple(step for phase in self.phases for step in _steps(phase, self.parameters))
+
+    @property
     def longest(self) -> int:
         """Seconds of all time-outs together: the longest a cell takes without launch and teardown."""
-        return self.boot_timeout + sum(phase.timeout for phase in self.phases)
+        return self.boot_timeout + sum(step.phase.timeout for step in self.steps)
 
     @property
     def needed(self) -> int:
         """Maximum seconds of one attempt at a cell, with launch and teardown."""
-        return self.longest + AROUND + BETWEEN * len(self.phases)
+        return self.longest + AROUND + BETWEEN * len(self.steps)
 
     @property
     def boot_timeout(self) -> int:
@@ -206,6 +290,51 @@ class Benchmark:
 
 def _missing(name: str) -> Any:
     raise KeyError(name)
+
+
+def point_document(point: PointOf) -> dict[str, Any]:
+    """Converts a point to JSON-like values."""
+    document: dict[str, Any] = _lists(asdict(point))
+    return document
+
+
+def point_parameters(phase: Phase, parameters: Mapping[str, Parameter]) -> list[dict[str, Parameter]]:
+    """Returns for each point of a phase, without repeats, the value of each name that some point of it sets.
+
+    Args:
+        parameters: of the benchmark.
+    """
+    names = dict.fromkeys(name for point in phase.points for name in point.parameters)
+    return [{n: point.parameters.get(n, parameters.get(n, "")) for n in names} for point in phase.points or (Point(),)]
+
+
+def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
+    """Yields the executions of a phase. A repeat goes through all points, so that a slow change of the nodes does not
+    look like an effect of the parameters.
+    """
+    once = replace(phase, points=(), repeat=1, between=None, nodes={})
+    if not phase.has_points:
+        yield Step(once, phase.name, limits=_limits(phase, parameters))
+        return
+    points, settings = phase.points or (Point(),), point_parameters(phase, parameters)
+    for number in range(1, len(points) * phase.repeat + 1):
+        repeat, position = divmod(number - 1, len(points))
+        point, its = points[position], settings[position]
+        at = PointOf(number, len(points) * phase.repeat, repeat + 1, its)
+        if phase.between and number > 1:
+            between = phase.between
+            name = f"{phase.name}.{number}.between"
+            script = Phase(name, between.roles, between.script, between.timeout, expected=between.expected)
+            yield Step(script, phase.name, at, is_between=True)
+        warm_up = phase.warm_up if point.warm_up is None else point.warm_up
+        limits = _limits(phase, {**parameters, **its})
+        yield Step(replace(once, name=f"{phase.name}.{number}", warm_up=warm_up), phase.name, at, limits=limits)
+
+
+def _limits(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, int]:
+    """Returns the number of nodes by role. The file's check refuses parameters that are not whole numbers."""
+    counts = {role: parameters.get(name) for role, name in phase.nodes.items()}
+    return {role: count for role, count in counts.items() if type(count) is int}
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
@@ -226,8 +355,19 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         fleet["license_fee"] = number(fleet["license_fee"])
         if not fleet["license_fee"]:
             del fleet["license_fee"]
-    document["phases"] = [_present(phase) for phase in document["phases"]]
+    document["phases"] = [_phase_document(phase) for phase in document["phases"]]
     return document
+
+
+def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
+    """Omits what a phase without points does not have. A point is a mapping of its parameters, as in the file."""
+    document = _present(phase)
+    points = [point["parameters"] | _present(_but(point, "parameters")) for point in document.pop("points")]
+    repeat, between, nodes = document.pop("repeat"), document.pop("between", None), document.pop("nodes")
+    document |= {"points": points} if points else {}
+    document |= {"repeat": repeat} if repeat > 1 else {}
+    document |= {"between": _present(between)} if between else {}
+    return document | ({"nodes": nodes} if nodes else {})
 
 
 def from_document(document: Mapping[str, Any]) -> Benchmark:
@@ -243,7 +383,7 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
     try:
         known = {
             "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
-            "phases": tuple(_build(Phase, phase | {"roles": tuple(phase["roles"])}) for phase in document["phases"]),
+            "phases": tuple(map(_phase, document["phases"])),
             "parameters": {key: _tuples(value) for key, value in document["parameters"].items()},
             "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
             "buckets": tuple(document["buckets"]),
@@ -261,6 +401,16 @@ def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
     fee = exact(fleet.get("license_fee")) or ZERO
     return _build(Fleet, {**fleet, "role": role, "volumes": volumes, "license_fee": fee})
+
+
+def _phase(document: Mapping[str, Any]) -> Phase:
+    points = tuple(
+        Point({k: _tuples(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
+        for one in document.get("points", ())
+    )
+    between = document.get("between")
+    between = between and _build(Between, {**between, "roles": tuple(between["roles"])})
+    return _build(Phase, {**document, "roles": tuple(document["roles"]), "points": points, "between": between})
 
 
 def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:

@@ -125,7 +125,7 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
 
 
 def expected_of(phase: Phase) -> int:
-    """Computes the expected seconds of a phase."""
+    """Computes the expected seconds of a phase, or of one of its points."""
     if phase.expected is not None:
         return phase.expected
     return phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
@@ -135,15 +135,15 @@ def expected_seconds(benchmark: Benchmark) -> int:
     """Computes the expected lifetime of a cell's nodes; a standing fleet lives until it expires."""
     if benchmark.standing:
         return benchmark.expires_after
-    phases = sum(expected_of(phase) + BETWEEN for phase in benchmark.phases)
-    return min(BOOT, benchmark.boot_timeout) + phases + AFTER
+    steps = sum(expected_of(step.phase) + BETWEEN for step in benchmark.steps)
+    return min(BOOT, benchmark.boot_timeout) + steps + AFTER
 
 
 def most_seconds(benchmark: Benchmark) -> int:
     """Computes the maximum lifetime of a cell's nodes: all time-outs, but not beyond the run's removal."""
     if benchmark.standing:
         return benchmark.expires_after + PAST_EXPIRY
-    longest = benchmark.longest + (GRACE + MOST_BETWEEN) * len(benchmark.phases) + MOST_AFTER
+    longest = benchmark.longest + (GRACE + MOST_BETWEEN) * len(benchmark.steps) + MOST_AFTER
     return min(longest, benchmark.expires_after + PAST_EXPIRY)
 
 
@@ -163,8 +163,9 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
     seconds, dear = expected_seconds(benchmark), _dear(benchmark, prices)
     boot = min(BOOT, benchmark.boot_timeout)
-    own = own_calls(benchmark, boot, [expected_of(phase) for phase in benchmark.phases])
-    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in benchmark.phases])
+    phases = [step.phase for step in benchmark.steps]
+    own = own_calls(benchmark, boot, [expected_of(phase) for phase in phases])
+    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases])
     most = cell_cost(dear, most_seconds(benchmark), most_own, billing, prices).amount
     return CellEstimate(
         cell=cell,

@@ -150,9 +150,9 @@ def roster_key(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}roster.json"
 
 
-def barrier_key(run: str, cell: str, phase: str) -> str:
-    """Returns the key of a phase's barrier, which only the workflow writes."""
-    return f"{cell_prefix(run, cell)}barriers/{phase}.json"
+def barrier_key(run: str, cell: str, step: str) -> str:
+    """Returns the key of a step's barrier, which only the workflow writes."""
+    return f"{cell_prefix(run, cell)}barriers/{step}.json"
 
 
 def nodes_prefix(run: str, cell: str) -> str:
@@ -160,14 +160,14 @@ def nodes_prefix(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}nodes/"
 
 
-def phase_prefix(run: str, cell: str, phase: str) -> str:
-    """Returns the prefix of a phase's summaries, which are named ``<instance id>.json``."""
-    return f"{cell_prefix(run, cell)}phases/{phase}/"
+def phase_prefix(run: str, cell: str, step: str) -> str:
+    """Returns the prefix of a step's summaries, which are named ``<instance id>.json``."""
+    return f"{cell_prefix(run, cell)}phases/{step}/"
 
 
-def output_prefix(run: str, cell: str, phase: str) -> str:
-    """Returns the prefix of the nodes' output in a phase, named ``<instance id>.log.gz``."""
-    return f"{cell_prefix(run, cell)}output/{phase}/"
+def output_prefix(run: str, cell: str, step: str) -> str:
+    """Returns the prefix of the nodes' output in a step, named ``<instance id>.log.gz``."""
+    return f"{cell_prefix(run, cell)}output/{step}/"
 
 
 def console_key(run: str, cell: str, instance_id: str) -> str:
@@ -183,6 +183,11 @@ def interruptions_prefix(run: str, cell: str) -> str:
 def doubt_key(run: str, cell: str) -> str:
     """Returns the key of the moment since when the reason for a spot node's shutdown is unknown."""
     return f"{cell_prefix(run, cell)}doubt.txt"
+
+
+def point_key(run: str, cell: str, step: str) -> str:
+    """Returns the key of one point's merged results, which :func:`results_key` also contains at the end."""
+    return f"{cell_prefix(run, cell)}points/{step}.json"
 
 
 def results_key(run: str, cell: str) -> str:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from troop.bench.costs import Cost
+from troop.bench.definition import PointOf
 from troop.bench.money import ZERO, exact
 from troop.bench.plan import Variant
 from troop.bench.standing import Standing
@@ -117,7 +118,9 @@ class Cell:
     """One cell of a run.
 
     Attributes:
-        phase: current step: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``.
+        phase: current step: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``. Of a
+            phase with points, the name of :class:`troop.bench.definition.Step`, such as ``measure.3``.
+        point: the point of the current step; None for none.
         phases: when each of these steps began, by name, in order.
         reason: why it is not SUCCEEDED, as a sentence.
         results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it is merged.
@@ -138,6 +141,7 @@ class Cell:
     variant: Variant = field(default_factory=Variant)
     attempt: int = 1
     cost: Cost | None = None
+    point: PointOf | None = None
 
 
 @dataclass(frozen=True)

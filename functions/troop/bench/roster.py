@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, groupby, zip_longest
+from types import MappingProxyType
 from typing import Any
 
 from troop.bench.definition import ON_DEMAND, SPOT
@@ -65,10 +66,20 @@ class Roster:
     members: tuple[Member, ...]
     clock_uncertainty: float = UNKNOWN_UNCERTAINTY
 
-    def ids(self, roles: Iterable[str] | None = None) -> frozenset[str]:
-        """Returns the ids of all members, or of those of some roles."""
+    def ids(
+        self, roles: Iterable[str] | None = None, limits: Mapping[str, int] = MappingProxyType({})
+    ) -> frozenset[str]:
+        """Returns the ids of all members, or of those of some roles.
+
+        Args:
+            limits: for some roles, the number of members with the lowest ranks to return.
+        """
         selected = None if roles is None else frozenset(roles)
-        return frozenset(m.id for m in self.members if selected is None or m.role in selected)
+        return frozenset(
+            m.id
+            for m in self.members
+            if (selected is None or m.role in selected) and m.rank < limits.get(m.role, m.rank + 1)
+        )
 
     def spot(self) -> frozenset[str]:
         """Returns the ids of all spot instances."""

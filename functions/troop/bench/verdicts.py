@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from troop.bench.definition import Phase
+from troop.bench.definition import Step
 from troop.bench.record import Cell, CellStatus, Run, RunStatus
 from troop.bench.roster import Roster
 
@@ -73,8 +73,8 @@ class NodeOutcome:
         return self.outcome == "lost"
 
 
-def of_phase(
-    phase: Phase,
+def of_step(
+    step: Step,
     roster: Roster,
     live: frozenset[str],
     present: frozenset[str],
@@ -82,10 +82,11 @@ def of_phase(
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
 ) -> Verdict:
-    """Decides about a phase.
+    """Decides about a phase, one of its points, or the script between two points.
 
     Lost nodes are checked first, because failures on other nodes are often their consequence. A node that spot takes
-    back counts as lost without any fault: the cell is INVALID in every phase.
+    back counts as lost without any fault: the cell is INVALID in every phase. So is a cell that loses a node between
+    two points, because they must have the same nodes.
 
     Args:
         live: ids of instances that run and are in service in their groups. Every node must live until the end of the
@@ -98,19 +99,20 @@ def of_phase(
     Returns:
         NEXT when the phase has succeeded on all of its nodes.
     """
+    phase, is_measured = step.phase, step.phase.is_measured or step.is_between
     outcomes = list(outcomes)
     if taken := roster.ids() & (interrupted | {o.id for o in outcomes if o.interrupted}):
         reason = f"spot took {name_some(taken)} back during the phase {phase.name}"
         return Verdict(State.FAILED, CellStatus.INVALID, reason)
     if lost := roster.ids() - live:
-        status = CellStatus.INVALID if phase.is_measured else CellStatus.FAILED
+        status = CellStatus.INVALID if is_measured else CellStatus.FAILED
         return Verdict(State.FAILED, status, f"{name_some(lost)} {_was(lost)} lost during the phase {phase.name}")
-    expected = roster.ids(phase.roles)
+    expected = roster.ids(phase.roles, step.limits)
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
         failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
         reason = f"{phase.script} failed on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
-        is_lost = phase.is_measured and any(o.is_lost for o in bad)
+        is_lost = is_measured and any(o.is_lost for o in bad)
         status = CellStatus.INVALID if is_lost else CellStatus.FAILED
         return replace(failed(reason), status=status, nodes=tuple(o.id for o in bad))
     if not (late := expected - present):

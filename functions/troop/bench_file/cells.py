@@ -21,6 +21,7 @@ from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.fields import written
 from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
+from troop.bench_file.points import MOST_POINTS_OF_RUN
 from troop.bench_file.tiers import fitted
 
 OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
@@ -81,7 +82,7 @@ def plan(document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str]
         except BadBenchmarkError as bad:
             problems += bad.problems
     if not problems:
-        problems = list(_alike(combinations, benchmarks))
+        problems = [*_alike(combinations, benchmarks), *_too_many_points(benchmarks, model.repetitions)]
     if problems:
         raise BadBenchmarkError(dict.fromkeys(problems))
     number, cells = count(1), []
@@ -126,7 +127,22 @@ def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Probl
         yield Problem((), f"takes {size:,} bytes for {cells} cells together", allowed)
 
 
+def _too_many_points(benchmarks: Sequence[Benchmark], repetitions: int) -> Iterator[Problem]:
+    counts = [sum(step.point is not None and not step.is_between for step in one.steps) for one in benchmarks]
+    if (number := sum(counts) * repetitions) > MOST_POINTS_OF_RUN:
+        allowed = f"with at most {MOST_POINTS_OF_RUN:,} points in all cells together"
+        yield Problem(("phases",), f"make {number:,} points", allowed)
+    size = sum(len(json.dumps(to_document(one))) for one in benchmarks) * repetitions
+    if sum(counts) and size > LARGEST_PLAN:  # the points of one line in the file can be many
+        yield Problem(("phases",), f"take {size:,} bytes in all cells together", f"at most {LARGEST_PLAN:,} bytes")
+
+
 def _twice(model: BenchmarkIn) -> Iterator[Problem]:
+    for key in model.matrix:
+        for phase in model.phases:
+            if any(key == f"parameters.{name}" for point in phase.points for name in point.parameters):
+                message = f"is also set by the points of the phase {phase.name}"
+                yield Problem(("matrix", key), message, "in only one of them")
     for step, changes in model.scale.items():
         for key in changes:
             if key in model.matrix:

@@ -12,7 +12,8 @@ from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
 from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
-from troop.bench_file.models import BENCHMARK, BUCKET, FILE, KEY, ROLE, ArtifactIn, FleetIn
+from troop.bench_file.models import BENCHMARK, BUCKET, FILE, ROLE, ArtifactIn, FleetIn
+from troop.bench_file.points import KEY
 
 _DESCRIPTION = text(1000)
 _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")

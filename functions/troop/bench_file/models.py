@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Fleet, Phase, Volume
+from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Between, Fleet, Phase, Point, Volume
 from troop.bench.money import STORAGE, Price
 from troop.bench_file import money
 from troop.bench_file.fields import (
@@ -23,6 +23,7 @@ from troop.bench_file.fields import (
     values,
     whole,
 )
+from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.values import BUCKET_NAME
 
 LONGEST_RUN = "168h"
@@ -40,7 +41,6 @@ FILE = matching(
     "a file name of at most 128 letters, digits, dots, hyphens and underscores, not starting with a dot or hyphen",
 )
 """The name of a file in the benchmark's folder; no folders."""
-KEY = matching(r"[a-z][a-z0-9_]{0,63}", "a lower-case letter, then letters, digits and underscores, at most 64 in all")
 BUCKET = matching(BUCKET_NAME, "an S3 bucket's name, without s3://")
 SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
 SOURCE = matching(
@@ -63,7 +63,7 @@ _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
 MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
-_REPETITIONS, _PARALLEL = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL)
+_REPETITIONS, _PARALLEL, _REPEAT = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL), whole(1, MOST_POINTS)
 _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
 _VALUES = values(MOST_CELLS)
 
@@ -134,6 +134,22 @@ class FleetIn(_Part):
         )
 
 
+class BetweenIn(_Part):
+    """A script that restores the state before each further point of a phase."""
+
+    script: Annotated[str, FILE] = described(FILE, "A file in this folder, as of a phase")
+    roles: list[Annotated[str, ROLE]] = Field(
+        min_length=1, max_length=10, description="Roles whose nodes run the script: a list of roles"
+    )
+    timeout: Annotated[int, _TIMEOUT] = described(_TIMEOUT, "Time after which the script is killed and the cell fails")
+    expected: Annotated[int | None, _MEASURED] = described(
+        _MEASURED, "Expected duration, for the cost estimate", default=None
+    )
+
+    def build(self) -> Between:
+        return Between(self.script, tuple(self.roles), self.timeout, self.expected)
+
+
 class PhaseIn(_Part):
     """One script, run once on each node of some roles. It starts when all nodes have finished the previous phase."""
 
@@ -151,7 +167,21 @@ class PhaseIn(_Part):
     warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Time before the measured time, not counted", default=0)
     measured: Annotated[int, _MEASURED] = described(_MEASURED, "Measured time; 0s measures nothing", default=0)
     expected: Annotated[int | None, _MEASURED] = described(
-        _MEASURED, "Expected duration, for the cost estimate", default=None
+        _MEASURED, "Expected duration, for the cost estimate; of each point", default=None
+    )
+    points: Annotated[tuple[Point, ...], POINTS] = described(
+        POINTS, "Settings with which a measured phase runs one after another on the same nodes", default=()
+    )
+    repeat: Annotated[int, _REPEAT] = described(
+        _REPEAT, "How often a measured phase goes through its points on the same nodes", default=1
+    )
+    between: BetweenIn | None = Field(
+        None, description="A script that runs before each point but the first: a mapping with script, roles and timeout"
+    )
+    nodes: dict[Annotated[str, ROLE], Annotated[str, KEY]] = Field(
+        {},
+        max_length=10,
+        description="Number of nodes that take part: a mapping of roles to parameters with that number",
     )
 
     def build(self) -> Phase:
@@ -164,6 +194,10 @@ class PhaseIn(_Part):
             warm_up=self.warm_up,
             measured=self.measured,
             expected=self.expected,
+            points=self.points,
+            repeat=self.repeat,
+            between=self.between.build() if self.between else None,
+            nodes=dict(self.nodes),
         )
 
 

@@ -6,19 +6,17 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from troop.bench import names
-from troop.bench.definition import AROUND, BETWEEN, SPOT, Benchmark
+from troop.bench.definition import AROUND, SPOT, Benchmark
+from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
-from troop.bench_file import money
+from troop.bench_file import money, points
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
-from troop.bench_file.models import BenchmarkIn, FleetIn, PhaseIn, VolumeIn
+from troop.bench_file.models import BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
 from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
-
-LONGEST_CELL = 24 * 3600
-"""Seconds that a cell can take: the history of its workflow's execution is limited."""
 
 _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
@@ -171,28 +169,53 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
     for place, name in named:
         if name in OWN_STEPS:
             yield Problem(place, f"is {name!r}", f"none of {', '.join(OWN_STEPS)}, which are steps of every run")
+    counts = {role: fleet.count for role, fleet in benchmark.fleets.items()}
     for n, phase in enumerate(benchmark.phases):
         yield from _phase(("phases", n), phase, benchmark.fleets, files)
+        yield from points.unknown(("phases", n), phase.points, benchmark.parameters)
+        yield from points.equal(("phases", n), phase, benchmark.parameters)
+        yield from points.node_counts(("phases", n), phase, counts, benchmark.parameters)
 
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
-    roles = [((*place, "roles", n), role) for n, role in enumerate(phase.roles)]
+    yield from _script(place, phase, fleets, files)
+    if phase.warm_up and not phase.measured:
+        yield Problem((*place, "warm_up"), f"is {written(phase.warm_up)}", "left out in a phase that measures nothing")
+    warm_up = max([phase.warm_up, *(point.warm_up or 0 for point in phase.points)])
+    if phase.timeout <= warm_up + phase.measured:
+        busy = written(warm_up + phase.measured)
+        allowed = f"longer than {busy}, its warm-up and measured time together"
+        yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
+    yield from _points(place, phase)
+    if phase.between is not None:
+        yield from _script((*place, "between"), phase.between, fleets, files)
+
+
+def _script(
+    place: Place, part: PhaseIn | BetweenIn, fleets: Collection[str], files: Collection[str] | None
+) -> Iterator[Problem]:
+    """Checks what a phase and the script between its points have in common."""
+    roles = [((*place, "roles", n), role) for n, role in enumerate(part.roles)]
     yield from _once(roles, "another role")
     for at, role in roles:
         if role not in fleets:
             yield Problem(at, f"is {role!r}", f"one of {', '.join(fleets)}, the file's fleets")
-    if files is not None and phase.script not in files:
+    if files is not None and part.script not in files:
         there = ", ".join(sorted(files)) or "none"
-        yield Problem((*place, "script"), f"is {phase.script!r}", f"a file in the benchmark's folder: {there}")
-    if phase.warm_up and not phase.measured:
-        yield Problem((*place, "warm_up"), f"is {written(phase.warm_up)}", "left out in a phase that measures nothing")
-    if phase.timeout <= phase.warm_up + phase.measured:
-        busy = written(phase.warm_up + phase.measured)
-        allowed = f"longer than {busy}, its warm-up and measured time together"
-        yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
-    if phase.expected is not None and phase.expected > phase.timeout:
-        allowed = f"at most {written(phase.timeout)}, its timeout"
-        yield Problem((*place, "expected"), f"is {written(phase.expected)}", allowed)
+        yield Problem((*place, "script"), f"is {part.script!r}", f"a file in the benchmark's folder: {there}")
+    if part.expected is not None and part.expected > part.timeout:
+        allowed = f"at most {written(part.timeout)}, its timeout"
+        yield Problem((*place, "expected"), f"is {written(part.expected)}", allowed)
+
+
+def _points(place: Place, phase: PhaseIn) -> Iterator[Problem]:
+    number = (len(phase.points) or 1) * phase.repeat
+    if not phase.measured:
+        for key in ("points", "between") if phase.repeat == 1 else ("points", "repeat", "between"):
+            if getattr(phase, key):
+                yield Problem((*place, key), "is set", "left out in a phase that measures nothing")
+    elif phase.between is not None and number == 1:
+        yield Problem((*place, "between"), "is set", "left out in a phase with a single point")
 
 
 def longest(benchmark: Benchmark) -> int:
@@ -201,9 +224,19 @@ def longest(benchmark: Benchmark) -> int:
 
 
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
-    longest, around = benchmark.build().longest, AROUND + BETWEEN * len(benchmark.phases)
-    if longest + around > LONGEST_CELL:
-        allowed = f"at most {written(LONGEST_CELL)} for one cell, with all time-outs and the steps around the phases"
+    of_points = sum((len(phase.points) or 1) * phase.repeat for phase in benchmark.phases if _has_points(phase))
+    if of_points > points.MOST_POINTS:
+        allowed = f"phases with at most {points.MOST_POINTS} points together, repeats included"
+        yield Problem(("phases",), f"have {of_points} points", allowed)
+        return
+    cell = benchmark.build()
+    longest, steps = cell.longest, len(cell.steps)
+    around = cell.needed - longest
+    if longest + around > max(most_seconds(steps), 0):
+        limit = f"at most {written(LONGEST_CELL)} for one cell"
+        if (most := most_seconds(steps)) < LONGEST_CELL:
+            limit = f"at most {written(max(most, 0))} for one cell with {steps} phases and points"
+        allowed = f"{limit}, with all time-outs and the steps around the phases"
         yield Problem(("phases",), f"may take {written(longest + around)}", allowed)
     if benchmark.expires_after < longest + around:
         allowed = (
@@ -211,6 +244,10 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
             f"{written(longest)}, and {written(around)} for launching, collecting, teardown, and between phases"
         )
         yield Problem(("expires_after",), f"is {written(benchmark.expires_after)}", allowed)
+
+
+def _has_points(phase: PhaseIn) -> bool:
+    return bool(phase.points) or phase.repeat > 1
 
 
 def _once(entries: Iterable[tuple[Place, str]], others: str) -> Iterator[Problem]:

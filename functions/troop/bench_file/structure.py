@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import UnionType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -72,5 +73,7 @@ def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
     for part in place:
         of_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)
         inner_model = inner_model.model_fields[str(part)].annotation if of_model else get_args(inner_model)[-1]
+        if isinstance(inner_model, UnionType):  # with None
+            inner_model = get_args(inner_model)[0]
     inner: type[BaseModel] = inner_model
     return inner

@@ -44,12 +44,24 @@ def fitted(document: dict[str, Any], changed: Collection[str]) -> tuple[dict[str
 
 
 def _phases_without(document: Mapping[str, Any], absent: Collection[str]) -> list[Any]:
-    """Returns the phases that have a role left, with these roles."""
+    """Returns the phases that have a role left, with these roles, in their points and between them, too."""
     return [
-        phase if left is None else {**phase, "roles": left}
-        for phase in _phases(document)
-        if (left := _left(phase, absent)) is None or left
+        _without(phase, absent) for phase in _phases(document) if (left := _left(phase, absent)) is None or left
     ]
+
+
+def _without(phase: Any, absent: Collection[str]) -> Any:
+    left = _left(phase, absent)
+    if left is None:
+        return phase
+    rest = {**phase, "roles": left}
+    if isinstance(limits := rest.get("nodes"), Mapping):
+        rest["nodes"] = {role: name for role, name in limits.items() if role not in absent}
+    if (others := _left(rest.get("between"), absent)) is not None:
+        between = rest.pop("between")
+        if others:
+            rest["between"] = {**between, "roles": others}
+    return rest
 
 
 def _idle(document: Mapping[str, Any], absent: Collection[str]) -> Iterator[Problem]:

@@ -83,7 +83,7 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
     """Returns each measured throughput with what it costs to keep it up."""
     return [
         Rate(
-            name=cell_name(cell),
+            name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
             operation=f"{operation.operation} of {operation.role}",
             per_second=operation.per_second,
             per_day=operation.per_second * DAY,
@@ -91,7 +91,7 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
             per_million=operation.cost_per_million,
         )
         for cell in cells
-        for _, operation in measured(cell)
+        for phase, operation in measured(cell)
         if operation.per_second
     ]
 

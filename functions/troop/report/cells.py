@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from troop.bench import names
 from troop.bench.instance_types import TypeFacts
+from troop.bench.plan import Variant
 from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
 from troop.bench.roster import Roster
@@ -70,6 +71,7 @@ class _Reading:
         self._record = last if isinstance(last, Recorded) else None
         self._id = last if isinstance(last, str) else last.cell
         self._findings: list[Finding] = []
+        self._partial = False
 
     def cell(self) -> tuple[Cell, list[Finding]]:
         record, variant = self._record, self._planned.variant
@@ -80,7 +82,11 @@ class _Reading:
         hourly = fleets.hourly(fleets.system(there))
         places = fleets.places(roster)
         phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
-        status = record.status.value if record else (CellStatus.SUCCEEDED.value if results else UNKNOWN)
+        if self._partial:
+            text = f"The cell failed after {len(phases)} points. Their results are shown, but do not count."
+            self._findings.append(Finding(severity="warning", cell=self._id, text=text))
+        good = results and not self._partial
+        status = record.status.value if record else (CellStatus.SUCCEEDED.value if good else UNKNOWN)
         cell = Cell(
             cell=self._id,
             label=variant.label,
@@ -115,6 +121,7 @@ class _Reading:
                 return None
             if document.get("format") != RESULTS_FORMAT:
                 raise DamagedError(f"{name} has the format {document.get('format')!r}: must be {RESULTS_FORMAT}")
+            self._partial = document.get("complete") is False
             phases = document["phases"]
             if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
                 raise DamagedError(f"{name} must have a list of phases")
@@ -143,16 +150,18 @@ class _Reading:
         return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, interruptions=notices)
 
     def _phase(self, document: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
-        name = str(document.get("phase", "unnamed"))
+        name = ".".join(str(part) for part in (document.get("phase", "unnamed"), document.get("point")) if part)
         try:
             measured_from = document.get("measured_from")
             members = activity.nodes(document["roles"], places, self._types)
             bursts = limits.bursts(members, self._types)
+            point = document.get("parameters") or {}
             phase = Phase(
                 phase=document["phase"],
                 point=document.get("point"),
-                repeat=document.get("repeat") or 1,
-                parameters=document.get("parameters") or {},
+                repeat=document.get("repeat", 1),
+                label=Variant(values={key: _tuple(value) for key, value in point.items()}).label,
+                parameters={**self._values(), **point},
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
@@ -178,6 +187,10 @@ class _Reading:
             self._say(f"The results of phase {name} are damaged and left out: {_shown_error(error)}.")
             return None
 
+    def _values(self) -> dict[str, Any]:
+        values = self._planned.variant.values.items()
+        return {key.removeprefix("parameters."): _list(value) for key, value in values}
+
     def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
         try:
             return read()
@@ -187,6 +200,10 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         self._findings.append(Finding(severity="error", cell=self._id, text=text))
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _list(value: Any) -> Any:

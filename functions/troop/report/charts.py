@@ -86,7 +86,7 @@ def _scaling(title: str, members: Sequence[Scaling]) -> dict[str, Any]:
 
 def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """Returns [{"title", "lines": [{"name", "first", "count", "points": [[percentile, ms]]}]}]: one entry per
-    operation, one line per cell. ``first`` is true for the first repetition.
+    operation, one line per cell and point. ``first`` is true for the first repetition.
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
@@ -94,8 +94,8 @@ def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
             points = [[float(f"{p:.8g}"), number(ms)] for p, ms in operation.distribution if math.isfinite(ms)]
             if points:
                 line = {
-                    "name": cell_name(cell),
-                    "first": cell.repetition == 1,
+                    "name": ", ".join(part for part in (cell_name(cell), phase.setting) if part),
+                    "first": cell.repetition == phase.repeat == 1,
                     "count": operation.count,
                     "points": points,
                 }
@@ -110,13 +110,15 @@ def measured(cell: Cell) -> list[tuple[Phase, Operation]]:
 
 def over_time(report: Report) -> list[dict[str, Any]]:
     """Returns [{"name", "first", "warm_up", "measured", "series": [{"role", "operation", "name", "start", "step",
-    "values"}]}]: one entry for each phase of each cell with values over time.
+    "values"}]}]: one entry for each phase and point of each cell with values over time.
     """
     several = len({phase.phase for cell in report.cells for phase in cell.phases}) > 1
     return [
         {
-            "name": cell_name(cell) + (f", {phase.phase}" if several else ""),
-            "first": cell.repetition == 1,
+            "name": ", ".join(
+                part for part in (cell_name(cell), phase.phase if several else "", phase.setting) if part
+            ),
+            "first": cell.repetition == phase.repeat == 1,
             "warm_up": number(phase.warm_up_seconds),
             "measured": number(phase.measured_seconds),
             "series": [

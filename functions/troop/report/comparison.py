@@ -113,7 +113,9 @@ class Basis(Part):
 class Row(Part):
     """One operation of one variant on both sides."""
 
-    label: str = Field(default="", description="Of the variant, without repetition; empty if there is only one")
+    label: str = Field(
+        default="", description="Of the variant, without repetition, and of the point; empty if there is only one"
+    )
     phase: str
     role: str
     operation: str

@@ -344,12 +344,22 @@ class Node(Part):
 
 
 class Phase(Part):
-    """The results of a cell in one phase."""
+    """The results of a cell in one phase, or in one point of it. Points of a cell share its nodes, so they are not
+    independent of one another.
+    """
 
     phase: str
-    point: int | None = Field(default=None, description="Of a phase that ran several times on the same nodes: from 1")
-    repeat: int = Field(default=1, description="Distinguishes points with the same parameters")
-    parameters: dict[str, JsonValue] = Field(default={}, description="Those that differ between the phase's points")
+    point: int | None = Field(
+        default=None,
+        description="Number of the point in the order of execution, from 1; null for a phase that ran once",
+    )
+    repeat: int = Field(default=1, description="From 1; different for points of a cell with the same parameters")
+    label: str = Field(default="", description="The point's parameters in short, such as threads=50")
+    parameters: dict[str, JsonValue] = Field(
+        default={},
+        description="What distinguishes these results: the cell's values of the matrix and the point's parameters, by "
+        "name (without `parameters.`)",
+    )
     nodes: int
     measured_seconds: float
     warm_up_seconds: float = 0
@@ -360,6 +370,16 @@ class Phase(Part):
     series: list[Series] = []
     members: list[Node] = []
     separate: list[Separate] = []
+
+    @property
+    def setting(self) -> str:
+        """The point in short: ``threads=50, #2``; "" for a phase that ran once."""
+        return ", ".join(part for part in (self.label, f"#{self.repeat}" if self.repeat > 1 else "") if part)
+
+    @property
+    def title(self) -> str:
+        """The phase with its point: ``measure, threads=50``."""
+        return ", ".join(part for part in (self.phase, self.setting) if part)
 
 
 class Attempt(Part):
@@ -407,7 +427,7 @@ class Point(Part):
 
     cell: str
     nodes: int
-    per_second: float
+    per_second: float = Field(description="Of a repeated point, the geometric mean")
     efficiency: float | None = Field(
         default=None,
         description="Throughput per node relative to that of the smallest step (mean of its repetitions)",
@@ -417,7 +437,7 @@ class Point(Part):
 class Scaling(Part):
     """Throughput by number of nodes, for one combination of the matrix and one operation."""
 
-    label: str = Field(default="", description="Of the combination of the matrix")
+    label: str = Field(default="", description="Of the combination of the matrix, and of the point")
     phase: str
     role: str
     operation: str

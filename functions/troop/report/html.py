@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from troop.report import bills, charts, formatting, overview, verdicts
+from troop.report import bills, charts, formatting, overview, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Phase, Report
 from troop.report.outline import outline
@@ -71,6 +71,9 @@ def report_page(report: Report, script: str) -> str:
         data=charts.chart_data(report),
         over_time=charts.over_time(report),
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
+        has_points=any(phase.point is not None for cell in report.cells for phase in cell.phases),
+        shares_nodes=points.shares_nodes,
+        within=list(points.within(report)),
         several_roles=len({operation.role for _, operation in rows}) > 1,
         means_derived=any(operation.mean_derived for _, operation in rows),
         capacities=overview.capacities(report),
@@ -166,7 +169,7 @@ def _least(
     If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
-        (charts.cell_name(cell) + f" · {phase.phase}", rows(phase))
+        (charts.cell_name(cell) + f" · {phase.title}", rows(phase))
         for cell in report.cells
         for phase in cell.phases
         if rows(phase)

@@ -112,7 +112,7 @@ def findings(cell: Cell, types: Mapping[str, TypeFacts]) -> Iterator[Finding]:
         for role in dict.fromkeys(node.role for node in phase.members):
             members = [node for node in phase.members if node.role == role]
             for text in _of_role(phase, members, types):
-                yield Finding(severity="warning", cell=cell.cell, text=f"{phase.phase}, {role}: {text}")
+                yield Finding(severity="warning", cell=cell.cell, text=f"{phase.title}, {role}: {text}")
 
 
 def _of_role(phase: Phase, members: Sequence[Node], types: Mapping[str, TypeFacts]) -> Iterator[str]:

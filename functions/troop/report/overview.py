@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean, median
+from statistics import fmean, median
 
-from troop.report import formatting
+from troop.report import formatting, points
 from troop.report.charts import cell_name, measured
 from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
@@ -132,18 +132,23 @@ class _Variant:
 
 
 def _variants(report: Report) -> list[_Variant]:
-    """Returns the variants of the most frequent operation, because other kinds of operations are not comparable."""
+    """Returns the variants of the most frequent operation, because other kinds of operations are not comparable. A
+    cell contributes one value to each: the repeats of a point share its nodes.
+    """
+    operations = points.by_key(cell for cell in report.cells if cell.status == GOOD)
     counts: Counter[tuple[str, str, str]] = Counter()
-    for _, phase, one in _rows(report):
-        counts[phase.phase, one.role, one.operation] += one.count
+    for (phase, _, role, name), each in operations.items():
+        counts[phase, role, name] += sum(one.count for _, one in each)
     if not counts:
         return []
     most = counts.most_common(1)[0][0]
-    cells_by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
-    for cell, phase, one in _rows(report):
-        if (phase.phase, one.role, one.operation) == most:
-            cells_by_variant.setdefault(_variant_of(cell), []).append((cell, one))
-    return [_variant(most[2], label, each) for label, each in cells_by_variant.items()]
+    by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
+    for (phase, label, role, name), each in operations.items():
+        if (phase, role, name) == most:
+            for cell, one in each:
+                parts = _variant_of(cell), label
+                by_variant.setdefault(", ".join(part for part in parts if part), []).append((cell, one))
+    return [_variant(most[2], label, each) for label, each in by_variant.items()]
 
 
 def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]]) -> _Variant:
@@ -153,7 +158,7 @@ def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]])
     what = label or (each[0][0].cell if len(each) == 1 else "")
     return _Variant(
         f"{operation}, {what}" if what else operation,
-        geometric_mean(rates) if rates and min(rates) > 0 else 0.0,
+        points.middle(rates) if rates else 0.0,
         median(times) if times else None,
         median(costs) if costs else None,
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean, linear_regression
 
 from pydantic import JsonValue
 
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
+from troop.report import points
 from troop.report.document import Cell, Point, Scaling
 
 _ENOUGH = 3
@@ -69,24 +70,22 @@ def nodes_of(cell: Cell, role: str) -> int:
     return sum(fleet.nodes for fleet in cell.fleets if fleet.role == role)
 
 
-def _of_combination(label: str, cells: Iterable[Cell], role: str) -> list[Scaling]:
-    points_by_key: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
-    for cell in cells:
-        for phase in cell.phases:
-            for one in phase.operations:
-                if one.per_second is not None and (nodes := nodes_of(cell, role)):
-                    key = phase.phase, one.role, one.operation
-                    points_by_key.setdefault(key, []).append((cell.cell, nodes, one.per_second))
-    return [
-        _scaling(label, key, role, sorted(points, key=lambda point: (point[1], point[0])))
-        for key, points in points_by_key.items()
-        if len({nodes for _, nodes, _ in points}) > 1
-    ]
+def _of_combination(label: str, cells: Sequence[Cell], role: str) -> Iterator[Scaling]:
+    """Yields the scaling of each operation and point, with one value of each cell, however often it has repeated."""
+    for (phase, setting, of, name), each in points.by_key(cells).items():
+        values = [
+            (cell.cell, count, one.per_second)
+            for cell, one in each
+            if one.per_second is not None and (count := nodes_of(cell, role))
+        ]
+        if len({count for _, count, _ in values}) > 1:
+            both = ", ".join(part for part in (label, setting) if part)
+            yield _scaling(both, (phase, of, name), role, sorted(values, key=lambda value: (value[1], value[0])))
 
 
-def _scaling(label: str, key: tuple[str, str, str], counted: str, points: Sequence[tuple[str, int, float]]) -> Scaling:
+def _scaling(label: str, key: tuple[str, str, str], counted: str, values: Sequence[tuple[str, int, float]]) -> Scaling:
     phase, role, operation = key
-    nodes, rates = [point[1] for point in points], [point[2] for point in points]
+    nodes, rates = [value[1] for value in values], [value[2] for value in values]
     slope, intercept = linear_regression(nodes, rates)
     each = efficiencies(nodes, rates)
     return Scaling(
@@ -97,7 +96,7 @@ def _scaling(label: str, key: tuple[str, str, str], counted: str, points: Sequen
         counted=counted,
         points=[
             Point(cell=cell, nodes=count, per_second=rate, efficiency=efficiency)
-            for (cell, count, rate), efficiency in zip(points, each, strict=True)
+            for (cell, count, rate), efficiency in zip(values, each, strict=True)
         ],
         slope=slope,
         intercept=intercept,

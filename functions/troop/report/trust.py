@@ -149,7 +149,7 @@ def _costs(cell: Cell) -> Iterator[Finding]:
 def _outcomes(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if bad := [node for node in phase.members if node.outcome != OK]:
         outcomes = ", ".join(sorted({node.outcome for node in bad}))
-        text = f"{phase.phase}: the phase failed on {name_some(node.node for node in bad)} ({outcomes})."
+        text = f"{phase.title}: the phase failed on {name_some(node.node for node in bad)} ({outcomes})."
         yield _finding(cell, text, "error")
 
 
@@ -171,19 +171,19 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
     for use in phase.use:
         if use.role in generators and use.cpu is not None and use.cpu > BUSY:
             text = (
-                f"{phase.phase}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
+                f"{phase.title}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
                 "the load and may limit the result: use more of them, or larger instances."
             )
             yield _finding(cell, text)
         if use.steal is not None and use.steal > WAITING:
             text = (
-                f"{phase.phase}: processors of {use.role} waited for the hypervisor for {use.steal:.0f} % of the time "
+                f"{phase.title}: processors of {use.role} waited for the hypervisor for {use.steal:.0f} % of the time "
                 "(steal), as burstable instances without credits do. Use another instance type."
             )
             yield _finding(cell, text)
         if use.iowait is not None and use.iowait > WAITING:
             text = (
-                f"{phase.phase}: processors of {use.role} waited for disks for {use.iowait:.0f} % of the time (iowait)."
+                f"{phase.title}: processors of {use.role} waited for disks for {use.iowait:.0f} % of the time (iowait)."
             )
             yield _finding(cell, text)
 
@@ -210,7 +210,7 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
         if far:
             furthest = max(far, key=lambda node: abs(node.count - middle))
             text = (
-                f"{phase.phase}: unequal work on {name_some(node.node for node in far)} (of {len(nodes)} {role}): "
+                f"{phase.title}: unequal work on {name_some(node.node for node in far)} (of {len(nodes)} {role}): "
                 f"{furthest.node} did {furthest.count:,} operations, the median is {middle:,.0f}. "
                 "Check its output, zone and processors."
             )
@@ -220,11 +220,11 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
 def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     unknown = [node.node for node in phase.members if node.clock_uncertainty_seconds is None]
     if unknown and len(phase.members) > 1:
-        text = f"{phase.phase}: the clock offset of {name_some(unknown)} is unknown and may be large."
+        text = f"{phase.title}: the clock offset of {name_some(unknown)} is unknown and may be large."
         yield _finding(cell, text)
     if len(phase.members) > 1 and (wrong := {node.node: off for node in phase.members if (off := _wrong_by(node))}):
         text = (
-            f"{phase.phase}: the clock of {name_some(wrong)} was wrong by up to {max(wrong.values()):.1f} s. "
+            f"{phase.title}: the clock of {name_some(wrong)} was wrong by up to {max(wrong.values()):.1f} s. "
             "Values over time were corrected in whole seconds and steps, and may be slightly early or late. "
             "Check the time synchronization."
         )
@@ -234,7 +234,7 @@ def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if len(phase.members) > 1 and worst > allowed:
         share = _percent(worst / phase.measured_seconds) if phase.measured_seconds else "all"
         text = (
-            f"{phase.phase}: clocks of nodes may be wrong by {worst:.2f} s, {share} of the measured time. "
+            f"{phase.title}: clocks of nodes may be wrong by {worst:.2f} s, {share} of the measured time. "
             "Operations of the same second may appear in two."
         )
         yield _finding(cell, text)
@@ -256,12 +256,12 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
         if names:
             sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
     if sentences:
-        text = f"{phase.phase}: too few operations for a reliable {_and(sentences)}: measure longer."
+        text = f"{phase.title}: too few operations for a reliable {_and(sentences)}: measure longer."
         yield _finding(cell, text)
 
 
 def _named(phase: Phase, one: Operation) -> str:
-    return f"{phase.phase}, {one.operation} of {one.role}"
+    return f"{phase.title}, {one.operation} of {one.role}"
 
 
 def _percent(share: float) -> str:

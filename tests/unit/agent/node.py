@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from agent.definition import steps
 from agent.pack import pack
 from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import FakeAccount
@@ -94,8 +95,8 @@ class Node:
         path.chmod(0o755)
 
     def benchmark(self, *phases: dict[str, Any], files: dict[str, str], **changes: Any) -> None:
-        """Stores a definition with its files, and a barrier that holds before each phase."""
-        document = {
+        """Stores a definition with its files, and a barrier that holds before each step."""
+        document: dict[str, Any] = {
             "format": "troop.benchmark/1",
             "name": "a-test",
             "phases": [{"roles": [ROLE], **phase} for phase in phases],
@@ -107,8 +108,9 @@ class Node:
         self.account.put(f"{BUCKET}/{names.cell_definition_key(RUN, CELL)}", document)
         for name, text in files.items():
             self.account.put(f"{BUCKET}/{names.file_key(RUN, name)}", text.encode())
-        for phase in phases:
-            self.barrier(phase["name"], "hold")
+        for phase in document["phases"]:
+            for step in [*steps(phase, ROLE)] or [phase["name"]]:
+                self.barrier(step, "hold")
 
     def barrier(self, phase: str, state: str = "release", **changes: Any) -> None:
         """Writes what the workflow would."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from troop.bench.booting import FleetSeen
-from troop.bench.definition import Benchmark, Fleet, Phase
+from troop.bench.definition import Benchmark, Fleet, Phase, Step
 from troop.bench.roster import Node, make_roster
 
 DRIVERS = Fleet("drivers", 3, "c5.large", 1, 300, 8)
@@ -22,3 +22,8 @@ DRIVER_IDS = frozenset(i for i in NODES if i.startswith("i-d"))
 ROSTER = make_roster(list(NODES.values()))
 
 SEEN = (FleetSeen("drivers", DRIVER_IDS), FleetSeen("servers", ALL - DRIVER_IDS))
+
+
+def step(phase: Phase) -> Step:
+    """A phase that runs once."""
+    return Step(phase, phase.name)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.unit.bench.build import BENCHMARK, PREPARE
-from troop.bench.attempts import MOST_PHASES, MOST_TIME, following, latest
+from tests.unit.bench.build import BENCHMARK, MEASURE
+from troop.bench.attempts import following, latest
+from troop.bench.history import LONGEST_CELL
 from troop.bench.plan import Variant
 from troop.bench.record import Cell, CellStatus, Run
 
@@ -55,18 +56,29 @@ def test_it_leaves_their_time_to_cells_that_have_not_begun() -> None:
 
 def test_all_attempts_together_take_a_day_at_most() -> None:
     week = replace(RUN, expires_at=NOW + timedelta(days=7))
-    last = NOW + MOST_TIME - timedelta(seconds=THREE.needed)
+    last = NOW + timedelta(seconds=LONGEST_CELL - THREE.needed)
     assert following(week, invalid(), THREE, last, NOW) is not None
     assert following(week, invalid(), THREE, last + timedelta(seconds=1), NOW) is None
 
 
 @pytest.mark.parametrize(
-    ("phases", "cell", "possible"), [(20, "c001", True), (21, "c001", False), (20, "c001-2", False)]
+    ("repeat", "cell", "hours", "possible"),
+    [
+        (20, "c001", 24, True),  # each with a phase and its points
+        (21, "c001", 24, False),
+        (21, "c001", 23, True),
+        (20, "c001-2", 23, False),
+        (39, "c001", 18, True),
+        (39, "c001", 19, False),
+    ],
 )
-def test_all_attempts_fit_into_one_execution(phases: int, cell: str, possible: bool) -> None:
-    assert MOST_PHASES == 40
-    many = replace(THREE, phases=tuple(replace(PREPARE, name=f"p{n}", timeout=1) for n in range(phases)))
-    assert (following(RUN, invalid(cell), many, NOW, NOW) is not None) == possible
+def test_all_attempts_fit_into_one_execution(repeat: int, cell: str, hours: int, possible: bool) -> None:
+    """Points take room of its history from the time of all attempts."""
+    points = replace(MEASURE, repeat=repeat, timeout=60, warm_up=0, measured=1)
+    many = replace(THREE, phases=(points,))
+    last = NOW + timedelta(hours=hours, seconds=-many.needed)
+    week = replace(RUN, expires_at=NOW + timedelta(days=7))
+    assert (following(week, invalid(cell), many, last, NOW) is not None) == possible
 
 
 @pytest.mark.parametrize(

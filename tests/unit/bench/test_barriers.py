@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.bench.build import MEASURE, PREPARE
+from tests.unit.bench.build import MEASURE, PREPARE, step
 from troop.bench.barriers import BarrierState, barrier, began, is_released, margin, release
 from troop.bench.progress import wait, wait_in_phase
 
@@ -18,12 +18,12 @@ NOW = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 
 @pytest.mark.parametrize("state", [BarrierState.HOLD, BarrierState.END])
 def test_only_a_release_lets_nodes_go(state: BarrierState) -> None:
-    assert not is_released(barrier(MEASURE, state))
-    assert is_released(release(MEASURE, NOW, 3, 0.1))
+    assert not is_released(barrier(step(MEASURE), state))
+    assert is_released(release(step(MEASURE), NOW, 3, 0.1))
 
 
 def test_a_release_says_all_that_a_node_must_know() -> None:
-    document = release(MEASURE, NOW, 3, 0.25)
+    document = release(step(MEASURE), NOW, 3, 0.25)
     assert document == {
         "format": "troop.barrier/1", "phase": "measure", "state": "release", "script": "read.py",
         "timeout_seconds": 600, "warm_up_seconds": 30, "measured_seconds": 300,
@@ -33,7 +33,7 @@ def test_a_release_says_all_that_a_node_must_know() -> None:
 
 
 def test_who_does_not_start_together_starts_at_once() -> None:
-    document = release(PREPARE, NOW, 5, 0.25)
+    document = release(step(PREPARE), NOW, 5, 0.25)
     assert document["start_at"] is None
     assert began(document) == NOW
 

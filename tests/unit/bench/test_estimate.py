@@ -11,14 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
+from tests.unit.bench.build import BENCHMARK, DRIVERS, MEASURE, SERVERS
 from troop.bench import estimate as estimates
 from troop.bench import prices as books
-from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase, Volume
-from troop.bench.estimate import AFTER, BETWEEN, BOOT, OWN, TRAFFIC, Estimate, estimate, expected_of, most_seconds
+from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Between, Fleet, Phase, Point, Volume
+from troop.bench.estimate import (
+    AFTER,
+    BETWEEN,
+    BOOT,
+    MOST_BETWEEN,
+    OWN,
+    TRAFFIC,
+    Estimate,
+    estimate,
+    expected_of,
+    expected_seconds,
+    most_seconds,
+)
 from troop.bench.money import BILLINGS, HOURLY, Committed, Money, Price
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
+from troop.bench.verdicts import GRACE
 
 D = Decimal
 GP3 = VolumePrice(D("0.08"), (D("0.005"),), D("0.04"))
@@ -265,3 +278,15 @@ def test_what_is_told_adds_up() -> None:
     document = estimates.to_document(of(an_hour(SERVERS, DRIVERS)))
     (cell,) = document["cells"]
     assert abs(document["expected"] - sum(item["amount"] for item in cell["items"])) < D("0.00001")
+
+
+def test_points_cost_the_time_of_each_and_of_what_runs_between_them() -> None:
+    one = replace(MEASURE, repeat=1)
+    many = replace(one, points=(Point({"threads": 1}), Point({"threads": 8}, warm_up=90)), repeat=2,
+                   between=Between("reset.sh", ("servers",), 400))  # fmt: skip
+    alone, swept = (replace(BENCHMARK, phases=(phase,), expires_after=86400) for phase in (one, many))
+    each = 30 + 300 + BETWEEN
+    assert expected_seconds(swept) - expected_seconds(alone) == 3 * each + 2 * (90 - 30) + 3 * (400 // 4 + BETWEEN)
+    assert most_seconds(swept) - most_seconds(alone) == 3 * (600 + GRACE + MOST_BETWEEN) + 3 * (
+        400 + GRACE + MOST_BETWEEN
+    )

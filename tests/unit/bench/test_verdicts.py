@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.bench.build import ALL, DRIVER_IDS, MEASURE, PREPARE, ROSTER
+from tests.unit.bench.build import ALL, DRIVER_IDS, MEASURE, PREPARE, ROSTER, step
 from troop.bench.record import Cell, CellStatus, Run, RunStatus
 from troop.bench.verdicts import (
     GRACE,
@@ -21,8 +21,8 @@ from troop.bench.verdicts import (
     Verdict,
     of_closed,
     of_error,
-    of_phase,
     of_run,
+    of_step,
     with_output,
 )
 
@@ -38,7 +38,7 @@ def test_a_phase_is_done_exactly_when_all_live_and_all_of_its_roles_have_done_it
 ) -> None:
     expected = ROSTER.ids(phase.roles)
     outcomes = [NodeOutcome(i, "ok") for i in present]
-    verdict = of_phase(phase, ROSTER, live, present, outcomes, elapsed)
+    verdict = of_step(step(phase), ROSTER, live, present, outcomes, elapsed)
     if live != ALL:
         assert verdict.state is State.FAILED
         assert verdict.status is (CellStatus.INVALID if phase is MEASURE else CellStatus.FAILED)
@@ -55,25 +55,25 @@ def test_what_spot_takes_back_makes_a_cell_invalid_in_any_phase(phase: Any, ther
     live = ALL if there else ALL - {"i-s0"}
     bad = [NodeOutcome("i-d1", "failed", "the server is gone"), NodeOutcome("i-s0", "lost", "x", interrupted=True)]
     for outcomes, taken in ((bad[:1], frozenset({"i-s0"})), (bad, frozenset[str]())):
-        verdict = of_phase(phase, ROSTER, live, ALL, outcomes, 10, taken)
+        verdict = of_step(step(phase), ROSTER, live, ALL, outcomes, 10, taken)
         assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
         assert verdict.reason == f"spot took i-s0 back during the phase {phase.name}"
 
 
 def test_a_stranger_that_spot_takes_back_is_nobodys_loss() -> None:
-    assert of_phase(MEASURE, ROSTER, ALL, frozenset(), [], 10, frozenset({"i-old"})).state is State.WAITING
+    assert of_step(step(MEASURE), ROSTER, ALL, frozenset(), [], 10, frozenset({"i-old"})).state is State.WAITING
 
 
 def test_a_summary_may_come_a_little_after_the_time_is_up() -> None:
     """The agent ends the script at its time-out, and says so itself."""
     for elapsed, state in ((599, State.WAITING), (600 + GRACE - 1, State.WAITING), (600 + GRACE, State.FAILED)):
-        assert of_phase(MEASURE, ROSTER, ALL, frozenset(), [], elapsed).state is state
+        assert of_step(step(MEASURE), ROSTER, ALL, frozenset(), [], elapsed).state is state
 
 
 @pytest.mark.parametrize("outcome", ["failed", "timed-out", "lost", "anything"])
 def test_one_bad_outcome_is_enough(outcome: str) -> None:
     outcomes = [NodeOutcome(i, "ok") for i in DRIVER_IDS - {"i-d1"}] + [NodeOutcome("i-d1", outcome, "why")]
-    verdict = of_phase(MEASURE, ROSTER, ALL, DRIVER_IDS, outcomes, 10)
+    verdict = of_step(step(MEASURE), ROSTER, ALL, DRIVER_IDS, outcomes, 10)
     status = CellStatus.INVALID if outcome == "lost" else CellStatus.FAILED
     assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1",))
     assert verdict.reason == f"read.py failed on 1 node in the phase measure: i-d1 {outcome}: why"
@@ -83,7 +83,7 @@ def test_who_was_lost_while_measuring_makes_the_cell_invalid_whatever_else_faile
     """What goes wrong on others is most often its consequence, and comes after it."""
     outcomes = [NodeOutcome("i-d0", "failed", "no host"), NodeOutcome("i-d1", "lost", "the server has died")]
     for phase, status in ((MEASURE, CellStatus.INVALID), (replace(MEASURE, measured=0), CellStatus.FAILED)):
-        verdict = of_phase(phase, ROSTER, ALL, frozenset({"i-d0", "i-d1"}), outcomes, 10)
+        verdict = of_step(step(phase), ROSTER, ALL, frozenset({"i-d0", "i-d1"}), outcomes, 10)
         assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1", "i-d0"))
         assert "2 nodes in the phase measure: i-d1 lost: the server has died; i-d0" in (verdict.reason or "")
 
@@ -93,7 +93,7 @@ def test_who_takes_no_part_cannot_fail_a_phase() -> None:
         NodeOutcome("i-s0", "failed"),
         NodeOutcome("i-x", "failed"),
     ]
-    assert of_phase(MEASURE, ROSTER, ALL, DRIVER_IDS, outcomes, 10).state is State.NEXT
+    assert of_step(step(MEASURE), ROSTER, ALL, DRIVER_IDS, outcomes, 10).state is State.NEXT
 
 
 @pytest.mark.parametrize(
@@ -157,3 +157,23 @@ def test_a_reason_with_output_is_bounded() -> None:
     assert with_output("why", "i-1", "") == "why"
     assert with_output("why", "i-1", "last") == "why\nlast lines of i-1:\nlast"
     assert len(with_output("w" * 1500, "i-1", "x" * 1500)) <= LONGEST_REASON
+
+
+def test_a_node_lost_between_points_makes_the_cell_invalid() -> None:
+    between = replace(step(PREPARE), is_between=True)
+    verdict = of_step(between, ROSTER, ALL - {"i-s0"}, frozenset(), [], 10)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
+    bad = [NodeOutcome("i-d1", "failed", "no such file")]
+    assert of_step(between, ROSTER, ALL, ALL, bad, 10).status is CellStatus.FAILED, "as in any other phase"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_only_nodes_within_the_limit_of_a_point_are_waited_for(count: int) -> None:
+    limited = replace(step(MEASURE), limits={"drivers": count})
+    taking_part = ROSTER.ids(["drivers"], {"drivers": count})
+    assert {m.rank for m in ROSTER.members if m.id in taking_part} == set(range(count))
+    assert of_step(limited, ROSTER, ALL, taking_part, [], 10).state is State.NEXT
+    assert of_step(limited, ROSTER, ALL, taking_part - {min(taking_part)}, [], 10).state is State.WAITING
+    others = [NodeOutcome(i, "failed") for i in DRIVER_IDS - taking_part]
+    assert of_step(limited, ROSTER, ALL, taking_part, others, 10).state is State.NEXT, "they do not take part"
+    assert of_step(limited, ROSTER, ALL - DRIVER_IDS, taking_part, [], 10).state is State.FAILED, "but they must live"

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tests.unit.bench_file.documents import FILE, FILES, changed, problems, read
 from troop.bench import names
+from troop.bench.history import LONGEST_CELL
 from troop.bench.plan import Plan, Variant, from_plan_document, to_plan_document
 from troop.bench_file.cells import LARGEST_PLAN
 from troop.bench_file.fields import seconds
 from troop.bench_file.read import read_all
-from troop.bench_file.relations import LONGEST_CELL
 
 STEPS: dict[str, dict[str, Any]] = {
     "n3": {"fleets.servers.count": 3, "fleets.drivers.count": 1},

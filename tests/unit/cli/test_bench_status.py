@@ -28,6 +28,32 @@ def test_status_tells_steps_and_resources(run: Run, api: FakeApi, ok: Callable[.
     assert ok("bench", "status", ID) == now
 
 
+POINT = {"number": 3, "of": 12, "repeat": 2, "parameters": {"threads": 8, "sizes": [1, 2]}}
+
+
+def test_status_tells_which_point_goes_on(run: Run, api: FakeApi) -> None:
+    now = run_document("launch", "boot", "measure.1", "measure.2", "measure.3", gone=False, status="RUNNING")
+    now["cells"][0] |= {"phase": "measure.3", "point": POINT}
+    api.refusals[ONE] = [Answer(200, now)]
+    lines = [" ".join(line.split()) for line in run("bench", "status", ID).stdout.splitlines()]
+    (line,) = [line for line in lines if line.startswith("measure.3")]
+    assert line.startswith("measure.3 (of 12: threads=8, sizes=1/2, #2) ")
+    assert line.endswith("now")
+    now["cells"] = [now["cells"][0], {**now["cells"][0], "cell": "c002", "phase": "boot", "point": None}]
+    text = " ".join(run("bench", "status", ID).stdout.split())
+    assert "measure.3 (of 12: threads=8, sizes=1/2, #2)" in text
+
+
+def test_results_name_the_point_of_a_row(run: Run, api: FakeApi) -> None:
+    row = {**ROW, "point": 3, "repeat": 2, "parameters": {"threads": 8}}
+    api.refusals[ONE] = [Answer(200, run_document("launch", results=[ROW, row], **ENDED))]
+    lines = [" ".join(line.split()) for line in run("bench", "results", ID).stdout.splitlines()]
+    assert [line.partition(" drivers")[0] for line in lines if "drivers" in line] == [
+        "measure",
+        "measure, threads=8, #2",
+    ]
+
+
 def test_status_follows_to_the_end(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [
         Answer(200, run_document("launch")),

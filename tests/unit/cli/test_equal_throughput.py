@@ -10,7 +10,7 @@ from cli.bench import equal_throughput
 from cli.bench.equal_throughput import Measured
 from tests.unit.cli.reports import PRICES, cell, repeated
 
-READ = ("measure", "drivers", "read")
+READ = ("measure", "", "drivers", "read")
 
 
 def steps(*measured: tuple[int, int, float]) -> list[Measured]:

@@ -182,8 +182,8 @@ class Bench:
         self.put(f"{names.nodes_prefix(self.run, CELL)}{node}.json", document)
 
     def finish(self, phase: str, nodes: Iterable[str], outcome: str = "ok", reason: str | None = None) -> None:
-        """Summaries of a phase; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
-        measured = self.benchmark.phase(phase).measured
+        """Summaries of a step; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
+        measured = next(step.phase.measured for step in self.benchmark.steps if step.name == phase)
         for rank, node in enumerate(nodes):
             operations: dict[str, Operation] = {}
             wrk: tuple[Separate, ...] = ()

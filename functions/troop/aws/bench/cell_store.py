@@ -60,7 +60,7 @@ class CellStore:
     bucket: str
 
     def write(self, key: str, document: Any) -> None:
-        self.put(key, json.dumps(document, separators=(",", ":")).encode(), "application/json")
+        self.put(key, encoded(document), "application/json")
 
     def put(self, key: str, body: bytes, kind: str = "application/octet-stream") -> None:
         self.client.put_object(Bucket=self.bucket, Key=key, Body=body, ContentType=kind)
@@ -163,6 +163,10 @@ def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:
         size += one.size
     if some:
         yield some
+
+
+def encoded(document: Any) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def last_lines(text: str) -> str:

@@ -10,6 +10,7 @@ from troop import moments
 from troop.aws.bench.run_items import CELL, RUN, cell_item, cell_of, key
 from troop.aws.bench.run_rows import IS_OPEN, RunRows
 from troop.aws.transact import ConditionFailed, transact
+from troop.bench.definition import PointOf, point_document
 from troop.bench.record import FINAL, SCHEMA, Cell, CellStatus
 from troop.errors import MissingRunError
 
@@ -58,6 +59,7 @@ class RunCells:
         status: CellStatus | None = None,
         reason: str | None = None,
         results: list[dict[str, Any]] | None = None,
+        point: PointOf | None = None,
     ) -> bool:
         """Changes the given values. A cell that has ended keeps its status, reason and results: then the call changes
         nothing and returns False, or True if the cell already has this status.
@@ -65,13 +67,14 @@ class RunCells:
         Args:
             phase: the cell's new phase; any cell can enter the next one.
             at: when the phase began; required with a phase. The first moment counts.
+            point: the point that begins with the phase; None for none.
 
         Raises:
             MissingRunError: there is no such cell.
         """
         update, names = ["#schema = :schema"], {"#item": "item", "#schema": "schema"}
         values: dict[str, Any] = {":schema": SCHEMA}
-        condition = "attribute_exists(#item)"
+        condition, removed = "attribute_exists(#item)", ""
         changes: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
         for name, value in changes.items():
             if value is not None:
@@ -86,10 +89,15 @@ class RunCells:
             if at is None:
                 raise ValueError("a phase needs the moment at which it began: pass at")
             update += ["#phase = :phase", "phases.#began = if_not_exists(phases.#began, :at)"]
-            names |= {"#phase": "phase", "#began": phase}
+            names |= {"#phase": "phase", "#began": phase, "#point": "point"}
             values |= {":phase": phase, ":at": moments.iso(at)}
+            if point is None:
+                removed = " REMOVE #point"
+            else:
+                update.append("#point = :point")
+                values[":point"] = point_document(point)
         try:
-            self.rows.update(run, CELL + cell, "SET " + ", ".join(update), condition, values, names)
+            self.rows.update(run, CELL + cell, "SET " + ", ".join(update) + removed, condition, values, names)
         except ConditionFailed:
             return self.get(run, cell).status is status
         return True

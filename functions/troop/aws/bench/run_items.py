@@ -10,6 +10,7 @@ from typing import Any
 from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
 from troop.bench import costs, spending
+from troop.bench.definition import PointOf, point_document
 from troop.bench.money import ZERO
 from troop.bench.plan import Variant, variant_document, variant_of
 from troop.bench.record import (
@@ -160,8 +161,14 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "variant": variant_document(cell.variant),
             "attempt": cell.attempt,
             "cost": costs.to_document(cell.cost) if cell.cost else None,
+            "point": point_document(cell.point) if cell.point else None,
         }
     )
+
+
+def _point_of(values: Item) -> PointOf:
+    counts = {name: int(values[name]) for name in ("number", "of", "repeat")}
+    return PointOf(**counts, parameters=jsonable(values["parameters"]))
 
 
 def cell_of(item: Item) -> Cell:
@@ -180,6 +187,7 @@ def cell_of(item: Item) -> Cell:
         variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
         attempt=int(values.get("attempt", 1)),
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
+        point=_point_of(values["point"]) if values.get("point") else None,
     )
 
 

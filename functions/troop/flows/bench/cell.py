@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.aws.bench.cell_store import CellStore, Listed, newest
+from troop.aws.bench.cell_store import CellStore, Listed, encoded, newest
 from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
@@ -21,7 +21,7 @@ from troop.bench import names, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
-from troop.bench.definition import SPOT, Benchmark, Phase, from_document
+from troop.bench.definition import SPOT, Benchmark, Step, from_document, point_document
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -55,7 +55,7 @@ class Answer:
     """A step's answer to the workflow, at most a few hundred bytes.
 
     Attributes:
-        phase_index: of the current or next phase, from 0.
+        phase_index: of the current or next step (:attr:`~troop.bench.definition.Benchmark.steps`), from 0.
         wait_seconds: until the next check.
     """
 
@@ -65,6 +65,38 @@ class Answer:
     phase_index: int = 0
     wait_seconds: int = 0
     reason: str | None = None
+
+
+class Results:
+    """The results of a cell, phase by phase and point by point. Only their encoded form is in memory.
+
+    Args:
+        is_complete: whether all measured phases and points are there.
+
+    Attributes:
+        phases: number of phases and points.
+        table: the rows of all of them.
+    """
+
+    def __init__(self, *, is_complete: bool = True) -> None:
+        self.table: list[dict[str, Any]] = []
+        self._is_complete = is_complete
+        self._encoded: list[bytes] = []
+
+    @property
+    def phases(self) -> int:
+        return len(self._encoded)
+
+    def add(self, phase: Mapping[str, Any]) -> None:
+        """Adds a phase or a point, as merged."""
+        place = {key: phase[key] for key in ("phase", "point", "repeat", "parameters") if key in phase}
+        self.table += [{**place, **row} for row in phase["table"]]
+        self._encoded.append(encoded(phase))
+
+    def body(self) -> bytes:
+        """Returns the stored document."""
+        head = {"format": "troop.results/1"} | ({} if self._is_complete else {"complete": False})
+        return encoded(head)[:-1] + b',"phases":[' + b",".join(self._encoded) + b"]}"
 
 
 @dataclass(frozen=True)
@@ -134,49 +166,53 @@ class CellSteps:
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
 
     def release(self, run: str, cell: str, phase_index: int) -> Answer:
-        """Releases the barrier of a phase, once. Returns WAITING.
+        """Releases the barrier of a phase or a point, once. Then merges the point before it, while the nodes work.
+        Returns WAITING.
 
         Raises:
             RunClosedError: the run or the cell is closed.
+            SummaryError, CellDamagedError: as :meth:`collect`.
         """
         self.runs.launches.check_open(run, cell)
-        phase = self._benchmark(run, cell).phases[phase_index]
-        key = names.barrier_key(run, cell, phase.name)
-        document = self.store.read(key)
+        benchmark = self._benchmark(run, cell)
+        step = benchmark.steps[phase_index]
+        key = names.barrier_key(run, cell, step.name)
+        document, roster = self.store.read(key), self._roster(run, cell)
         if not is_released(document):
-            roster = self._roster(run, cell)
-            document = release(phase, self.clock(), len(roster.members), roster.clock_uncertainty)
+            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty)
             self.store.write(key, document)
-        now = self.clock()
-        self.runs.cells.change(run, cell, phase=phase.name, at=now)
-        wait_seconds = wait_in_phase(phase, began(document), now)
+        self.runs.cells.change(run, cell, phase=step.name, at=self.clock(), point=step.point)
+        if phase_index and _is_measured_point(earlier := benchmark.steps[phase_index - 1]):
+            self._merged_point(run, cell, earlier, roster)
+        wait_seconds = wait_in_phase(step.phase, began(document), self.clock())
         return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
 
     def check(self, run: str, cell: str, phase_index: int) -> Answer:
-        """Checks the progress of a phase.
+        """Checks the progress of a phase or a point.
 
         Returns:
-            WAITING, NEXT with the next phase's index, DONE after the last phase, or FAILED.
+            WAITING, NEXT with the next step's index, DONE after the last step, or FAILED.
         """
         record, benchmark, roster = self.runs.get(run), self._benchmark(run, cell), self._roster(run, cell)
-        phase, now = benchmark.phases[phase_index], self.clock()
-        barrier_document = self.store.read(names.barrier_key(run, cell, phase.name))
+        steps, now = benchmark.steps, self.clock()
+        step = steps[phase_index]
+        barrier_document = self.store.read(names.barrier_key(run, cell, step.name))
         if not is_released(barrier_document):
-            raise CellDamagedError(f"the barrier of {run} {cell} {phase.name} is no longer released")
+            raise CellDamagedError(f"the barrier of {run} {cell} {step.name} is no longer released")
         start = began(barrier_document)
-        verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, phase, roster, now - start)
+        verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, step, roster, now - start)
         if verdict.state is State.FAILED:  # perhaps because a teardown has begun to remove the nodes
             verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
         if verdict.nodes:
             first = verdict.nodes[0]
-            tail = self.store.tail(f"{names.output_prefix(run, cell, phase.name)}{first}.log.gz")
+            tail = self.store.tail(f"{names.output_prefix(run, cell, step.name)}{first}.log.gz")
             reason = verdicts.with_output(verdict.reason or "", first, tail)
             verdict = Verdict(verdict.state, verdict.status, reason)
         if verdict.state is State.NEXT:
             phase_index += 1
-            if phase_index == len(benchmark.phases):
+            if phase_index == len(steps):
                 verdict = Verdict(State.DONE)
-        return self._answer(run, cell, verdict, phase_index, wait_in_phase(phase, start, now))
+        return self._answer(run, cell, verdict, phase_index, wait_in_phase(step.phase, start, now))
 
     def collect(self, run: str, cell: str) -> Answer:
         """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED. Returns
@@ -188,18 +224,21 @@ class CellSteps:
         """
         self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
         benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
-        phases = [self._merged(run, cell, phase, roster) for phase in benchmark.phases if phase.is_measured]
-        self.store.write(names.results_key(run, cell), {"format": "troop.results/1", "phases": phases})
-        table = [{"phase": phase["phase"], **row} for phase in phases for row in phase["table"]]
-        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=stored_table(table))
+        results = Results()
+        for step in benchmark.steps:
+            if step.phase.is_measured:
+                merged = self._merged_point if step.point else self._merged
+                results.add(merged(run, cell, step, roster))
+        self.store.put(names.results_key(run, cell), results.body(), "application/json")
+        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=stored_table(results.table))
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 
     def fail(self, run: str, cell: str, error: str = "", cause: str = "") -> Answer:
         """Ends a cell that failed or was stopped, and returns FAILED.
 
-        Records the reason unless there is one, tells waiting nodes to stop, and stores the console output of nodes that
-        were lost or never registered.
+        Records the reason unless there is one, tells waiting nodes to stop, stores the console output of nodes that
+        were lost or never registered, and stores the results of points that were merged before.
 
         Args:
             error: with which a step failed; "" if a step gave up itself.
@@ -215,6 +254,8 @@ class CellSteps:
             self._end_barriers(run, cell)
         with suppress(BotoCoreError, ClientError, TroopError):
             self._keep_consoles(run, cell)
+        with suppress(BotoCoreError, ClientError, TroopError, ValueError):
+            self._keep_points(run, cell)
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.FAILED)
 
@@ -265,15 +306,15 @@ class CellSteps:
         self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
 
     def _check(
-        self, run: str, cell: str, benchmark: Benchmark, phase: Phase, roster: Roster, elapsed: timedelta
+        self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster, elapsed: timedelta
     ) -> Verdict:
         fleets = self.reader.fleets(run, cell, {fleet.role: 0 for fleet in benchmark.fleets})
         serving = frozenset[str]().union(*(fleet.serving for fleet in fleets))
-        expected = roster.ids(phase.roles)
-        prefix = names.phase_prefix(run, cell, phase.name)
+        expected = roster.ids(step.phase.roles, step.limits)
+        prefix = names.phase_prefix(run, cell, step.name)
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in expected}
         # Living nodes are read last: an outcome may be due to a node that was lost just before.
-        outcomes = list(self._outcomes(listed, expected, phase))
+        outcomes = list(self._outcomes(listed, expected, step))
         live = serving & self.reader.running(run, cell).keys()
         taken = self._interrupted(run, cell, benchmark)
         if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
@@ -282,42 +323,65 @@ class CellSteps:
             doubtful = (roster.spot() - live) & ended.unexplained
             if doubtful and not roster.ids() & taken and self._may_wait(run, cell):
                 return Verdict(State.WAITING)
-        return verdicts.of_phase(phase, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
+        return verdicts.of_step(step, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
 
     def _may_wait(self, run: str, cell: str) -> bool:
         """Checks whether the first check in doubt about a spot node was less than two minutes ago."""
         first = self.store.put_once(names.doubt_key(run, cell), iso(self.clock()).encode(), "text/plain")
         return self.clock() - parse(first.decode()) < LONGEST_DOUBT
 
-    def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], phase: Phase) -> Iterator[NodeOutcome]:
+    def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], step: Step) -> Iterator[NodeOutcome]:
         for i, document in self.store.documents(_to_read(listed, expected)):
             try:
-                summary = _summary(listed[i], phase, document)
+                summary = _summary(listed[i], step, document)
             except SummaryError as error:
                 yield NodeOutcome(i, "has left a summary that cannot be read", str(error))
             else:
                 yield NodeOutcome(i, summary.outcome, summary.reason, summary.interruption is not None)
 
-    def _merged(self, run: str, cell: str, phase: Phase, roster: Roster) -> dict[str, Any]:
-        expected = roster.ids(phase.roles)
-        listed = self.store.listed(names.phase_prefix(run, cell, phase.name))
+    def _merged_point(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+        """Returns the merged results of a point, and merges them only once: many points together would take longer
+        than a function may.
+        """
+        key = names.point_key(run, cell, step.name)
+        document: dict[str, Any] | None = self.store.find_document(key)
+        if document is None:
+            document = self._merged(run, cell, step, roster)
+            self.store.write(key, document)
+        return document
+
+    def _merged(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+        expected = roster.ids(step.phase.roles, step.limits)
+        listed = self.store.listed(names.phase_prefix(run, cell, step.name))
         if missing := expected - set(listed):
-            raise CellDamagedError(f"summaries of the phase {phase.name} are gone: {verdicts.name_some(missing)}")
+            raise CellDamagedError(f"summaries of the phase {step.name} are gone: {verdicts.name_some(missing)}")
         merger = Merger()
         for i, document in self.store.documents(listed[i] for i in sorted(expected)):
-            merger.add(_summary(listed[i], phase, document))
+            merger.add(_summary(listed[i], step, document))
         merged = merger.document()
         bought = {member.id: member.purchase for member in roster.members}
         for role in merged["roles"].values():
             for i, line in role["nodes"].items():
                 line["purchase"] = bought[i]
-        return merged
+        return merged | _place_of(step)
 
     def _end_barriers(self, run: str, cell: str) -> None:
-        for phase in self._benchmark(run, cell).phases:
-            key = names.barrier_key(run, cell, phase.name)
+        for step in self._benchmark(run, cell).steps:
+            key = names.barrier_key(run, cell, step.name)
             if not is_released(self.store.read(key)):
-                self.store.write(key, barrier(phase, BarrierState.END))
+                self.store.write(key, barrier(step, BarrierState.END))
+
+    def _keep_points(self, run: str, cell: str) -> None:
+        """Stores the results of the points that were over before the cell failed: they are valid, but incomplete."""
+        results = Results(is_complete=False)
+        for step in self._benchmark(run, cell).steps:
+            if _is_measured_point(step):
+                document = self.store.find_document(names.point_key(run, cell, step.name))
+                if document is None:
+                    break
+                results.add(document)
+        if results.phases:
+            self.store.put(names.results_key(run, cell), results.body(), "application/json")
 
     def _keep_consoles(self, run: str, cell: str) -> None:
         registered = set(self.store.listed(names.nodes_prefix(run, cell)))
@@ -336,10 +400,22 @@ def _to_read(listed: dict[str, Listed], expected: Iterable[str]) -> Iterable[Lis
     return listed.values() if set(expected) <= set(listed) else newest(listed.values(), READ_EARLY)
 
 
-def _summary(listed: Listed, phase: Phase, document: Any) -> Summary:
+def _is_measured_point(step: Step) -> bool:
+    return step.point is not None and step.phase.is_measured
+
+
+def _place_of(step: Step) -> dict[str, Any]:
+    """Returns the keys that tell a step's results from those of the phase's other points."""
+    if step.point is None:
+        return {"phase": step.of}
+    at = point_document(step.point)
+    return {"phase": step.of, "point": at["number"], "repeat": at["repeat"], "parameters": at["parameters"]}
+
+
+def _summary(listed: Listed, step: Step, document: Any) -> Summary:
     if listed.size > MOST_BYTES:
         raise SummaryError(f"it has {mib(listed.size)}; the limit is {mib(MOST_BYTES)}")
     summary = summaries.parse(document)
-    if (summary.node, summary.phase) != (names.node_of(listed.key), phase.name):
+    if (summary.node, summary.phase) != (names.node_of(listed.key), step.name):
         raise SummaryError(f"it belongs to the node {summary.node} and the phase {summary.phase}")
     return summary

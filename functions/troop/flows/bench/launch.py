@@ -107,8 +107,8 @@ class Launching:
         s3 = self.fleets.s3_prefix_list()
         agent_sha256 = self._agent(run)
         self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
-        for phase in benchmark.phases:
-            self.store.write(names.barrier_key(run, cell, phase.name), barrier(phase, BarrierState.HOLD))
+        for step in benchmark.steps:
+            self.store.write(names.barrier_key(run, cell, step.name), barrier(step, BarrierState.HOLD))
 
         tags = names.tags(self.deployment, run, cell, moments.iso(record.expires_at))
         group_name = names.security_group_name(run, cell)

@@ -1,0 +1,90 @@
+"""A node in a phase with points: each one with its own barrier, parameters, folder and summary."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+from tests.unit.agent.node import ID, ROLE, Node
+from troop.measure import summary as summaries
+
+TELLS = """
+import json, os
+print(json.dumps({
+    "parameters": json.load(open(os.environ["TROOP_PARAMETERS"])),
+    "file": os.environ["TROOP_PARAMETERS"],
+    **{name: os.environ["TROOP_" + name] for name in ("PHASE", "POINT", "RESULTS")},
+    "files": os.listdir(),
+}))
+open("mine", "w").close()
+"""
+MEASURE: dict[str, Any] = {
+    "name": "measure",
+    "points": [{"threads": 8}, {"threads": 16}],
+    "repeat": 2,
+    "between": {"script": "reset.py", "roles": [ROLE], "timeout": 60},
+}
+
+
+def said(node: Node, step: str) -> Any:
+    return json.loads(gzip.decompress(node.output(step)))
+
+
+def begin(node: Node, *phases: dict[str, Any], rank: int = 3) -> None:
+    node.benchmark(*phases, files={"run.py": TELLS, "reset.py": TELLS})
+    node.boot()
+    node.registration()
+    node.roster(rank)
+
+
+def test_it_does_one_point_after_another_each_with_its_own_parameters(node: Node) -> None:
+    begin(node, MEASURE, {"name": "last"})
+    node.barrier("measure.1", point=1, parameters={"threads": 8}, measured_seconds=1)
+    first = summaries.parse(node.summary("measure.1"))
+    assert (first.phase, first.outcome, first.measured_seconds) == ("measure.1", "ok", 1.0)
+    node.barrier("measure.2.between", point=2, parameters={"threads": 16}, script="reset.py")
+    assert node.summary("measure.2.between")["outcome"] == "ok"
+    node.barrier("measure.2", point=2, parameters={"threads": 16})
+    assert node.summary("measure.2")["outcome"] == "ok"
+    # A point that was chosen late: all that the node knows of it comes with its release.
+    node.barrier("measure.3.between", point=3, parameters={"threads": 99}, script="reset.py")
+    assert node.summary("measure.3.between")["outcome"] == "ok"
+    node.barrier("measure.3", point=3, parameters={"threads": 99})
+    assert node.summary("measure.3")["outcome"] == "ok"
+    told = {step: said(node, step) for step in ("measure.1", "measure.2.between", "measure.2", "measure.3")}
+    assert {step: (one["PHASE"], one["POINT"], one["parameters"]["threads"]) for step, one in told.items()} == {
+        "measure.1": ("measure", "1", 8),
+        "measure.2.between": ("measure", "2", 16),
+        "measure.2": ("measure", "2", 16),
+        "measure.3": ("measure", "3", 99),
+    }
+    assert all(one["parameters"]["keys"] == ["a", "b"] for one in told.values()), "with those of the benchmark"
+    assert [one["files"] for one in told.values()] == [["results"]] * 4, "its folder is empty at first"
+    assert len({one["file"] for one in told.values()}) == len({one["RESULTS"] for one in told.values()}) == 4
+    assert json.loads((node.home / "points" / "measure.1.json").read_text())["threads"] == 8, "nothing changes it later"
+    node.barrier("measure.4.between", "end")
+    assert node.over() == 0
+
+
+def test_a_phase_that_runs_once_has_the_parameters_of_the_benchmark(node: Node) -> None:
+    begin(node, {"name": "measure", "points": [{"threads": 8}]}, {"name": "last"})
+    node.barrier("measure.1", point=1, parameters={"threads": 8})
+    assert node.summary("measure.1")["outcome"] == "ok"
+    node.barrier("last")
+    assert node.summary("last")["outcome"] == "ok"
+    told = said(node, "last")
+    assert (told["POINT"], told["parameters"]["threads"], told["file"]) == ("", 4, str(node.home / "parameters.json"))
+    assert node.over() == 0
+
+
+def test_a_node_beyond_the_limit_of_a_point_waits_for_the_next(node: Node) -> None:
+    begin(node, {"name": "measure", "points": [{"clients": 3}, {"clients": 4}]}, rank=3)
+    node.barrier("measure.1", point=1, parameters={"clients": 3}, nodes={ROLE: 3})
+    node.barrier("measure.2", point=2, parameters={"clients": 4}, nodes={ROLE: 4, "servers": 1})
+    summary = summaries.parse(node.summary("measure.2"))
+    assert (summary.outcome, summary.rank) == ("ok", 3)
+    assert node.over() == 0
+    assert not [key for key in node.account.objects if f"measure.1/{ID}" in key]
+    assert not (node.home / "phases" / "measure.1").exists()
+    assert "measure.1: takes no part" in node.console()

@@ -30,8 +30,10 @@ from tests.patience import PATIENCE
 Context = Mapping[str, Any]
 
 _ACCOUNT, _REGION = "000000000000", "us-east-1"
-_BUCKET = f"cdk-hnb659fds-assets-{_ACCOUNT}-{_REGION}"
-_VERSION = "/cdk-bootstrap/hnb659fds/version"
+_QUALIFIER = "wholeruns"
+"""Keeps the bucket and the version apart from those of `cdk bootstrap`, which may run in the same account."""
+_BUCKET = f"cdk-{_QUALIFIER}-assets-{_ACCOUNT}-{_REGION}"
+_VERSION = f"/cdk-bootstrap/{_QUALIFIER}/version"
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _THIS_FILE = Path(__file__)
 
@@ -127,7 +129,7 @@ def _main(folder: str) -> None:
     from infra.settings import read_settings
     from infra.stack import TroopStack
 
-    app = cdk.App(outdir=folder)
+    app = cdk.App(outdir=folder, context={"@aws-cdk/core:bootstrapQualifier": _QUALIFIER})
     written = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
     for context in json.load(sys.stdin).values():
         TroopStack(app, read_settings(written | context))

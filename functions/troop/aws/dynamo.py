@@ -18,7 +18,20 @@ class _Deserializer(TypeDeserializer):
         return bytes(value)
 
 
-_serialize = TypeSerializer().serialize
+class _Serializer(TypeSerializer):
+    """Converts floats as well, and recognises the types of most values faster than boto3 does."""
+
+    def serialize(self, value: Any) -> Any:
+        if type(value) is str:
+            return {"S": value}
+        if type(value) is bool:
+            return {"BOOL": value}
+        if type(value) is dict:
+            return {"M": {key: self.serialize(inner) for key, inner in value.items()}}
+        return super().serialize(Decimal(repr(value)) if isinstance(value, float) else value)
+
+
+_serialize = _Serializer().serialize
 _deserialize = _Deserializer().deserialize
 
 BATCH_TRIES = 5
@@ -27,7 +40,7 @@ BATCH_TRIES = 5
 
 def typed(values: Mapping[str, Any]) -> dict[str, Any]:
     """Converts plain values to DynamoDB's; floats become exact decimals of their shortest text, None is omitted."""
-    return {key: _serialize(_decimals(value)) for key, value in values.items() if value is not None}
+    return {key: _serialize(value) for key, value in values.items() if value is not None}
 
 
 def plain(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,14 +97,4 @@ def jsonable(value: Any) -> Any:
         return [jsonable(inner) for inner in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return value
-
-
-def _decimals(value: Any) -> Any:
-    if isinstance(value, float):
-        return Decimal(repr(value))
-    if isinstance(value, Mapping):
-        return {k: _decimals(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_decimals(v) for v in value]
     return value

@@ -8,7 +8,6 @@ import gc
 import os
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -50,13 +49,11 @@ botocore.session.create_loader = _shared_loader  # type: ignore[assignment]
 
 gc.set_threshold(50_000, 20, 20)  # collections took 8 % of the time of handlers' tests
 
-_E2E = Path(__file__).parent / "e2e"
-
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()) and _E2E not in item.path.parents:
+        if "browser" in getattr(item, "fixturenames", ()) and not item.nodeid.startswith("tests/e2e/"):
             item.add_marker(pytest.mark.xdist_group("chromium"))
 
 

@@ -13,6 +13,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -30,10 +31,17 @@ from tests.patience import PATIENCE
 Context = Mapping[str, Any]
 
 _ACCOUNT, _REGION = "000000000000", "us-east-1"
-_BUCKET = f"cdk-hnb659fds-assets-{_ACCOUNT}-{_REGION}"
-_VERSION = "/cdk-bootstrap/hnb659fds/version"
+_QUALIFIER = "wholeruns"
+"""Keeps the bucket and the version apart from those of `cdk bootstrap`, which may run in the same account."""
+_BUCKET = f"cdk-{_QUALIFIER}-assets-{_ACCOUNT}-{_REGION}"
+_VERSION = f"/cdk-bootstrap/{_QUALIFIER}/version"
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _THIS_FILE = Path(__file__)
+_KIND = "deployments"
+_MOST_ASSEMBLIES = 3
+"""Assemblies that stay: of this hour, of the last one, which a process may still read, and of other sources. Each has
+80 MB, and each hour needs another, because the calendars of :func:`local.settings.open_settings` follow the time.
+"""
 
 
 def assembly(contexts: Mapping[str, Context]) -> Path:
@@ -44,7 +52,11 @@ def assembly(contexts: Mapping[str, Context]) -> Path:
     """
     text = json.dumps(contexts, sort_keys=True)
     with _one_at_a_time():
-        return result("deployments", sources(), _THIS_FILE.read_bytes(), text, create=lambda to: _synthesise(to, text))
+        folder = result(_KIND, sources(), _THIS_FILE.read_bytes(), text, create=lambda to: _synthesise(to, text))
+        by_age = sorted(RESULTS.glob(f"{_KIND}-*"), key=lambda path: path.stat().st_mtime)
+        for old in by_age[:-_MOST_ASSEMBLIES]:
+            shutil.rmtree(old, ignore_errors=True)
+    return folder
 
 
 def deploy(account: LocalAccount, folder: Path, name: str) -> dict[str, str]:
@@ -85,7 +97,7 @@ def _synthesise(folder: Path, contexts: str) -> None:
         env=environment,
         input=contexts,
         text=True,
-        timeout=PATIENCE,
+        timeout=4 * PATIENCE,
         check=True,
     )
 
@@ -127,7 +139,7 @@ def _main(folder: str) -> None:
     from infra.settings import read_settings
     from infra.stack import TroopStack
 
-    app = cdk.App(outdir=folder)
+    app = cdk.App(outdir=folder, context={"@aws-cdk/core:bootstrapQualifier": _QUALIFIER})
     written = json.loads((ROOT / "cdk.json").read_text(encoding="utf-8"))["context"]
     for context in json.load(sys.stdin).values():
         TroopStack(app, read_settings(written | context))

@@ -173,8 +173,6 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
-HERE = Path(__file__).parent
-
 SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "blue", "green")
 """Fixtures that take seconds to make."""
 
@@ -182,7 +180,7 @@ SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
-    for item in (item for item in items if HERE in item.path.parents):
+    for item in (item for item in items if item.nodeid.startswith("tests/infra/")):
         fixtures = list(getattr(item, "fixturenames", ()))
         fixtures += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
         if any(one in fixtures for one in SHARED):

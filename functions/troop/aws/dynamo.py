@@ -19,13 +19,14 @@ class _Deserializer(TypeDeserializer):
 
 
 class _Serializer(TypeSerializer):
-    """Writes floats as exact decimals of their shortest text, and common types without boto3's many type checks."""
+    """Converts floats as well, and recognises the types of most values faster than boto3 does."""
 
     def serialize(self, value: Any) -> Any:
-        kind = type(value)
-        if kind is str:
+        if type(value) is str:
             return {"S": value}
-        if kind is dict:
+        if type(value) is bool:
+            return {"BOOL": value}
+        if type(value) is dict:
             return {"M": {key: self.serialize(inner) for key, inner in value.items()}}
         return super().serialize(Decimal(repr(value)) if isinstance(value, float) else value)
 

@@ -1,9 +1,9 @@
 """Makes moto faster without changing its responses.
 
-Computed once instead of for every field of every response: the names that a field can have, and the functions of a
-class. Visitors of an update expression visit only nodes of their kind, and checks of the whole run only at its root. A
-transaction copies each of its tables once. Keys that sign nothing are not created. Tests of handlers use this patch
-too, because they spend most of their time in moto.
+Computed once instead of for every field of every response: the names that a field can have, whether XML allows a name,
+and the functions of a class. Visitors of an update expression visit only nodes of their kind, and checks of the whole
+run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Tests of
+handlers use this patch too, because they spend most of their time in moto.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from typing import Any
 import botocore.useragent
 import moto.core.responses
 import moto.dynamodb.models
+import moto.ec2.models.tags
+import moto.ec2.utils
 import moto.kms.models
+import xmltodict
 from moto import backend_index
 from moto.core.base_backend import BaseBackend
 from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
@@ -34,6 +37,8 @@ from ._wrap import wrap
 def apply() -> None:
     _methods_of_a_class()
     _names_of_a_field()
+    _names_of_elements()
+    _patterns_of_filters()
     _nodes_of_an_expression()
     _rules_of_a_whole_expression()
     _tables_of_a_transaction()
@@ -52,11 +57,7 @@ def _names_of_a_field() -> None:
     known: dict[Any, tuple[str, ...]] = {}
     picked = ResponseSerializer.get_value
 
-    @wraps(picked)
-    def value_of(self: Any, value: Any, key: str, shape: Any) -> Any:
-        picker = self._value_picker
-        if type(picker) is not XFormedAttributePicker or picker.response_transformers:
-            return picked(self, value, key, shape)
+    def attribute(picker: XFormedAttributePicker, value: Any, key: str, shape: Any) -> Any:
         which = (value.__class__, key, shape, getattr(shape, "parent", None))
         if (names := known.get(which)) is None:
             context = AttributePickerContext(value, key, shape)
@@ -67,12 +68,37 @@ def _names_of_a_field() -> None:
                     return value[name]
             return None
         for name in names:
-            attribute = get_value(value, name, MISSING)
-            if attribute is not MISSING:
-                return attribute
+            content = get_value(value, name, MISSING)
+            if content is not MISSING:
+                return content
         return None
 
+    @wraps(picked)
+    def value_of(self: Any, value: Any, key: str, shape: Any) -> Any:
+        picker = self._value_picker
+        if type(picker) is not XFormedAttributePicker:
+            return picked(self, value, key, shape)
+        content = attribute(picker, value, key, shape)
+        if transformers := picker.response_transformers:
+            of_keys = picker.__dict__.setdefault("_of_keys", {})  # of one response: moto may add transformers later
+            if key not in of_keys:
+                of_keys[key] = [path for path in transformers if key.endswith(path) or path.endswith(f".{key}")]
+            for path in of_keys[key]:
+                if ".".join((*self.path, key)).endswith(path):
+                    return transformers[path](content)
+        return content
+
     ResponseSerializer.get_value = value_of
+
+
+def _names_of_elements() -> None:
+    """Caches which names XML allows; xmltodict checks them again for each element, character by character."""
+    xmltodict._validate_name = lru_cache(maxsize=4096)(xmltodict._validate_name)
+
+
+def _patterns_of_filters() -> None:
+    pattern_of = lru_cache(maxsize=1024)(moto.ec2.utils.simple_aws_filter_to_re)
+    moto.ec2.utils.simple_aws_filter_to_re = moto.ec2.models.tags.simple_aws_filter_to_re = pattern_of
 
 
 def _nodes_of_an_expression() -> None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, calls
@@ -307,3 +308,8 @@ def test_an_event_survives_its_way_through_the_table() -> None:
 def test_values_come_back_exactly() -> None:
     values = {"a": 0.1, "b": [1, 2.5, {"c": 1e-9}], "d": True, "e": None}
     assert plain(typed(values)) == {"a": Decimal("0.1"), "b": [1, Decimal("2.5"), {"c": Decimal("1e-9")}], "d": True}
+
+
+def test_values_are_typed_as_boto3_types_them() -> None:
+    values = {"a": "", "b": {"c": ["d", None, False, {}]}, "e": {"f"}, "g": b"h", "i": Status.CLAIMED, "j": 10**30}
+    assert typed(values) == {key: TypeSerializer().serialize(value) for key, value in values.items()}

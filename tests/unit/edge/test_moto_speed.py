@@ -46,11 +46,23 @@ OBJECTS: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("transformers", [None, {"LaunchTemplateId": str.upper}])
+@pytest.mark.parametrize(
+    "transformers",
+    [
+        None,
+        {"LaunchTemplateId": str.upper},
+        {"TemplateId": str.upper, "LaunchTemplateId": str.title},
+        {"Elsewhere.LaunchTemplateId": str.title, "Set.Launch.LaunchTemplateId": str.upper},
+        {"unch.LaunchTemplateId": str.upper},
+        {"A.Set.Launch.LaunchTemplateId": str.upper, "Set.CreatedBy": str.upper},
+    ],
+    ids=lambda transformers: " and ".join(transformers or ["none"]),
+)
 def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
     operation = get_service_model("ec2").operation_model("DescribeLaunchTemplates")
     picker = XFormedAttributePicker(response_transformers=transformers)
     serializer = type("Any", (ResponseSerializer,), {})(operation, value_picker=picker)
+    serializer.path = ["Set", "Launch"]
     alone = ResponseSerializer.get_value.__wrapped__
     shape: Any = operation.output_shape.members["LaunchTemplates"].member
     answers = set()

@@ -14,6 +14,7 @@ from local.account.patches import moto_lookups, moto_speed, moto_templates
 from tests.tables import create_table
 from tests.unit.edge.account import SETTINGS
 from tests.unit.edge.dimensions import right_dimensions
+from tests.unit.edge.fast_moto import sign_nothing
 from tests.unit.profiles import give_profiles
 from tests.unit.teardown.world import ENVIRONMENT, World, set_up
 from troop.aws.bench.runs import RunTable
@@ -48,8 +49,9 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def aws(environment: None) -> Iterator[None]:
+def aws(environment: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty account."""
+    sign_nothing(monkeypatch)
     with mock_aws():
         yield
 

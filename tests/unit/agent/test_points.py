@@ -9,7 +9,7 @@ from typing import Any
 from tests.unit.agent.node import ID, ROLE, Node
 from troop.measure import summary as summaries
 
-TELLS = """
+SHOWS = """
 import json, os
 print(json.dumps({
     "parameters": json.load(open(os.environ["TROOP_PARAMETERS"])),
@@ -19,6 +19,7 @@ print(json.dumps({
 }))
 open("mine", "w").close()
 """
+STEPS = ("measure.1", "measure.2.between", "measure.2", "measure.3")
 MEASURE: dict[str, Any] = {
     "name": "measure",
     "points": [{"threads": 8}, {"threads": 16}],
@@ -27,12 +28,12 @@ MEASURE: dict[str, Any] = {
 }
 
 
-def said(node: Node, step: str) -> Any:
+def environment_of(node: Node, step: str) -> Any:
     return json.loads(gzip.decompress(node.output(step)))
 
 
 def begin(node: Node, *phases: dict[str, Any], rank: int = 3) -> None:
-    node.benchmark(*phases, files={"run.py": TELLS, "reset.py": TELLS})
+    node.benchmark(*phases, files={"run.py": SHOWS, "reset.py": SHOWS})
     node.boot()
     node.registration()
     node.roster(rank)
@@ -52,16 +53,20 @@ def test_it_does_one_point_after_another_each_with_its_own_parameters(node: Node
     assert node.summary("measure.3.between")["outcome"] == "ok"
     node.barrier("measure.3", point=3, parameters={"threads": 99})
     assert node.summary("measure.3")["outcome"] == "ok"
-    told = {step: said(node, step) for step in ("measure.1", "measure.2.between", "measure.2", "measure.3")}
-    assert {step: (one["PHASE"], one["POINT"], one["parameters"]["threads"]) for step, one in told.items()} == {
+    environments = {step: environment_of(node, step) for step in STEPS}
+    assert {step: (one["PHASE"], one["POINT"], one["parameters"]["threads"]) for step, one in environments.items()} == {
         "measure.1": ("measure", "1", 8),
         "measure.2.between": ("measure", "2", 16),
         "measure.2": ("measure", "2", 16),
         "measure.3": ("measure", "3", 99),
     }
-    assert all(one["parameters"]["keys"] == ["a", "b"] for one in told.values()), "with those of the benchmark"
-    assert [one["files"] for one in told.values()] == [["results"]] * 4, "its folder is empty at first"
-    assert len({one["file"] for one in told.values()}) == len({one["RESULTS"] for one in told.values()}) == 4
+    assert all(one["parameters"]["keys"] == ["a", "b"] for one in environments.values()), "with those of the benchmark"
+    assert [one["files"] for one in environments.values()] == [["results"]] * 4, "its folder is empty at first"
+    assert (
+        len({one["file"] for one in environments.values()})
+        == len({one["RESULTS"] for one in environments.values()})
+        == 4
+    )
     assert json.loads((node.home / "points" / "measure.1.json").read_text())["threads"] == 8, "nothing changes it later"
     node.barrier("measure.4.between", "end")
     assert node.over() == 0
@@ -73,8 +78,12 @@ def test_a_phase_that_runs_once_has_the_parameters_of_the_benchmark(node: Node) 
     assert node.summary("measure.1")["outcome"] == "ok"
     node.barrier("last")
     assert node.summary("last")["outcome"] == "ok"
-    told = said(node, "last")
-    assert (told["POINT"], told["parameters"]["threads"], told["file"]) == ("", 4, str(node.home / "parameters.json"))
+    environments = environment_of(node, "last")
+    assert (environments["POINT"], environments["parameters"]["threads"], environments["file"]) == (
+        "",
+        4,
+        str(node.home / "parameters.json"),
+    )
     assert node.over() == 0
 
 

@@ -182,9 +182,7 @@ def _equal(
     return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)
 
 
-def _affordable(
-    a: Chosen, b: Chosen, operation: Key, ours: Cell, theirs: Cell, pricing: Pricing
-) -> Affordable | None:
+def _affordable(a: Chosen, b: Chosen, operation: Key, ours: Cell, theirs: Cell, pricing: Pricing) -> Affordable | None:
     """Computes what both sides do for the cost of the more expensive one; None if prices or rates are unknown."""
     sides = [
         (

@@ -317,18 +317,18 @@ def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
         yield Step(once, phase.name, limits=_limits(phase, parameters))
         return
     points, settings = phase.points or (Point(),), point_parameters(phase, parameters)
-    for number in range(1, len(points) * phase.repeat + 1):
-        repeat, position = divmod(number - 1, len(points))
+    for order in range(1, len(points) * phase.repeat + 1):
+        repeat, position = divmod(order - 1, len(points))
         point, its = points[position], settings[position]
-        at = PointOf(number, len(points) * phase.repeat, repeat + 1, its)
-        if phase.between and number > 1:
+        at = PointOf(order, len(points) * phase.repeat, repeat + 1, its)
+        if phase.between and order > 1:
             between = phase.between
-            name = f"{phase.name}.{number}.between"
+            name = f"{phase.name}.{order}.between"
             script = Phase(name, between.roles, between.script, between.timeout, expected=between.expected)
             yield Step(script, phase.name, at, is_between=True)
         warm_up = phase.warm_up if point.warm_up is None else point.warm_up
         limits = _limits(phase, {**parameters, **its})
-        yield Step(replace(once, name=f"{phase.name}.{number}", warm_up=warm_up), phase.name, at, limits=limits)
+        yield Step(replace(once, name=f"{phase.name}.{order}", warm_up=warm_up), phase.name, at, limits=limits)
 
 
 def _limits(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, int]:

@@ -45,9 +45,7 @@ def fitted(document: dict[str, Any], changed: Collection[str]) -> tuple[dict[str
 
 def _phases_without(document: Mapping[str, Any], absent: Collection[str]) -> list[Any]:
     """Returns the phases that have a role left, with these roles, in their points and between them, too."""
-    return [
-        _without(phase, absent) for phase in _phases(document) if (left := _left(phase, absent)) is None or left
-    ]
+    return [_without(phase, absent) for phase in _phases(document) if (left := _left(phase, absent)) is None or left]
 
 
 def _without(phase: Any, absent: Collection[str]) -> Any:

@@ -12,6 +12,7 @@ from troop.bench.record import CellStatus
 from troop.report.comparison import Need
 from troop.report.document import Cell, Fleet
 from troop.report.scaling import combination, counted
+from troop.report.totals import rows_of
 
 _NEAR = 1e-9
 """Relative difference up to which floats count as equal."""
@@ -43,7 +44,7 @@ def rate_of(cell: Cell, operation: Operation) -> float | None:
     """Returns a cell's rate of an operation, per second; None if it has not measured one."""
     phase, role, name = operation
     for one in cell.phases:
-        for row in one.operations:
+        for row in rows_of(one):
             if (one.phase, row.role, row.operation) == (phase, role, name):
                 return row.per_second
     return None

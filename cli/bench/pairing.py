@@ -10,8 +10,10 @@ from cli.bench.equal_throughput import Operation
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
 from troop.errors import TroopError
+from troop.measure.operations import TOTAL
 from troop.report.document import Cell, Report
 from troop.report.document import Operation as Measured
+from troop.report.totals import rows_of
 
 
 class IncomparableError(TroopError):
@@ -44,8 +46,12 @@ class Cells:
         operations: dict[Operation, None] = {}
         for cell in self.cells:
             for phase in cell.phases:
-                operations.update({(phase.phase, one.role, one.operation): None for one in phase.operations})
+                operations.update({(phase.phase, one.role, one.operation): None for one in rows_of(phase)})
         return [*operations]
+
+    def parts(self, operation: Operation) -> set[str]:
+        """Returns the names of all operations of the role and phase of an operation, without their total."""
+        return {name for *place, name in self.operations() if (*place,) == operation[:2] and name != TOTAL}
 
     def measured(self, operation: Operation) -> list[Measured]:
         """Lists the results of an operation, one for each repetition that measured its rate."""
@@ -54,7 +60,7 @@ class Cells:
             one
             for cell in self.cells
             for its in cell.phases
-            for one in its.operations
+            for one in rows_of(its)
             if (its.phase, one.role, one.operation) == (phase, role, name) and one.per_second is not None
         ]
 

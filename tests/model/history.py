@@ -129,9 +129,7 @@ def _world(dice: random.Random) -> World:
         twin=dice.choice((0.0, 0.3)),
     )
     opens = datetime.combine(dice.choice(DAYS), time(9), ZONE).astimezone(UTC)
-    chosen = settings(
-        dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1
-    )
+    chosen = settings(dice.choice((1, 2, 20)), dice.choice((1, 2, 5)), dice.choice(faults.names()), dice.random() < 0.1)
     world = World(dice, chosen, opens - timedelta(minutes=1), trouble, alarms={"errors": "OK"})
     world.people = People(world, dice.choice((1, 3, 8))).change
     world.fleet.skips = dice.random() < 0.8

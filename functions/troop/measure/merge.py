@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from troop.measure import operations as ops
-from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, aligned_sum
+from troop.measure.operations import LONGEST_SECONDS, OTHER, TOTAL, Operation, Operations, OperationsError, aligned_sum
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, SummaryError
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
@@ -232,18 +232,20 @@ class Merger:
         }
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns a row for each role and operation.
+        """Returns a row for each role and operation, and before several of a role their total.
 
         Returns:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
             "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms"}]``; unknown rates and times are None. Counts
-            and times are of successes.
+            and times are of successes. The operation of a total is :data:`~troop.measure.operations.TOTAL`.
         """
-        return [
-            _row(role, name, self._roles[role].operations[name], self.measured_seconds)
-            for role in sorted(self._roles)
-            for name in sorted(self._roles[role].operations)
-        ]
+        rows = []
+        for role in sorted(self._roles):
+            operations = self._roles[role].operations
+            if len(operations) > 1:
+                rows.append(row(role, TOTAL, ops.total_of(operations.values()), self.measured_seconds))
+            rows += [row(role, name, operations[name], self.measured_seconds) for name in sorted(operations)]
+        return rows
 
 
 def _role_document(role: _Role) -> dict[str, Any]:
@@ -291,7 +293,8 @@ def _rounded(total: int, count: int) -> int:
     return (2 * total + count) // (2 * count)
 
 
-def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
+def row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
+    """Returns a row of :meth:`Merger.table`."""
     times = operation.times
     percentiles = times.percentiles(tuple(PERCENTILES.values()))
     mean = times.mean()

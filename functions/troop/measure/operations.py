@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,10 @@ MOST_NAMES = 64
 """The most operations of a node, and kinds of errors of an operation: names come from scripts and must be bounded."""
 OTHER = "other"
 """The name for all names beyond :data:`MOST_NAMES`."""
+MOST_LISTED = 128
+"""The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
+TOTAL = "all operations"
+"""The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
 LONGEST_SECONDS = 2 * 24 * 3600
 """The limit of counts by second."""
 MOST_OVER_TIME = 300_000
@@ -99,6 +103,8 @@ class Operation:
         errors: counts by kind; errors have no time in the histogram.
         bytes: moved by successes.
         over_time: times of successes, including the warm-up; None if not recorded.
+        names: of the operations that are counted here together, beyond :data:`MOST_NAMES`; at most
+            :data:`MOST_LISTED` of them, the first in order.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -106,6 +112,7 @@ class Operation:
     per_second: PerSecond = field(default_factory=PerSecond)
     bytes: int = 0
     over_time: Windows | None = None
+    names: frozenset[str] = frozenset()
 
     def add(self, other: Operation) -> None:
         """Adds another operation. If only one has times over time, the sum keeps those.
@@ -119,12 +126,18 @@ class Operation:
             self.errors[kind] = self.errors.get(kind, 0) + count
         self.per_second.add(other.per_second)
         self.bytes += other.bytes
+        self.note(other.names)
         if other.over_time is None:
             return
         if self.over_time is None:
             self.over_time = other.over_time.copy()
         else:
             self.over_time.add(other.over_time)
+
+    def note(self, names: Iterable[str]) -> None:
+        """Adds names of operations that are counted here together."""
+        if not self.names.issuperset(names):
+            self.names = frozenset(sorted(self.names.union(names))[:MOST_LISTED])
 
     def check(self, other: Operation) -> None:
         """Checks whether the operations can be added up.
@@ -147,12 +160,14 @@ class Operation:
         return replace(self, per_second=per_second, over_time=self.over_time and self.over_time.earlier(seconds))
 
     def document(self) -> dict[str, Any]:
+        names = {"names": sorted(self.names)} if self.names else {}
         return {
             "histogram": self.times.document(),
             "errors": dict(sorted(self.errors.items())),
             "per_second": self.per_second.document(),
             "bytes": self.bytes,
             "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
+            **names,
         }
 
 
@@ -168,6 +183,14 @@ def add_all(totals: Operations, more: Mapping[str, Operation]) -> None:
         totals.setdefault(name, Operation()).add(operation)
 
 
+def total_of(operations: Iterable[Operation]) -> Operation:
+    """Adds up different operations, without their values over time: histograms bucket by bucket, errors by kind."""
+    total = Operation()
+    for one in operations:
+        total.add(Operation(times=one.times, errors=one.errors, bytes=one.bytes))
+    return total
+
+
 def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     """Adds operations of the same node.
 
@@ -181,7 +204,10 @@ def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     moved = [name for name in totals if name in last]
     parts: Operations = {}
     for name, operation in [*((name, totals[name]) for name in moved), *more.items()]:
-        parts.setdefault(OTHER if name in last else name, Operation()).add(operation)
+        part = parts.setdefault(OTHER if name in last else name, Operation())
+        part.add(operation)
+        if name in last:
+            part.note([name])
     for name, part in parts.items():
         if name in totals:
             totals[name].check(part)
@@ -216,7 +242,9 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time"}}``, sorted by name."""
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "names"}}``, sorted by name;
+    ``names`` is missing unless there are any.
+    """
     return {name: operations[name].document() for name in sorted(operations)}
 
 
@@ -245,7 +273,17 @@ def _operation(document: Any, where: str) -> Operation:
         raise OperationsError(f"{where}.over_time: {error}") from None
     errors = errors_in(document, where)
     moved = whole(document.get("bytes"), f"{where}.bytes")
-    return Operation(times, errors, _per_second(document.get("per_second"), f"{where}.per_second"), moved, over_time)
+    per_second = _per_second(document.get("per_second"), f"{where}.per_second")
+    return Operation(times, errors, per_second, moved, over_time, _listed(document.get("names", []), f"{where}.names"))
+
+
+def _listed(names: Any, where: str) -> frozenset[str]:
+    if not isinstance(names, list) or len(names) > MOST_LISTED:
+        raise OperationsError(f"{where} must be a list of at most {MOST_LISTED} names")
+    for name in names:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise OperationsError(f"{where}: {str(name)[:80]!r} must match {NAME.pattern}")
+    return frozenset(names)
 
 
 def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:

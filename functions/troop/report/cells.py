@@ -130,6 +130,7 @@ class _Reading:
         name = str(document.get("phase", "unnamed"))
         try:
             measured_from = document.get("measured_from")
+            rows, totals = operations(document, hourly)
             phase = Phase(
                 phase=document["phase"],
                 point=document.get("point"),
@@ -139,7 +140,8 @@ class _Reading:
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
                 measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
-                operations=operations(document, hourly),
+                operations=rows,
+                totals=totals,
                 use=use(document),
                 series=series(document),
                 members=_members(document["roles"], places),

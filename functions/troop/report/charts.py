@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from troop.report.document import Cell, Operation, Phase, Report, Scaling
+from troop.report.totals import rows_of
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -90,7 +91,7 @@ def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
-        for phase, operation in measured(cell):
+        for phase, operation in rows(cell):
             points = [[float(f"{p:.8g}"), number(ms)] for p, ms in operation.distribution if math.isfinite(ms)]
             if points:
                 line = {
@@ -106,6 +107,11 @@ def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 def measured(cell: Cell) -> list[tuple[Phase, Operation]]:
     return [(phase, operation) for phase in cell.phases for operation in phase.operations]
+
+
+def rows(cell: Cell) -> list[tuple[Phase, Operation]]:
+    """Returns the measured operations, and before those of a role their total."""
+    return [(phase, operation) for phase in cell.phases for operation in rows_of(phase)]
 
 
 def over_time(report: Report) -> list[dict[str, Any]]:

@@ -117,8 +117,15 @@ class Operation(Part):
     p99_ms: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
+    share: float | None = Field(
+        default=None, description="Part of the successes of all operations of the role; null for its only operation"
+    )
     cost_per_million: float | None = Field(
         default=None, description="Cost of all fleets of the cell for the duration of a million of these operations"
+    )
+    names: list[str] = Field(
+        default=[],
+        description="Of the operations that are counted here together, because a node had too many; the first 128",
     )
     distribution: list[tuple[float, float]] = Field(
         default=[],
@@ -215,6 +222,9 @@ class Phase(Part):
     warm_up_seconds: float = 0
     measured_from: datetime | None = None
     operations: list[Operation] = []
+    totals: list[Operation] = Field(
+        default=[], description="Of each role with several operations: all of them together, merged exactly"
+    )
     use: list[Use] = []
     series: list[Series] = []
     members: list[Node] = []

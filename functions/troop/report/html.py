@@ -11,10 +11,12 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from troop.measure.operations import TOTAL
 from troop.report import charts, formatting, overview, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Phase, Report
 from troop.report.outline import outline
+from troop.report.totals import rows_of
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
@@ -68,6 +70,7 @@ def report_page(report: Report, script: str) -> str:
         over_time=charts.over_time(report),
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
         several_roles=len({operation.role for _, operation in rows}) > 1,
+        is_mixed=any(one.operation == TOTAL for cell in report.cells for _, one in charts.rows(cell)),
         bytes_known=any(operation.bytes_per_second for _, operation in rows),
         members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
         fleets=overview.fleets(report),
@@ -138,8 +141,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed)}
-    environment.globals |= {"NOTHING": formatting.NOTHING, "cell_name": charts.cell_name}
+    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of)}
+    environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": charts.cell_name}
     return environment
 
 

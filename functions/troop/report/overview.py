@@ -11,6 +11,8 @@ from troop.report import formatting
 from troop.report.charts import measured
 from troop.report.document import Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
+from troop.report.totals import leading
+from troop.report.trust import generators
 
 GOOD = "SUCCEEDED"
 
@@ -65,12 +67,14 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns at most six key figures from the known values."""
+    """Returns at most seven key figures from the known values."""
     keys = [_succeeded(report)] if report.cells else []
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
         keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
+        if best.mean_ms is not None:
+            keys.append(Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name))
         if best.p99_ms is not None:
             keys.append(Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name))
     keys += _errors(report)
@@ -122,38 +126,54 @@ class _Variant:
     Attributes:
         name: of the operation and the variant.
         per_second: geometric mean.
-        p99_ms, cost_per_million: medians; None if unknown.
+        mean_ms, p99_ms, cost_per_million: medians; None if unknown.
     """
 
     name: str
     per_second: float
+    mean_ms: float | None
     p99_ms: float | None
     cost_per_million: float | None
 
 
 def _variants(report: Report) -> list[_Variant]:
-    """Returns the variants of the most frequent operation, because other kinds of operations are not comparable."""
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for _, phase, one in _rows(report):
-        counts[phase.phase, one.role, one.operation] += one.count
+    """Returns the variants of all operations of one role in one phase, because others are not comparable.
+
+    It is the role that generates the load and has the most operations: servers may count each operation several times.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    generating: set[tuple[str, str]] = set()
+    rows = [
+        (cell, phase, one)
+        for cell in report.cells
+        if cell.status == GOOD
+        for phase in cell.phases
+        for one in leading(phase)
+    ]
+    for cell, phase, one in rows:
+        counts[phase.phase, one.role] += one.count
+        if one.count and one.role in generators(cell, phase):
+            generating.add((phase.phase, one.role))
     if not counts:
         return []
-    most = counts.most_common(1)[0][0]
+    most = max(generating or counts, key=lambda key: counts[key])
     cells_by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
-    for cell, phase, one in _rows(report):
-        if (phase.phase, one.role, one.operation) == most:
+    for cell, phase, one in rows:
+        if (phase.phase, one.role) == most:
             cells_by_variant.setdefault(_variant_of(cell), []).append((cell, one))
-    return [_variant(most[2], label, each) for label, each in cells_by_variant.items()]
+    return [_variant(each[0][1].operation, label, each) for label, each in cells_by_variant.items()]
 
 
 def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]]) -> _Variant:
     rates = [one.per_second for _, one in each if one.per_second is not None]
+    means = [one.mean_ms for _, one in each if one.mean_ms is not None]
     times = [one.p99_ms for _, one in each if one.p99_ms is not None]
     costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
     what = label or (each[0][0].cell if len(each) == 1 else "")
     return _Variant(
         f"{operation}, {what}" if what else operation,
         geometric_mean(rates) if rates and min(rates) > 0 else 0.0,
+        median(means) if means else None,
         median(times) if times else None,
         median(costs) if costs else None,
     )

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
 from troop.report.document import Cell, Point, Scaling
+from troop.report.totals import rows_of
 
 _ENOUGH = 3
 """The fewest different numbers of nodes for which the fit of a line can be judged."""
@@ -73,7 +74,7 @@ def _of_combination(label: str, cells: Iterable[Cell], role: str) -> list[Scalin
     points_by_key: dict[tuple[str, str, str], list[tuple[str, int, float]]] = {}
     for cell in cells:
         for phase in cell.phases:
-            for one in phase.operations:
+            for one in rows_of(phase):
                 if one.per_second is not None and (nodes := nodes_of(cell, role)):
                     key = phase.phase, one.role, one.operation
                     points_by_key.setdefault(key, []).append((cell.cell, nodes, one.per_second))

@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-TOTAL: Final = "all operations"
-"""The name of the total over the operations of a role. Names from scripts have no spaces, so none can be the same."""
-
 
 @dataclass(frozen=True)
 class Panel:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import NormalDist
 from typing import Any
 
+from troop.measure.operations import TOTAL
 from troop.report.document import (
     Bill,
     Cell,
@@ -37,8 +38,10 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
     drivers = max(1, servers // 3)
     rate = servers * (7900 if threads >= 200 else 5200) * (1 - 0.006 * servers) * dice.uniform(0.98, 1.02)
     base = threads / 160 * dice.uniform(0.95, 1.05)
-    writes = _operation("write", rate, base, 600, {"timeout": 37 * servers, "unavailable": 2}, dice)
-    reads = _operation("read", rate / 9, base * 1.7, 600, {}, dice)
+    errors = {"connect-timeout": 3 * servers, "read-timeout": 34 * servers, "unavailable": 2}
+    writes = _operation("write", rate, base, 600, errors, dice).model_copy(update={"share": 0.9})
+    reads = _operation("read", rate / 9, base * 1.7, 600, {}, dice).model_copy(update={"share": 0.1})
+    total = _operation(TOTAL, rate * 10 / 9, base * 1.1, 600, errors, dice)
     begun = BEGAN + timedelta(minutes=21 * int(cell[1:]))
     phases = ("launch", "boot", "ring", "measure", "collect", "teardown", "over")
     amount = 0.55 + 0.31 * servers
@@ -84,6 +87,7 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
                     writes.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 1e6}),
                     reads.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e6}),
                 ],
+                totals=[total.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e5})],
                 use=[
                     Use(
                         role="servers",

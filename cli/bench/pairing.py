@@ -102,6 +102,11 @@ def cells_of(side: Chosen) -> list[Cell]:
     return cells
 
 
+def succeeded(side: Chosen) -> list[Cell]:
+    """Lists the cells of the side that count."""
+    return [cell for cell in cells_of(side) if cell.status == CellStatus.SUCCEEDED]
+
+
 def variants(side: Chosen) -> dict[str, Cells]:
     """Groups the cells that succeeded by variant: by scale step and values, in any order.
 
@@ -109,10 +114,9 @@ def variants(side: Chosen) -> dict[str, Cells]:
         IncomparableError: no cell succeeded.
     """
     cells_by_values: dict[str, Cells] = {}
-    for cell in cells_of(side):
-        if cell.status == CellStatus.SUCCEEDED:
-            key = json.dumps([cell.scale, cell.values], sort_keys=True)
-            cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
+    for cell in succeeded(side):
+        key = json.dumps([cell.scale, cell.values], sort_keys=True)
+        cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
     if not cells_by_values:
         raise IncomparableError(f"nothing to compare: no cell of {side.name} has SUCCEEDED")
     return cells_by_values

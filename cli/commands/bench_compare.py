@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from cli.bench import comparing, report_source
-from cli.bench.pairing import Chosen
+from cli.bench.pairing import Chosen, succeeded
 from cli.client.bench_client import NoReportError
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
@@ -67,7 +67,7 @@ def compare(
             *sides, now=datetime.now(UTC), version=VERSION, confidence=confidence, fail_below=fail_below
         )
         if html is not None:
-            _write(html, _page(comparison))
+            _write(html, _page(comparison, *sides))
         if as_json:
             show.document(comparison.model_dump(mode="json"))
         else:
@@ -124,8 +124,8 @@ def load(ctx: typer.Context, text: str) -> Report:
 # Output
 
 
-def _page(comparison: Comparison) -> str:
-    return comparison_page(comparison, chart_script())
+def _page(comparison: Comparison, a: Chosen, b: Chosen) -> str:
+    return comparison_page(comparison, chart_script(), succeeded(a), succeeded(b))
 
 
 def _write(path: Path, page: str) -> None:

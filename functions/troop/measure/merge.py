@@ -264,6 +264,7 @@ def _line(summary: Summary) -> dict[str, Any]:
     return {
         "rank": summary.rank,
         "outcome": summary.outcome,
+        "ended_at": round(summary.ended_at - (clock.ahead if clock else 0), 3),
         "clock_offset_seconds": clock.offset_seconds if clock else None,
         "clock_uncertainty_seconds": clock.uncertainty_seconds if clock else None,
         "count": sum(operation.times.count for operation in summary.operations.values()),

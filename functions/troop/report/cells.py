@@ -73,6 +73,7 @@ class _Reading:
             label=variant.label,
             scale=variant.scale,
             values={key: _list(value) for key, value in variant.values.items()},
+            parameters={key: _list(value) for key, value in benchmark.parameters.items()} if benchmark else {},
             repetition=variant.repetition,
             attempt=names.attempt_of(self._id)[1],
             earlier=[self._attempt(one) for one in self._earlier],
@@ -139,7 +140,7 @@ class _Reading:
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
-                measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
+                measured_from=_moment(measured_from),
                 operations=rows,
                 totals=totals,
                 use=use(document),
@@ -190,11 +191,16 @@ def _members(roles: Mapping[str, Any], places: Mapping[str, Place]) -> list[Node
                     purchase=line.get("purchase") or (place.purchase if place else ""),
                     cpu=_percent(means.get(name) for name in CPU),
                     iowait=None if iowait is None else iowait / 10,
+                    ended_at=_moment(line.get("ended_at")),
                     clock_offset_seconds=line.get("clock_offset_seconds"),
                     clock_uncertainty_seconds=line.get("clock_uncertainty_seconds"),
                 )
             )
     return members
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _percent(thousandths: Iterable[int | None]) -> float | None:

@@ -206,6 +206,7 @@ class Node(Part):
     purchase: str = ""
     cpu: float | None = None
     iowait: float | None = None
+    ended_at: datetime | None = Field(default=None, description="When its part of the phase ended")
     clock_offset_seconds: float | None = None
     clock_uncertainty_seconds: float | None = None
 
@@ -249,7 +250,8 @@ class Cell(Part):
         default="", description="Distinguishes the cell from the run's other cells; empty if there is only one"
     )
     scale: str | None = None
-    values: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = Field(default={}, description="Of the matrix, by key such as parameters.threads")
+    parameters: dict[str, JsonValue] = Field(default={}, description="All parameters of the cell's scripts")
     repetition: int = 1
     attempt: int = 1
     earlier: list[Attempt] = []

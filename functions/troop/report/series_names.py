@@ -18,6 +18,7 @@ class Panel:
         names: of series, with their labels in the legend, in the order of their dashes.
         part: the number by which values are divided to have the unit.
         is_large: whether the panel has the full width.
+        off: names that are not drawn until the reader wants them.
         may_be_logarithmic: whether values can spread over several decades.
     """
 
@@ -25,6 +26,7 @@ class Panel:
     unit: str
     names: dict[str, str]
     part: float = 1
+    off: tuple[str, ...] = ()
     is_large: bool = False
     may_be_logarithmic: bool = False
 
@@ -35,6 +37,7 @@ PANELS: Final = (
         "Latency",
         "ms",
         {"mean_ms": "mean", "p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "max_ms": "max"},
+        off=("p90_ms", "max_ms"),
         is_large=True,
         may_be_logarithmic=True,
     ),
@@ -43,6 +46,7 @@ PANELS: Final = (
         "CPU",
         "% of all processors",
         {"cpu": "CPU", "iowait": "iowait", "steal": "steal", "user": "user", "system": "system"},
+        off=("steal", "user", "system"),
     ),
     Panel("Disk operations", "operations/s", {"disk_reads": "reads", "disk_writes": "writes"}),
     Panel("Disk", "MB/s", {"disk_read_bytes": "read", "disk_write_bytes": "written"}, part=1e6),

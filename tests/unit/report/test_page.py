@@ -214,7 +214,7 @@ def test_charts_have_the_points_of_the_report(study: Read) -> None:
 
 def test_what_has_no_values_has_no_chart() -> None:
     read = Read(html.report_page(samples.bare(), SCRIPT))
-    assert read.data() == {"scaling": [], "distributions": []}
+    assert (read.data()["scaling"], read.data()["distributions"], read.data()["parameters"]) == ([], [], None)
     assert not read.over_time()
     assert "scaling-chart" not in [one.get("id") for _, one in read.elements]
 

@@ -22,6 +22,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "study": samples.study,
     "single": samples.single,
     "hostile": samples.hostile,
+    "sweep": samples.sweep,
     "bare": samples.bare,
     "empty": samples.empty,
     "many": lambda: samples.many(steps=15),
@@ -39,9 +40,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, script = tmp_path_factory.mktemp("pages"), chart_script()
     for name, sample in SAMPLES.items():
         document = sample()
-        page = report_page(document, script) if isinstance(document, Report) else comparison_page(document, script)
+        page = report_page(document, script) if isinstance(document, Report) else _compared(name, document, script)
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
+
+
+def _compared(name: str, comparison: Comparison, script: str) -> str:
+    cells = samples.study().cells if name == "compared" else []
+    return comparison_page(comparison, script, cells[:6], cells[6:12])
 
 
 @pytest.fixture(scope="session")
@@ -110,10 +116,11 @@ def test_each_chart_has_a_line_for_each_of_its_series(study: Page) -> None:
     assert study.locator("#scaling-chart svg").inner_html().count("stroke-dasharray") >= 2
     assert len(lines(study, "#latency-chart")) == 6
     assert len(set(lines(study, "#latency-chart"))) == 6
-    assert len(lines(study, panel("Throughput"))) == 2
-    assert len(lines(study, panel("Latency"))) == 6
+    assert len(lines(study, panel("Throughput"))) == 3
+    assert len(lines(study, panel("Latency"))) == 3  # mean, p50 and p99 of the total
     assert study.locator(panel("Latency")).get_by_text("warm-up").count() == 1
     assert study.locator(".for-screen figure").count() == 7
+    assert len(lines(study, panel("CPU"))) == 4
     labels = study.locator("#latency-chart svg text").all_text_contents()
     assert [text for text in labels if text in ("50 %", "90 %", "99 %", "99.9 %")] == ["50 %", "90 %", "99 %", "99.9 %"]
 
@@ -213,6 +220,77 @@ def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> No
     section = page.locator("section[aria-labelledby=latency]")
     assert section.locator("input").count() == 200
     assert "7 of 200 lines shown" in section.inner_text()
+
+
+def chosen(page: Page, label: str, option: str) -> None:
+    page.get_by_label(label, exact=True).select_option(label=option)
+
+
+def test_results_are_drawn_over_each_parameter_with_a_line_for_each_value_of_another(opened: Opened) -> None:
+    page = opened("sweep", 1280)
+    chart = "#parameter-chart"
+    assert len(lines(page, chart)) == 2  # over threads, of three and of six servers
+    assert page.get_by_label("Where kilobytes is", exact=True).is_visible()
+    texts = page.locator(f"{chart} svg text").all_text_contents()
+    assert {"1", "10", "100", "1000"} <= set(texts), "threads from 1 to 400 need a logarithmic axis"
+
+    chosen(page, "A line for each", "kilobytes")
+    assert page.get_by_label("Where nodes of servers is", exact=True).is_visible()
+    assert page.locator(f"{chart} ~ div label").all_inner_texts() == ["kilobytes 1", "kilobytes 10"]
+    before = page.locator(chart).inner_html()
+    chosen(page, "Where nodes of servers is", "6")
+    assert page.locator(chart).inner_html() != before
+    assert len(lines(page, chart)) == 2
+
+    chosen(page, "Over", "nodes of servers")
+    chosen(page, "A line for each", "threads")
+    assert len(lines(page, chart)) == 3
+    chosen(page, "Show", "Read timeouts")
+    assert len(lines(page, chart)) == 3
+    assert "% of all operations" in page.locator(f"{chart} svg text").all_text_contents()
+
+    chosen(page, "Over", "throughput, by threads")
+    chosen(page, "Show", "p99")
+    texts = page.locator(f"{chart} svg text").all_text_contents()
+    assert "throughput in operations/s, by threads" in texts
+    assert texts.count("400") == len(lines(page, chart)) == 2
+    assert page.messages == []  # type: ignore[attr-defined]
+
+
+OVERLAY = "#overlay .drawing"
+
+
+def test_any_series_of_any_cells_are_drawn_on_one_chart(opened: Opened) -> None:
+    page = opened("study", 1280)
+    overlay = page.locator("#overlay")
+    assert len(lines(page, OVERLAY)) == 6  # of the first repetitions
+    box = overlay.get_by_role("group", name="Cells").get_by_role("checkbox", name="c002 n3, threads=50, repetition 2")
+    box.focus()
+    box.press("Space")
+    eventually(lambda: len(lines(page, OVERLAY)) == 7)
+    assert "rebalance-recommended i-0a417 (servers)" in overlay.inner_text()
+
+    overlay.get_by_label("Values").select_option(label="CPU")
+    eventually(lambda: "% of all processors" in overlay.locator("figcaption").inner_text())
+    overlay.get_by_role("checkbox", name="iowait", exact=True).check()
+    assert len(lines(page, OVERLAY)) == 14
+    overlay.get_by_role("checkbox", name="iowait", exact=True).uncheck()
+    overlay.get_by_label("A line for").select_option(label="each node")
+    assert len(lines(page, OVERLAY)) == 14  # two nodes of seven cells
+    assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02").is_checked()
+    overlay.get_by_label("Values").select_option(label="Disk operations")
+    eventually(lambda: "operations/s" in overlay.locator("figcaption").inner_text())
+    overlay.get_by_label("A line for").select_option(label="each device")
+    assert "14 of 28 lines shown" in overlay.inner_text()
+    assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02 · nvme2n1").count() == 1
+    assert page.messages == []  # type: ignore[attr-defined]
+
+
+def test_both_sides_of_a_comparison_are_drawn_on_one_chart(opened: Opened) -> None:
+    page = opened("compared")
+    names = page.locator("#overlay figure label").all_inner_texts()
+    assert [name.split(" ")[0] for name in names] == ["A:", "A:", "B:", "B:"]
+    assert len(lines(page, OVERLAY)) == 4
 
 
 def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:

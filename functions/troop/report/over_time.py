@@ -52,14 +52,14 @@ def entries(cells: Sequence[Cell], side: str = "", most: int = MOST_VALUES) -> l
         repetition, ``left_out`` the number of series that are left out.
     """
     several = len({phase.phase for cell in cells for phase in cell.phases}) > 1
-    found = [
+    drawn = [
         (cell, phase, its)
         for cell in cells
         for phase in cell.phases
         if (its := [one for one in phase.series if any(number(value) is not None for value in one.values)])
     ]
-    each = min(MOST_OF_ENTRY, most // max(len(found), 1))
-    return [_entry(cell, phase, its, f"{side}{_name(cell, phase, several)}", each) for cell, phase, its in found]
+    each = min(MOST_OF_ENTRY, most // max(len(drawn), 1))
+    return [_entry(cell, phase, its, f"{side}{_name(cell, phase, several)}", each) for cell, phase, its in drawn]
 
 
 def _name(cell: Cell, phase: Phase, several: bool) -> str:
@@ -69,21 +69,21 @@ def _name(cell: Cell, phase: Phase, several: bool) -> str:
 
 
 def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: int) -> dict[str, Any]:
-    kept, left_out, room = [], 0, most
+    embedded, left_out, room = [], 0, most
     for one in sorted(series, key=lambda one: bool(one.node or one.device)):
         if len(one.values) > min(room, MOST_POINTS):
             left_out += 1
             continue
         room -= len(one.values)
-        kept.append(_series(one))
+        embedded.append(_series(one))
     return {
         "name": name,
         "first": cell.repetition == 1 and phase.repeat == 1,
         "warm_up": number(phase.warm_up_seconds),
         "measured": number(phase.measured_seconds),
-        "marks": _marks(cell, phase, kept),
+        "marks": _marks(cell, phase, embedded),
         "left_out": left_out,
-        "series": kept,
+        "series": embedded,
     }
 
 
@@ -138,14 +138,14 @@ def _in_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def tracks(found: Sequence[dict[str, Any]]) -> list[list[Any]]:
+def tracks(of_entries: Sequence[dict[str, Any]]) -> list[list[Any]]:
     """Returns what the entries have series of, each once: ``[[role, operation, name, group]]``.
 
     The group is ``role``, ``node`` or ``device``. Totals and the operations that most is done of come first.
     """
     weight: dict[tuple[str, str | None], float] = {}
     names: dict[tuple[str, str | None, str, str], None] = {}
-    for entry in found:
+    for entry in of_entries:
         for one in entry["series"]:
             group = "device" if "device" in one else "node" if "node" in one else "role"
             names[one["role"], one["operation"], one["name"], group] = None

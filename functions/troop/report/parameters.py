@@ -70,8 +70,8 @@ def chart(report: Report) -> dict[str, Any] | None:
         groups[row.group] = groups.get(row.group, 0) + row.operation.count
     order = sorted(groups, key=lambda group: (group[2] != TOTAL, -groups[group]))
     place = {group: n for n, group in enumerate(order)}
-    kept = sorted(rows, key=lambda row: place[row.group])[:MOST_ROWS]
-    values = [_values(row.operation) for row in kept]
+    first = sorted(rows, key=lambda row: place[row.group])[:MOST_ROWS]
+    values = [_values(row.operation) for row in first]
     offered = [n for n in range(len(_MEASURES)) if _is_offered(n, [each[n] for each in values])]
     currency = report.money.currency
     return {
@@ -80,9 +80,9 @@ def chart(report: Report) -> dict[str, Any] | None:
         "groups": _titles(order),
         "rows": [
             [place[row.group], row.cell, [row.settings.get(axis) for axis in axes], [number(each[n]) for n in offered]]
-            for row, each in zip(kept, values, strict=True)
+            for row, each in zip(first, values, strict=True)
         ],
-        "left_out": len(rows) - len(kept),
+        "left_out": len(rows) - len(first),
     }
 
 
@@ -103,8 +103,8 @@ def settings(cell: Cell, phase: Phase) -> dict[str, Any]:
     values = {key: value for key, value in cell.values.items() if not _COUNT.fullmatch(key)}
     nodes = {f"nodes of {fleet.role}": fleet.nodes for fleet in cell.fleets}
     step = {SCALE: cell.scale} if cell.scale else {}
-    found = {**known, **values, **point}
-    return {**{key.removeprefix(_PARAMETER): _scalar(value) for key, value in found.items()}, **nodes, **step}
+    parameters = {**known, **values, **point}
+    return {**{key.removeprefix(_PARAMETER): _scalar(value) for key, value in parameters.items()}, **nodes, **step}
 
 
 def _scalar(value: Any) -> float | str:

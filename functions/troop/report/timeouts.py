@@ -21,9 +21,9 @@ def timeouts(errors: Mapping[str, int]) -> dict[str, int]:
 
     Java's SocketTimeoutException is a read timeout, because connecting has an exception of its own.
     """
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for kind, count in errors.items():
         if _TIMEOUT.search(kind):
             which = CONNECT if _CONNECT.search(kind) else READ if _READ.search(kind) else OTHER
-            found[which] = found.get(which, 0) + count
-    return found
+            counts[which] = counts.get(which, 0) + count
+    return counts

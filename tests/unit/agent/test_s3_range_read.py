@@ -183,7 +183,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own() -> None:
     read = module("read")
     with socket.create_server(("127.0.0.1", 0)) as server:
         reader = read.Reader(read.trust(), 0.1)
-        with pytest.raises(read.ReadError, match="^connect-timeout$"):
+        with pytest.raises(read.ReadError, match=r"^connect-timeout$"):
             reader.read(f"https://127.0.0.1:{server.getsockname()[1]}/object", 0, 1)
 
 

@@ -140,11 +140,12 @@ def test_another_cell_is_chosen_by_keyboard(study: Page) -> None:
 
 def test_lines_are_switched_by_keyboard_and_others_keep_their_colours(study: Page) -> None:
     shown = lines(study, "#latency-chart")
-    box = study.get_by_role("checkbox", name="c004 n3, threads=200, repetition 1")
+    section = study.locator("section[aria-labelledby=latency]")
+    box = section.get_by_role("checkbox", name="c004 n3, threads=200, repetition 1")
     box.focus()
     box.press("Space")
     assert lines(study, "#latency-chart") == [shown[0], *shown[2:]]
-    study.get_by_role("checkbox", name="c005 n3, threads=200, repetition 2").press("Space")
+    section.get_by_role("checkbox", name="c005 n3, threads=200, repetition 2").press("Space")
     assert sorted(lines(study, "#latency-chart")) == sorted(shown)
 
 
@@ -186,7 +187,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
     page.emulate_media(color_scheme="dark")
     on_screen = lines(page, "#latency-chart")
     page.emulate_media(media="print")
-    page.wait_for_selector(".one-cell >> nth=3 >> svg >> nth=6")
+    page.wait_for_selector(".one-cell >> nth=3 >> .drawing svg >> nth=6")
     assert page.locator(".one-cell h3").all_inner_texts() == [
         f"{cell} {label}, repetition 1"
         for cell, label in (
@@ -229,14 +230,15 @@ def chosen(page: Page, label: str, option: str) -> None:
 def test_results_are_drawn_over_each_parameter_with_a_line_for_each_value_of_another(opened: Opened) -> None:
     page = opened("sweep", 1280)
     chart = "#parameter-chart"
-    assert len(lines(page, chart)) == 2  # over threads, of three and of six servers
-    assert page.get_by_label("Where kilobytes is", exact=True).is_visible()
+    assert len(lines(page, chart)) == 2  # over threads, of one and of ten kilobytes
+    assert page.get_by_label("Where nodes of servers is", exact=True).is_visible()
     texts = page.locator(f"{chart} svg text").all_text_contents()
     assert {"1", "10", "100", "1000"} <= set(texts), "threads from 1 to 400 need a logarithmic axis"
 
+    chosen(page, "A line for each", "nodes of servers")
+    assert page.get_by_label("Where nodes of servers is", exact=True).count() == 0
+    assert page.locator(f"{chart} ~ div label").all_inner_texts() == ["nodes of servers 3", "nodes of servers 6"]
     chosen(page, "A line for each", "kilobytes")
-    assert page.get_by_label("Where nodes of servers is", exact=True).is_visible()
-    assert page.locator(f"{chart} ~ div label").all_inner_texts() == ["kilobytes 1", "kilobytes 10"]
     before = page.locator(chart).inner_html()
     chosen(page, "Where nodes of servers is", "6")
     assert page.locator(chart).inner_html() != before
@@ -315,7 +317,7 @@ def test_ratios_stand_on_their_intervals(opened: Opened) -> None:
     assert (marks.count(better.strip()), marks.count(worse.strip())) == (4, 2)
     assert len(lines(page, "#times-chart")) == 2
     before = page.locator("#times-chart").inner_html()
-    page.get_by_label("Operation").select_option(index=1)
+    page.get_by_label("Operation", exact=True).select_option(index=1)
     assert page.locator("#times-chart").inner_html() != before
 
 

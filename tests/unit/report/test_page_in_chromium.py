@@ -197,7 +197,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
             ("c010", "n6, threads=200"),
         )
     ]
-    for pressed in ("nav", "select >> nth=0", "input >> nth=0", ".for-screen"):
+    for pressed in ("nav", "select >> nth=0", "input >> nth=0", ".panels.for-screen"):
         assert not page.locator(pressed).is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not set(lines(page, "#latency-chart")) & set(on_screen)

@@ -103,7 +103,7 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
 
 def sweep() -> Report:
     """Three parameters that vary independently of one another, twice each."""
-    cells = []
+    cells: list[Cell] = []
     for nodes in (3, 6):
         for threads in (1, 50, 400):
             for size in (1, 10):

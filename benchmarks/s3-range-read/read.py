@@ -5,8 +5,8 @@ processors; ``timeout_seconds`` of one read (default 10); ``address_seconds``, t
 ``renew_seconds``, the time between two checks whether URLs need a renewal (default 240).
 
 Recorded as ``read``: the time from the request to the last byte, including a new connection if needed. Errors by kind:
-``timeout``, ``connection``, ``tls``, ``short`` (fewer bytes than requested), ``http-503`` and the like. Too many open
-files are not S3's fault: then the script fails.
+``connect-timeout`` (no connection in time, with TLS), ``read-timeout``, ``connection``, ``tls``, ``short`` (fewer
+bytes than requested), ``http-503`` and the like. Too many open files are not S3's fault: then the script fails.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Reader:
             raise
         except (socket.timeout, TimeoutError):
             self.close()
-            raise ReadError("timeout") from None
+            raise ReadError("read-timeout") from None
         except ssl.SSLError:
             self.close()
             raise ReadError("tls") from None
@@ -80,7 +80,10 @@ class Reader:
         connection = self._to(parts.scheme, parts.netloc)
         if connection.sock is None:
             connection.timeout = self._timeout
-            connection.connect()
+            try:
+                connection.connect()
+            except (socket.timeout, TimeoutError):
+                raise ReadError("connect-timeout") from None
         self._limit(connection, until)
         path = f"{parts.path}?{parts.query}" if parts.query else parts.path
         connection.request("GET", path, headers={"Range": f"bytes={first}-{first + count - 1}"})
@@ -103,7 +106,7 @@ class Reader:
         """Applies the timeout to the whole read, not to each packet."""
         left = until - time.monotonic()
         if left <= 0:
-            raise ReadError("timeout")
+            raise ReadError("read-timeout")
         if connection.sock is not None:  # None: the server announced its last answer
             connection.sock.settimeout(left)
 

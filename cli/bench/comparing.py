@@ -10,6 +10,7 @@ from cli.bench.compared_row import NARROW, named, row_of
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.record import CellStatus
+from troop.measure.operations import TOTAL
 from troop.report.comparison import Basis, Comparison, Equal, Row, Side
 from troop.report.document import Cell, Report
 
@@ -66,6 +67,8 @@ def compare(
     lost: list[str] = []
     for label, (ours, theirs) in pairs:
         for operation in ours.operations():
+            if operation[2] == TOTAL and ours.parts(operation) != theirs.parts(operation):
+                continue  # totals of different operations
             if operation not in theirs.operations():
                 unmatched.append(f"only A has {named(operation, label)}")
                 lost.append(named(operation, label))
@@ -78,7 +81,7 @@ def compare(
         unmatched += [
             f"only B has {named(operation, label)}"
             for operation in theirs.operations()
-            if operation not in ours.operations()
+            if operation not in ours.operations() and operation[2] != TOTAL
         ]
     if not rows:
         explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"

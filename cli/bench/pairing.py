@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from troop.bench.plan import Variant
 from troop.bench.record import CellStatus
 from troop.errors import TroopError
+from troop.measure.operations import TOTAL
 from troop.report import points
 from troop.report.document import Cell, Report
 from troop.report.document import Operation as Measured
@@ -43,6 +44,10 @@ class Cells:
     def operations(self) -> list[Key]:
         """Lists the measured operations, in order."""
         return [*points.by_key(self.cells)]
+
+    def parts(self, operation: Key) -> set[str]:
+        """Returns the names of all operations of the role, phase and point of an operation, without their total."""
+        return {name for *place, name in self.operations() if (*place,) == operation[:3] and name != TOTAL}
 
     def measured(self, operation: Key) -> list[Measured]:
         """Lists the results of an operation, one for each cell that measured its rate: the repeats of a point share
@@ -88,6 +93,11 @@ def cells_of(side: Chosen) -> list[Cell]:
     return cells
 
 
+def succeeded(side: Chosen) -> list[Cell]:
+    """Lists the cells of the side that count."""
+    return [cell for cell in cells_of(side) if cell.status == CellStatus.SUCCEEDED]
+
+
 def variants(side: Chosen) -> dict[str, Cells]:
     """Groups the cells that succeeded by variant: by scale step and values, in any order.
 
@@ -95,10 +105,9 @@ def variants(side: Chosen) -> dict[str, Cells]:
         IncomparableError: no cell succeeded.
     """
     cells_by_values: dict[str, Cells] = {}
-    for cell in cells_of(side):
-        if cell.status == CellStatus.SUCCEEDED:
-            key = json.dumps([cell.scale, cell.values], sort_keys=True)
-            cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
+    for cell in succeeded(side):
+        key = json.dumps([cell.scale, cell.values], sort_keys=True)
+        cells_by_values.setdefault(key, Cells(label_of(cell))).cells.append(cell)
     if not cells_by_values:
         raise IncomparableError(f"nothing to compare: no cell of {side.name} has SUCCEEDED")
     return cells_by_values

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from cli.bench import comparing, report_source
-from cli.bench.pairing import Chosen
+from cli.bench.pairing import Chosen, succeeded
 from cli.bench.pricing import AWS, Pricing, Source, Term, prices_of, roles_of
 from cli.client.bench_client import NoReportError
 from cli.shared import show
@@ -105,7 +105,7 @@ def compare(
             pricing=pricing,
         )
         if html is not None:
-            _write(html, _page(comparison))
+            _write(html, _page(comparison, *sides))
         if as_json:
             show.document(comparison.model_dump(mode="json"))
         else:
@@ -173,8 +173,8 @@ def load(ctx: typer.Context, text: str) -> Report:
 # Output
 
 
-def _page(comparison: Comparison) -> str:
-    return comparison_page(comparison, chart_script())
+def _page(comparison: Comparison, a: Chosen, b: Chosen) -> str:
+    return comparison_page(comparison, chart_script(), succeeded(a), succeeded(b))
 
 
 def _write(path: Path, page: str) -> None:

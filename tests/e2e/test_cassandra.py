@@ -25,6 +25,7 @@ from local.project import ROOT, tool_environment
 from tests.e2e.benches import NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
 from troop.bench import names
+from troop.measure.operations import TOTAL
 from troop.tags import RUN_TAG
 
 pytestmark = [
@@ -148,6 +149,7 @@ def test_histograms_and_metrics_of_both_roles_are_in_the_results(
     for cell in detail["cells"]:
         assert {(row["role"], row["operation"]) for row in cell["results"]} == {
             ("drivers", "write"),
+            ("servers", TOTAL),
             ("servers", "coordinate"),
             ("servers", "apply"),
         }

@@ -19,7 +19,16 @@ from typing import Any, Callable
 from troop.measure import device_samples
 from troop.measure import operations as ops
 from troop.measure.merged_devices import DeviceMerger
-from troop.measure.operations import LONGEST_SECONDS, OTHER, Operation, Operations, OperationsError, Rate, aligned_sum
+from troop.measure.operations import (
+    LONGEST_SECONDS,
+    OTHER,
+    TOTAL,
+    Operation,
+    Operations,
+    OperationsError,
+    Rate,
+    aligned_sum,
+)
 from troop.measure.summary import COUNTERS, LEVELS, SERIES, Clock, Samples, Summary, SummaryError, is_left_out
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
@@ -247,19 +256,22 @@ class Merger:
         }
 
     def table(self) -> list[dict[str, Any]]:
-        """Returns a row for each role and operation.
+        """Returns a row for each role and operation, and before several of a role their total.
 
         Returns:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
             "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "mean_derived"}]``; unknown rates and times
             are None. Counts and times are of successes. ``mean_derived`` is true if the mean follows from rate and
-            threads; a row with a measured mean does not have it.
+            threads; a row with a measured mean does not have it. The operation of a total is
+            :data:`~troop.measure.operations.TOTAL`.
         """
-        return [
-            _row(role, name, self._roles[role].operations[name], self.measured_seconds)
-            for role in sorted(self._roles)
-            for name in sorted(self._roles[role].operations)
-        ]
+        rows = []
+        for role in sorted(self._roles):
+            operations = self._roles[role].operations
+            if total := ops.total_of(operations.values()):
+                rows.append(row(role, TOTAL, total, self.measured_seconds))
+            rows += [row(role, name, operations[name], self.measured_seconds) for name in sorted(operations)]
+        return rows
 
 
 def _role_document(role: _Role) -> dict[str, Any]:
@@ -280,6 +292,7 @@ def _line(summary: Summary) -> dict[str, Any]:
     return {
         "rank": summary.rank,
         "outcome": summary.outcome,
+        "ended_at": round(summary.ended_at - (clock.ahead if clock else 0), 3),
         "clock_offset_seconds": clock.offset_seconds if clock else None,
         "clock_uncertainty_seconds": clock.uncertainty_seconds if clock else None,
         "count": sum(operation.count for operation in summary.operations.values()),
@@ -336,7 +349,8 @@ def _rounded(total: int, count: int) -> int:
     return (2 * total + count) // (2 * count)
 
 
-def _row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
+def row(role: str, name: str, operation: Operation, seconds: float) -> dict[str, Any]:
+    """Returns a row of :meth:`Merger.table`."""
     times, rate = operation.times, operation.rate
     if rate is not None and not times.count:
         return _row_of_rate(role, name, operation, rate)

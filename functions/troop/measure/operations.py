@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -21,6 +21,10 @@ MOST_NAMES = 64
 """The most operations of a node, and kinds of errors of an operation: names come from scripts and must be bounded."""
 OTHER = "other"
 """The name for all names beyond :data:`MOST_NAMES`."""
+MOST_LISTED = 128
+"""The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
+TOTAL = "all operations"
+"""The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
 LONGEST_SECONDS = 2 * 24 * 3600
 """The limit of counts by second."""
 MOST_OVER_TIME = 300_000
@@ -142,6 +146,8 @@ class Operation:
         bytes: moved by successes.
         over_time: times of successes, including the warm-up; None if not recorded.
         rate: of a tool that reports no times; otherwise None.
+        names: of the operations that are counted here together, beyond :data:`MOST_NAMES`; at most
+            :data:`MOST_LISTED` of them, the first in order.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -150,6 +156,7 @@ class Operation:
     bytes: int = 0
     over_time: Windows | None = None
     rate: Rate | None = None
+    names: frozenset[str] = frozenset()
 
     @property
     def count(self) -> int:
@@ -170,12 +177,18 @@ class Operation:
         self.bytes += other.bytes
         if other.rate is not None:
             self.rate = other.rate if self.rate is None else self.rate.plus(other.rate)
+        self.note(other.names)
         if other.over_time is None:
             return
         if self.over_time is None:
             self.over_time = other.over_time.copy()
         else:
             self.over_time.add(other.over_time)
+
+    def note(self, names: Iterable[str]) -> None:
+        """Adds names of operations that are counted here together."""
+        if not self.names.issuperset(names):
+            self.names = frozenset(sorted(self.names.union(names))[:MOST_LISTED])
 
     def check(self, other: Operation) -> None:
         """Checks whether the operations can be added up.
@@ -199,6 +212,7 @@ class Operation:
 
     def document(self) -> dict[str, Any]:
         rate = {"rate": asdict(self.rate)} if self.rate else {}
+        names = {"names": sorted(self.names)} if self.names else {}
         return {
             "histogram": self.times.document(),
             "errors": dict(sorted(self.errors.items())),
@@ -206,6 +220,7 @@ class Operation:
             "bytes": self.bytes,
             "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
             **rate,
+            **names,
         }
 
 
@@ -221,6 +236,21 @@ def add_all(totals: Operations, more: Mapping[str, Operation]) -> None:
         totals.setdefault(name, Operation()).add(operation)
 
 
+def total_of(operations: Collection[Operation]) -> Operation | None:
+    """Adds up different operations, without their values over time: histograms bucket by bucket, errors by kind.
+
+    Returns:
+        None for a single operation. Also None if a tool reports only rates, because such tools do one kind of operation
+        after the other.
+    """
+    if len(operations) < 2 or any(one.rate for one in operations):
+        return None
+    total = Operation()
+    for one in operations:
+        total.add(Operation(times=one.times, errors=one.errors, bytes=one.bytes))
+    return total
+
+
 def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     """Adds operations of the same node.
 
@@ -234,7 +264,10 @@ def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     moved = [name for name in totals if name in last]
     parts: Operations = {}
     for name, operation in [*((name, totals[name]) for name in moved), *more.items()]:
-        parts.setdefault(OTHER if name in last else name, Operation()).add(operation)
+        part = parts.setdefault(OTHER if name in last else name, Operation())
+        part.add(operation)
+        if name in last:
+            part.note([name])
     for name, part in parts.items():
         if name in totals:
             totals[name].check(part)
@@ -269,8 +302,8 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate"}}``, sorted by name; ``rate``
-    only where a tool reports no times.
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names"}}``, sorted by name;
+    ``rate`` only where a tool reports no times, ``names`` only if there are any.
     """
     return {name: operations[name].document() for name in sorted(operations)}
 
@@ -301,15 +334,31 @@ def _operation(document: Any, where: str) -> Operation:
     errors = errors_in(document, where)
     moved = whole(document.get("bytes"), f"{where}.bytes")
     per_second = _per_second(document.get("per_second"), f"{where}.per_second")
-    return Operation(times, errors, per_second, moved, over_time, _rate(document.get("rate"), f"{where}.rate"))
+    rate, names = rate_in(document, where), _listed(document.get("names", []), f"{where}.names")
+    return Operation(times, errors, per_second, moved, over_time, rate, names)
 
 
-def _rate(document: Any, where: str) -> Rate | None:
-    if document is None:
+def rate_in(document: Mapping[str, Any], where: str) -> Rate | None:
+    """Reads the rate of an operation's document; None if its tool reports times.
+
+    Raises:
+        OperationsError: it is not a rate.
+    """
+    rate, where = document.get("rate"), f"{where}.rate"
+    if rate is None:
         return None
-    if not isinstance(document, Mapping):
+    if not isinstance(rate, Mapping):
         raise OperationsError(f"{where} must be an object or null")
-    return Rate(**{one.name: whole(document.get(one.name), f"{where}.{one.name}") for one in fields(Rate)})
+    return Rate(**{one.name: whole(rate.get(one.name), f"{where}.{one.name}") for one in fields(Rate)})
+
+
+def _listed(names: Any, where: str) -> frozenset[str]:
+    if not isinstance(names, list) or len(names) > MOST_LISTED:
+        raise OperationsError(f"{where} must be a list of at most {MOST_LISTED} names")
+    for name in names:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise OperationsError(f"{where}: {str(name)[:80]!r} must match {NAME.pattern}")
+    return frozenset(names)
 
 
 def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:

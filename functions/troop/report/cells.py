@@ -92,6 +92,7 @@ class _Reading:
             label=variant.label,
             scale=variant.scale,
             values={key: _list(value) for key, value in variant.values.items()},
+            parameters={key: _list(value) for key, value in benchmark.parameters.items()} if benchmark else {},
             repetition=variant.repetition,
             attempt=names.attempt_of(self._id)[1],
             earlier=[self._attempt(one) for one in self._earlier],
@@ -156,6 +157,7 @@ class _Reading:
             members = activity.nodes(document["roles"], places, self._types)
             bursts = limits.bursts(members, self._types)
             point = document.get("parameters") or {}
+            rows, totals = operations(document, hourly)
             phase = Phase(
                 phase=document["phase"],
                 point=document.get("point"),
@@ -165,8 +167,9 @@ class _Reading:
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
-                measured_from=None if measured_from is None else datetime.fromtimestamp(measured_from, UTC),
-                operations=operations(document, hourly),
+                measured_from=_moment(measured_from),
+                operations=rows,
+                totals=totals,
                 use=[one.model_copy(update={"bursts": bursts.get(one.role, [])}) for one in use(document)],
                 devices=activity.devices(document["roles"]),
                 series=series(document),
@@ -200,6 +203,10 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         self._findings.append(Finding(severity="error", cell=self._id, text=text))
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _tuple(value: Any) -> Any:

@@ -11,7 +11,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from troop.report import parameters
 from troop.report.document import Cell, Operation, Phase, Report, Scaling
+from troop.report.formatting import cell_name, number
+from troop.report.totals import rows_of
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -32,16 +35,14 @@ def packed(value: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode()
 
 
-def cell_name(cell: Cell) -> str:
-    """Returns a cell's name, such as ``c001 n3, threads=50``."""
-    return f"{cell.cell} {cell.label}".rstrip()
-
-
 def chart_data(report: Report) -> dict[str, Any]:
-    """Returns the data of all charts except those over time: {"scaling": [...], "distributions": [...]}, see below."""
+    """Returns the data of all charts except those over time: {"scaling", "distributions", "parameters"}, see below and
+    :mod:`troop.report.parameters`.
+    """
     return {
         "scaling": [_scaling(title, members) for title, members in scaling_groups(report)],
         "distributions": _distributions(report.cells),
+        "parameters": parameters.chart(report),
     }
 
 
@@ -90,7 +91,7 @@ def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
-        for phase, operation in measured(cell):
+        for phase, operation in rows(cell):
             points = [[float(f"{p:.8g}"), number(ms)] for p, ms in operation.distribution if math.isfinite(ms)]
             if points:
                 line = {
@@ -108,43 +109,9 @@ def measured(cell: Cell) -> list[tuple[Phase, Operation]]:
     return [(phase, operation) for phase in cell.phases for operation in phase.operations]
 
 
-def over_time(report: Report) -> list[dict[str, Any]]:
-    """Returns [{"name", "first", "warm_up", "measured", "series": [{"role", "operation", "name", "start", "step",
-    "values"}]}]: one entry for each phase and point of each cell with values over time.
-    """
-    several = len({phase.phase for cell in report.cells for phase in cell.phases}) > 1
-    return [
-        {
-            "name": ", ".join(
-                part for part in (cell_name(cell), phase.phase if several else "", phase.setting) if part
-            ),
-            "first": cell.repetition == phase.repeat == 1,
-            "warm_up": number(phase.warm_up_seconds),
-            "measured": number(phase.measured_seconds),
-            "series": [
-                {
-                    "role": series.role,
-                    "operation": series.operation,
-                    "name": series.name,
-                    "start": number(series.start, 9),
-                    "step": series.step_seconds,
-                    "values": [number(value, 4 if series.operation else 3) for value in series.values],
-                }
-                for series in phase.series
-            ],
-        }
-        for cell in report.cells
-        for phase in cell.phases
-        if any(number(value) is not None for series in phase.series for value in series.values)
-    ]
-
-
-def number(value: float | None, digits: int = 4) -> float | None:
-    """Rounds a number for a chart; returns None for unknown and infinite values."""
-    if value is None or not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if rounded.is_integer() else rounded
+def rows(cell: Cell) -> list[tuple[Phase, Operation]]:
+    """Returns the measured operations, and before those of a role their total."""
+    return [(phase, operation) for phase in cell.phases for operation in rows_of(phase)]
 
 
 def _titles(keys: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:

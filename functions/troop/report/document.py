@@ -207,10 +207,17 @@ class Operation(Part):
     p99_ms: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
+    share: float | None = Field(
+        default=None, description="Part of the successes of all operations of the role; null for its only operation"
+    )
     cost_per_million: float | None = Field(
         default=None,
         description="Cost of the cell's system, without fleets that only generate load, for the duration of a million "
         "of these operations",
+    )
+    names: list[str] = Field(
+        default=[],
+        description="Of the operations that are counted here together, because a node had too many; the first 128",
     )
     distribution: list[tuple[float, float]] = Field(
         default=[],
@@ -339,6 +346,7 @@ class Node(Part):
     exceeded: dict[str, int] = Field(
         default={}, description="Packets beyond network allowances, and microseconds beyond limits of EBS, above 0"
     )
+    ended_at: datetime | None = Field(default=None, description="When its part of the phase ended")
     clock_offset_seconds: float | None = None
     clock_uncertainty_seconds: float | None = None
 
@@ -365,6 +373,9 @@ class Phase(Part):
     warm_up_seconds: float = 0
     measured_from: datetime | None = None
     operations: list[Operation] = []
+    totals: list[Operation] = Field(
+        default=[], description="Of each role with several operations: all of them together, merged exactly"
+    )
     use: list[Use] = []
     devices: list[DeviceUse] = []
     series: list[Series] = []
@@ -400,7 +411,8 @@ class Cell(Part):
         default="", description="Distinguishes the cell from the run's other cells; empty if there is only one"
     )
     scale: str | None = None
-    values: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue] = Field(default={}, description="Of the matrix, by key such as parameters.threads")
+    parameters: dict[str, JsonValue] = Field(default={}, description="All parameters of the cell's scripts")
     repetition: int = 1
     attempt: int = 1
     earlier: list[Attempt] = []

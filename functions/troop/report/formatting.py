@@ -7,9 +7,23 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from troop.bench.money import USD
+from troop.report.document import Cell
 
 NOTHING = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
+
+
+def cell_name(cell: Cell) -> str:
+    """Returns a cell's name, such as ``c001 n3, threads=50``."""
+    return f"{cell.cell} {cell.label}".rstrip()
+
+
+def number(value: float | None, digits: int = 4) -> float | None:
+    """Rounds a number for a chart; returns None for unknown and infinite values."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def plain(value: float | None) -> str:

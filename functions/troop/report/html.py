@@ -11,10 +11,12 @@ from typing import Any, Final, TypeVar
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from troop.report import bills, charts, formatting, overview, points, verdicts
+from troop.measure.operations import TOTAL
+from troop.report import bills, charts, formatting, over_time, overview, points, verdicts
 from troop.report.comparison import Comparison
-from troop.report.document import Phase, Report
+from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
+from troop.report.totals import rows_of
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
@@ -58,9 +60,10 @@ def report_page(report: Report, script: str) -> str:
         script: the chart library, see :func:`troop.report.assets.chart_script`.
     """
     rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
+    entries = over_time.entries(report.cells)
     return _page(
         "report.html",
-        "report.js",
+        ("over_time.js", "parameters.js", "report.js"),
         script,
         report=report,
         told=f"{overview.headline(report)} {overview.cost(report)}",
@@ -68,20 +71,20 @@ def report_page(report: Report, script: str) -> str:
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
-        data=charts.chart_data(report),
-        over_time=charts.over_time(report),
+        data={**charts.chart_data(report), "over_time": _over_time_data(report.cells, entries)},
+        over_time=entries,
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
         has_points=any(phase.point is not None for cell in report.cells for phase in cell.phases),
         shares_nodes=points.shares_nodes,
         within=list(points.within(report)),
         several_roles=len({operation.role for _, operation in rows}) > 1,
-        means_derived=any(operation.mean_derived for _, operation in rows),
         capacities=overview.capacities(report),
         devices=_least(report, lambda phase: phase.devices, lambda one: -(one.busy or 0)),
+        is_mixed=any(one.operation == TOTAL for cell in report.cells for _, one in charts.rows(cell)),
         bytes_known=any(operation.bytes_per_second for _, operation in rows),
         members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
         fleets=overview.fleets(report),
-        courses=[(charts.cell_name(cell), overview.course(cell)) for cell in report.cells if cell.steps],
+        courses=[(formatting.cell_name(cell), overview.course(cell)) for cell in report.cells if cell.steps],
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
         interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
@@ -93,15 +96,23 @@ def report_page(report: Report, script: str) -> str:
     )
 
 
-def comparison_page(comparison: Comparison, script: str) -> str:
-    """Renders the page of a comparison; arguments as of :func:`report_page`."""
+def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (), b: Sequence[Cell] = ()) -> str:
+    """Renders the page of a comparison.
+
+    Args:
+        script: as of :func:`report_page`.
+        a, b: cells of both sides, to draw their values over time.
+    """
+    half = over_time.MOST_VALUES // 2
+    entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
     return _page(
         "comparison.html",
-        "comparison.js",
+        ("over_time.js", "comparison.js"),
         script,
+        over_time=entries,
         comparison=comparison,
         summary=verdicts.summed_up(comparison),
-        data=verdicts.chart_data(comparison),
+        data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[
             *(("Warning", text) for text in comparison.warnings),
             *(("Not compared", text) for text in comparison.unmatched),
@@ -118,8 +129,12 @@ def comparison_page(comparison: Comparison, script: str) -> str:
     )
 
 
-def _page(template: str, drawn_by: str, script: str, **values: Any) -> str:
-    drawing = Markup("".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("drawing.js", drawn_by)))
+def _over_time_data(cells: Sequence[Cell], entries: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return {"panels": over_time.panels(cells), "tracks": over_time.tracks(entries)}
+
+
+def _page(template: str, drawn_by: tuple[str, ...], script: str, **values: Any) -> str:
+    drawing = Markup("".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("drawing.js", *drawn_by)))
     library = Markup(script.replace("</script", r"<\/script"))
     page = (
         _environment()
@@ -156,8 +171,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed)}
-    environment.globals |= {"NOTHING": formatting.NOTHING, "cell_name": charts.cell_name}
+    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of)}
+    environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment
 
 
@@ -169,7 +184,7 @@ def _least(
     If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
-        (charts.cell_name(cell) + f" · {phase.title}", rows(phase))
+        (formatting.cell_name(cell) + f" · {phase.title}", rows(phase))
         for cell in report.cells
         for phase in cell.phases
         if rows(phase)

@@ -7,7 +7,9 @@ from typing import Any
 
 from troop.measure import histogram
 from troop.measure.histogram import Histogram
+from troop.measure.operations import TOTAL
 from troop.report.document import Operation
+from troop.report.totals import total_row
 
 LADDER = (
     *(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0, 99.0),
@@ -18,8 +20,8 @@ LADDER = (
 _MILLION = 1_000_000
 
 
-def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation]:
-    """Returns the rows of one phase of the results.
+def operations(phase: Mapping[str, Any], hourly: float | None) -> tuple[list[Operation], list[Operation]]:
+    """Returns the rows of one phase of the results, and the total of each role with several operations.
 
     Args:
         hourly: hourly cost of the cell's system, without fleets that only generate load.
@@ -27,16 +29,26 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> list[Operation
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
+    totals = {
+        role: total
+        for role, its in phase["roles"].items()
+        if (total := total_row(role, its["operations"], phase["measured_seconds"]))
+    }
     operations = []
     for row in phase["table"]:
+        if row["operation"] == TOTAL:
+            continue
         document = phase["roles"][row["role"]]["operations"][row["operation"]]
-        times = histogram.from_document(document["histogram"])
-        more = {
-            "cost_per_million": cost_per_million(hourly, row["per_second"]),
-            "distribution": distribution(times),
-        }
-        operations.append(Operation.model_validate({**row, **more}))
-    return operations
+        count = totals[row["role"]]["count"] if row["role"] in totals else 0
+        share = {"share": row["count"] / count} if count else {}
+        more = {**share, "names": document.get("names", [])}
+        operations.append(_operation({**row, **more}, histogram.from_document(document["histogram"]), hourly))
+    return operations, [_operation(row, row["histogram"], hourly) for row in totals.values()]
+
+
+def _operation(row: Mapping[str, Any], times: Histogram, hourly: float | None) -> Operation:
+    more = {"cost_per_million": cost_per_million(hourly, row["per_second"]), "distribution": distribution(times)}
+    return Operation.model_validate({**row, **more})
 
 
 def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:

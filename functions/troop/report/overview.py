@@ -11,6 +11,8 @@ from troop.report import formatting, points
 from troop.report.charts import cell_name, measured
 from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
+from troop.report.totals import leading
+from troop.report.trust import generators
 
 GOOD = "SUCCEEDED"
 
@@ -65,12 +67,14 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns at most six key figures from the known values."""
+    """Returns at most seven key figures from the known values."""
     keys = [_succeeded(report)] if report.cells else []
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
         keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
+        if best.mean_ms is not None:
+            keys.append(Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name))
         if best.p99_ms is not None:
             keys.append(Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name))
     keys += _errors(report)
@@ -122,43 +126,53 @@ class _Variant:
     Attributes:
         name: of the operation and the variant.
         per_second: geometric mean.
-        p99_ms, cost_per_million: medians; None if unknown.
+        mean_ms, p99_ms, cost_per_million: medians; None if unknown.
     """
 
     name: str
     per_second: float
+    mean_ms: float | None
     p99_ms: float | None
     cost_per_million: float | None
 
 
 def _variants(report: Report) -> list[_Variant]:
-    """Returns the variants of the most frequent operation, because other kinds of operations are not comparable. A
-    cell contributes one value to each: the repeats of a point share its nodes.
+    """Returns the variants of all operations of one role in one phase, because others are not comparable.
+
+    It is the role that generates the load and has the most operations: servers may count each operation several times.
+    A cell contributes one value to each variant and point: the repeats of a point share its nodes.
     """
-    operations = points.by_key(cell for cell in report.cells if cell.status == GOOD)
-    counts: Counter[tuple[str, str, str]] = Counter()
-    for (phase, _, role, name), each in operations.items():
-        counts[phase, role, name] += sum(one.count for _, one in each)
+    good = [cell for cell in report.cells if cell.status == GOOD]
+    counts: Counter[tuple[str, str]] = Counter()
+    generating: set[tuple[str, str]] = set()
+    for cell in good:
+        for phase in cell.phases:
+            for one in leading(phase):
+                counts[phase.phase, one.role] += one.count
+                if one.count and one.role in generators(cell, phase):
+                    generating.add((phase.phase, one.role))
     if not counts:
         return []
-    most = counts.most_common(1)[0][0]
+    most = max(generating or counts, key=lambda key: counts[key])
     by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
-    for (phase, label, role, name), each in operations.items():
-        if (phase, role, name) == most:
+    for (name, label, role, _), each in points.by_key(good, leading).items():
+        if (name, role) == most:
             for cell, one in each:
                 parts = _variant_of(cell), label
                 by_variant.setdefault(", ".join(part for part in parts if part), []).append((cell, one))
-    return [_variant(most[2], label, each) for label, each in by_variant.items()]
+    return [_variant(each[0][1].operation, label, each) for label, each in by_variant.items()]
 
 
 def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]]) -> _Variant:
     rates = [one.per_second for _, one in each if one.per_second is not None]
+    means = [one.mean_ms for _, one in each if one.mean_ms is not None]
     times = [one.p99_ms for _, one in each if one.p99_ms is not None]
     costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
     what = label or (each[0][0].cell if len(each) == 1 else "")
     return _Variant(
         f"{operation}, {what}" if what else operation,
         points.middle(rates) if rates else 0.0,
+        median(means) if means else None,
         median(times) if times else None,
         median(costs) if costs else None,
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Any
 
 from troop.report.document import Cell, Operation, Phase, Report
+from troop.report.totals import rows_of
 
 Key = tuple[str, str, str, str]
 """Phase, label of the point ("" without), role and name of an operation."""
@@ -48,11 +49,13 @@ def key_of(phase: Phase, operation: Operation) -> Key:
     return phase.phase, phase.label, operation.role, operation.operation
 
 
-def by_key(cells: Iterable[Cell]) -> dict[Key, list[tuple[Cell, Operation]]]:
-    """Returns the operations of cells by key, at most one for each cell, see :func:`combined`."""
+def by_key(
+    cells: Iterable[Cell], rows: Callable[[Phase], Sequence[Operation]] = rows_of
+) -> dict[Key, list[tuple[Cell, Operation]]]:
+    """Returns the operations of cells and their totals by key, at most one for each cell, see :func:`combined`."""
     operations_by_key: dict[Key, list[tuple[Cell, Operation]]] = {}
     for cell in cells:
-        for key, operations in _repeats(cell).items():
+        for key, operations in _repeats(cell, rows).items():
             operations_by_key.setdefault(key, []).append((cell, combined(operations)))
     return operations_by_key
 
@@ -83,7 +86,7 @@ def combined(operations: Sequence[Operation]) -> Operation:
 def within(report: Report) -> Iterator[Within]:
     """Yields the repeated points of all cells."""
     for cell in report.cells:
-        for key, operations in _repeats(cell).items():
+        for key, operations in _repeats(cell, rows_of).items():
             rates = [one.per_second for one in operations if one.per_second is not None]
             if len(rates) > 1:
                 yield Within(cell, key, rates)
@@ -94,9 +97,9 @@ def shares_nodes(cell: Cell) -> bool:
     return sum(phase.point is not None for phase in cell.phases) > 1
 
 
-def _repeats(cell: Cell) -> dict[Key, list[Operation]]:
+def _repeats(cell: Cell, rows: Callable[[Phase], Sequence[Operation]]) -> dict[Key, list[Operation]]:
     operations_by_key: dict[Key, list[Operation]] = {}
     for phase in cell.phases:
-        for operation in phase.operations:
+        for operation in rows(phase):
             operations_by_key.setdefault(key_of(phase, operation), []).append(operation)
     return operations_by_key

@@ -23,12 +23,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from troop.measure.operations import TOTAL
 from troop.measure.summary import AMOUNTS, BUSIEST, CPU
 from troop.measure.windows import step_for
 from troop.report import steps
 from troop.report.device_series import device_series
 from troop.report.document import Cell, Series, Use
 from troop.report.steps import Value
+from troop.report.totals import total_over_time
 
 _LATENCIES: Mapping[str, float] = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "max_ms": 100}
 
@@ -117,6 +119,9 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
         for operation, document in role["operations"].items():
             series += _counts(name, operation, document, times)
             series += _latencies(name, operation, document, times)
+        if total := total_over_time(role["operations"]):
+            series += _counts(name, TOTAL, total, times)
+            series += _latencies(name, TOTAL, total, times)
         if samples := role.get("samples"):
             series += _samples(name, samples, times)
         series += device_series(name, role.get("devices"), times.zero, times.step)

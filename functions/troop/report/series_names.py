@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-TOTAL: Final = "all operations"
-"""The name of the total over the operations of a role. Names from scripts have no spaces, so none can be the same."""
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -21,6 +18,7 @@ class Panel:
         names: of series, with their labels in the legend, in the order of their dashes.
         part: the number by which values are divided to have the unit.
         is_large: whether the panel has the full width.
+        off: names that are not drawn until the reader wants them.
         may_be_logarithmic: whether values can spread over several decades.
     """
 
@@ -28,6 +26,7 @@ class Panel:
     unit: str
     names: dict[str, str]
     part: float = 1
+    off: tuple[str, ...] = ()
     is_large: bool = False
     may_be_logarithmic: bool = False
 
@@ -38,6 +37,7 @@ PANELS: Final = (
         "Latency",
         "ms",
         {"mean_ms": "mean", "p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "max_ms": "max"},
+        off=("p90_ms", "max_ms"),
         is_large=True,
         may_be_logarithmic=True,
     ),
@@ -46,6 +46,7 @@ PANELS: Final = (
         "CPU",
         "% of all processors",
         {"cpu": "CPU", "iowait": "iowait", "steal": "steal", "user": "user", "system": "system"},
+        off=("steal", "user", "system"),
     ),
     Panel("Busiest core", "% of one processor", {"busiest": "busiest"}),
     Panel("Disk operations", "operations/s", {"disk_reads": "reads", "disk_writes": "writes"}),

@@ -9,6 +9,7 @@ from typing import Literal
 from troop.bench.definition import is_load
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
+from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
@@ -45,6 +46,7 @@ def findings(cell: Cell) -> list[Finding]:
     of_phase: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
         _outcomes,
         _errors,
+        _merged_names,
         _busy,
         _unequal,
         _clocks,
@@ -166,10 +168,21 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         yield _finding(cell, f"{_named(phase, one)}: {what}: {kinds}{more}.", "error" if not one.count else "warning")
 
 
+def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
+    for one in phase.operations:
+        if one.names:
+            least = "at least " if len(one.names) >= MOST_LISTED else ""
+            text = (
+                f"{_named(phase, one)} contains {least}{len(one.names):,} kinds of operations, because a node had more "
+                f"than {MOST_NAMES}: {name_some(one.names)}. Use fewer labels in the tool to tell them apart."
+            )
+            yield _finding(cell, text)
+
+
 def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
-    generators = _generators(cell, phase)
+    generating = generators(cell, phase)
     for use in phase.use:
-        if use.role in generators and use.cpu is not None and use.cpu > BUSY:
+        if use.role in generating and use.cpu is not None and use.cpu > BUSY:
             text = (
                 f"{phase.title}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
                 "the load and may limit the result: use more of them, or larger instances."
@@ -188,7 +201,7 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
             yield _finding(cell, text)
 
 
-def _generators(cell: Cell, phase: Phase) -> set[str]:
+def generators(cell: Cell, phase: Phase) -> set[str]:
     """Returns the roles that generate load: by the file or their names, otherwise those with counted operations if
     others have none.
     """

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from troop.report import formatting
-from troop.report.charts import number
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread
+from troop.report.formatting import number
 
 TIMES = {
     "mean_ms": "mean",

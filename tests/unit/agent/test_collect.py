@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent import collect
 from agent.collect import operations_in
 from tests.unit.measure.build import START, histogram_of, summary
-from troop.measure.operations import MOST_NAMES, OTHER, Operation, Operations, PerSecond, document_of
+from troop.measure.operations import MOST_LISTED, MOST_NAMES, OTHER, Operation, Operations, PerSecond, document_of
 from troop.measure.recorder import FORMAT
 from troop.measure.summary import parse
 
@@ -66,6 +66,7 @@ def test_whatever_names_files_have_the_workflow_reads_them_together(files: list[
     with tempfile.TemporaryDirectory() as folder:
         operations = collected(left(Path(folder), *files))
     assert parse(json.loads(json.dumps(summary(operations=operations).document()))).operations == operations
+    assert all(len(one.names) <= MOST_LISTED for one in operations.values())
     assert total(operations) == tuple(map(sum, zip(*map(total, files), strict=True)) if files else [0] * 4)
 
 
@@ -75,6 +76,7 @@ def test_names_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> Non
     assert list(operations) == [*first, OTHER]
     assert {operations[name].times.count for name in first} == {1}
     assert (operations[OTHER].times.count, operations[OTHER].times.min, operations[OTHER].times.max) == (17, 23, 39)
+    assert operations[OTHER].names == {f"b{n}" for n in range(23, 40)}
 
 
 def test_kinds_of_errors_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> None:

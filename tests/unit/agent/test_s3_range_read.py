@@ -6,6 +6,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -174,7 +175,16 @@ def test_a_read_that_takes_too_long_is_a_time_out(scripts: Scripts) -> None:
     done, read = scripts.measured(lambda read: bool(read.errors), timeout_seconds=0.2)
     assert "no read succeeded in the measured time" in done.stderr
     assert done.returncode == 1
-    assert read.errors.keys() == {"timeout"}
+    assert read.errors.keys() == {"read-timeout"}
+
+
+def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own() -> None:
+    """The server accepts the connection, and never answers within TLS."""
+    read = module("read")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reader = read.Reader(read.trust(), 0.1)
+        with pytest.raises(read.ReadError, match=r"^connect-timeout$"):
+            reader.read(f"https://127.0.0.1:{server.getsockname()[1]}/object", 0, 1)
 
 
 def test_errors_are_told_by_their_kind(scripts: Scripts) -> None:

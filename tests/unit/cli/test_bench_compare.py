@@ -150,6 +150,7 @@ def test_it_writes_a_page(run: Run, tmp_path: Path) -> None:
     assert re.search(r"<title>\s*new against old\s*</title>", page)
     assert "echarts" in page
     assert "1,006 (980" in page.replace("\N{NO-BREAK SPACE}", " ")  # the mean of which the ratio is
+    assert 'id="overlay"' not in page, "nothing was recorded over time"
     result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "none" / "page.html"))
     assert result.exit_code == Exit.USAGE
     assert "cannot be written" in result.stderr

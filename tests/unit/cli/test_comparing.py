@@ -98,6 +98,15 @@ def test_operations_match_by_phase_role_and_name() -> None:
     assert comparison.unmatched == ["only A has scan of drivers in measure", "only B has write of drivers in measure"]
 
 
+def test_totals_of_the_same_operations_are_compared() -> None:
+    a = side(cell(1, [operation(10.0), operation(5.0, "scan")]))
+    b = side(cell(1, [operation(20.0), operation(7.0, "scan")]), run=AFTER)
+    rows = {row.operation: row for row in compared(a, b).rows}
+    assert [*rows] == ["all operations", "read", "scan"]
+    assert rows["all operations"].ratio == pytest.approx(27 / 15)
+    assert rows["all operations"].equal is not None
+
+
 def test_only_cells_that_succeeded_count_and_others_are_told() -> None:
     a = side(repeated([100.0, 102.0]), cell(3, 5.0, status="INVALID"))
     comparison = compared(a, side(repeated([100.0, 101.0]), run=AFTER))

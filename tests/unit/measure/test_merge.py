@@ -190,6 +190,7 @@ def by_a_clock(one: Summary, ahead: float, known: float | None = None) -> Summar
     return replace(
         one,
         clock=Clock(ahead if known is None else known, 0.2),
+        ended_at=one.ended_at + ahead,
         measured_from=None if one.measured_from is None else one.measured_from + seconds,
         operations={name: later(operation) for name, operation in one.operations.items()},
         samples=one.samples and _later(one.samples, seconds),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import NormalDist
 from typing import Any
 
+from troop.measure.operations import TOTAL
 from troop.report.document import (
     Bill,
     Cell,
@@ -39,8 +40,10 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
     drivers = max(1, servers // 3)
     rate = servers * (7900 if threads >= 200 else 5200) * (1 - 0.006 * servers) * dice.uniform(0.98, 1.02)
     base = threads / 160 * dice.uniform(0.95, 1.05)
-    writes = _operation("write", rate, base, 600, {"timeout": 37 * servers, "unavailable": 2}, dice)
-    reads = _operation("read", rate / 9, base * 1.7, 600, {}, dice)
+    errors = {"connect-timeout": 3 * servers, "read-timeout": 34 * servers, "unavailable": 2}
+    writes = _operation("write", rate, base, 600, errors, dice).model_copy(update={"share": 0.9})
+    reads = _operation("read", rate / 9, base * 1.7, 600, {}, dice).model_copy(update={"share": 0.1})
+    total = _operation(TOTAL, rate * 10 / 9, base * 1.1, 600, errors, dice)
     begun = BEGAN + timedelta(minutes=21 * int(cell[1:]))
     phases = ("launch", "boot", "ring", "measure", "collect", "teardown", "over")
     amount = 0.55 + 0.31 * servers
@@ -49,6 +52,7 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
         label=f"n{servers}, threads={threads}, repetition {repetition}",
         scale=f"n{servers}",
         values={"parameters.threads": threads},
+        parameters={"threads": threads, "keys": 27000000},
         repetition=repetition,
         status="SUCCEEDED",
         steps=[Step(phase=name, at=begun + timedelta(minutes=3 * n)) for n, name in enumerate(phases)],
@@ -96,6 +100,7 @@ def measured(cell: str, servers: int, threads: int, repetition: int, steps: int 
                     writes.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 1e6}),
                     reads.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e6}),
                 ],
+                totals=[total.model_copy(update={"cost_per_million": amount * 2.9 / 3600 / rate * 9e5})],
                 use=[
                     Use(
                         role="servers",
@@ -192,9 +197,10 @@ def _series(rate: float, base: float, servers: int, steps: int, dice: random.Ran
     def one(role: str, operation: str | None, name: Any, points: list[float | None]) -> Series:
         return Series(role=role, operation=operation, name=name, start=-60, step_seconds=step, values=points)
 
-    for operation, part, slower in (("write", 1.0, 1.0), ("read", 1 / 9, 1.7)):
+    for operation, part, slower in ((TOTAL, 10 / 9, 1.1), ("write", 1.0, 1.0), ("read", 1 / 9, 1.7)):
         yield one("drivers", operation, "per_second", values(rate * part, 0.03))
         yield one("drivers", operation, "p50_ms", values(base * slower, 0.04, 1.6))
+        yield one("drivers", operation, "p90_ms", values(base * slower * 2.2, 0.06, 1.7))
         yield one("drivers", operation, "p99_ms", values(base * slower * 4.6, 0.09, 1.9))
         yield one("drivers", operation, "max_ms", [abs(v or 0) for v in values(base * slower * 21, 0.4, 1.2)])
         yield one("drivers", operation, "mean_ms", values(base * slower * 1.2, 0.05, 1.6))
@@ -204,6 +210,12 @@ def _series(rate: float, base: float, servers: int, steps: int, dice: random.Ran
     gap[70:73] = [None, None, None]
     yield one("servers", None, "cpu", gap)
     yield one("servers", None, "iowait", values(7, 0.2))
+    yield one("servers", None, "steal", values(0.6, 0.2))
+    for node in ("i-0a01", "i-0a02"):
+        yield one("servers", None, "cpu", values(80, 0.04)).model_copy(update={"node": node})
+        for device in ("nvme1n1", "nvme2n1"):
+            reads = one("servers", None, "disk_reads", values(150, 0.3))
+            yield reads.model_copy(update={"node": node, "device": device})
     yield one("drivers", None, "cpu", values(31, 0.05))
     yield one("drivers", None, "iowait", values(0.1, 0.3))
     yield one("servers", None, "disk_reads", values(310 * servers, 0.2))

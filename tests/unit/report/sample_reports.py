@@ -101,6 +101,23 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
     )
 
 
+def sweep() -> Report:
+    """Three parameters that vary independently of one another, twice each."""
+    cells: list[Cell] = []
+    for nodes in (3, 6):
+        for threads in (1, 50, 400):
+            for size in (1, 10):
+                for repetition in (1, 2):
+                    cell = measured(f"c{len(cells) + 1:03}", nodes, threads, repetition, steps=15)
+                    values = {"parameters.threads": threads, "parameters.kilobytes": size}
+                    cells.append(
+                        cell.model_copy(
+                            update={"values": values, "parameters": {"threads": threads, "kilobytes": size}}
+                        )
+                    )
+    return study(repetitions=1).model_copy(update={"cells": cells, "scaling": [], "findings": []})
+
+
 def single() -> Report:
     """One cell of one fleet, whose reads have two kinds and all sorts of errors; all went well."""
     cell = measured("c001", 3, 50, 1).model_copy(update={"label": "", "scale": None, "values": {}})

@@ -102,21 +102,25 @@ def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
     cell = report.cells[3]
     phase = cell.phases[0]
     write, read = phase.operations
-    row = study.row(f"{cell.label} c004", "write")
-    figures = [write.p50_ms, write.p90_ms, write.p95_ms, write.p99_ms, write.p99_9_ms, write.max_ms]
-    assert row[2:10] == [
+    total = study.row(f"{cell.label} c004", "all operations")
+    assert (total[2], total[3]) == (formatting.plain(phase.totals[0].per_second), "")
+    row = study.row("write", formatting.plain(write.per_second))
+    figures = [write.mean_ms, write.p50_ms, write.p90_ms, write.p95_ms, write.p99_ms, write.p99_9_ms, write.max_ms]
+    assert row[1:11] == [
         formatting.plain(write.per_second),
+        "90 %",
         formatting.mega(write.bytes_per_second),
         *(formatting.plain(figure) for figure in figures),
     ]
-    assert row[10] == "timeout 111 unavailable 2 0.0008 %"
-    assert row[11].split() == [
+    assert row[11] == "connect-timeout 9 read-timeout 102 unavailable 2 0.0008 %"
+    assert total[13].split() == [
         "servers",
         *formatting.percent(phase.use[0].cpu).split(),
         "drivers",
         *formatting.percent(phase.use[1].cpu).split(),
     ]
-    assert row[12:] == ["$1.48 incomplete", formatting.money(write.cost_per_million)]
+    assert total[14:] == ["$1.48 incomplete", formatting.money(phase.totals[0].cost_per_million)]
+    assert row[12:] == [formatting.money(write.cost_per_million)]
     assert study.row("read", formatting.plain(read.per_second))[-1] == formatting.money(read.cost_per_million)
 
 
@@ -198,7 +202,7 @@ def test_charts_have_the_points_of_the_report(study: Read) -> None:
         pytest.approx(report.scaling[0].points[0].per_second, rel=1e-3),
         "c001",
     ]
-    assert [one["title"] for one in data["distributions"]] == ["write", "read"]
+    assert [one["title"] for one in data["distributions"]] == ["all operations", "write", "read"]
     assert len(data["distributions"][0]["lines"]) == 17
     assert data["distributions"][0]["lines"][0]["points"][-1][0] == 100
     over_time = study.over_time()
@@ -210,7 +214,7 @@ def test_charts_have_the_points_of_the_report(study: Read) -> None:
 
 def test_what_has_no_values_has_no_chart() -> None:
     read = Read(html.report_page(samples.bare(), SCRIPT))
-    assert read.data() == {"scaling": [], "distributions": []}
+    assert (read.data()["scaling"], read.data()["distributions"], read.data()["parameters"]) == ([], [], None)
     assert not read.over_time()
     assert "scaling-chart" not in [one.get("id") for _, one in read.elements]
 

@@ -22,6 +22,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "study": samples.study,
     "single": samples.single,
     "hostile": samples.hostile,
+    "sweep": samples.sweep,
     "bare": samples.bare,
     "empty": samples.empty,
     "many": lambda: samples.many(steps=15),
@@ -39,9 +40,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder, script = tmp_path_factory.mktemp("pages"), chart_script()
     for name, sample in SAMPLES.items():
         document = sample()
-        page = report_page(document, script) if isinstance(document, Report) else comparison_page(document, script)
+        page = report_page(document, script) if isinstance(document, Report) else _compared(name, document, script)
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return folder
+
+
+def _compared(name: str, comparison: Comparison, script: str) -> str:
+    cells = samples.study().cells if name == "compared" else []
+    return comparison_page(comparison, script, cells[:6], cells[6:12])
 
 
 @pytest.fixture(scope="session")
@@ -110,10 +116,11 @@ def test_each_chart_has_a_line_for_each_of_its_series(study: Page) -> None:
     assert study.locator("#scaling-chart svg").inner_html().count("stroke-dasharray") >= 2
     assert len(lines(study, "#latency-chart")) == 6
     assert len(set(lines(study, "#latency-chart"))) == 6
-    assert len(lines(study, panel("Throughput"))) == 2
-    assert len(lines(study, panel("Latency"))) == 6
+    assert len(lines(study, panel("Throughput"))) == 3
+    assert len(lines(study, panel("Latency"))) == 3  # mean, p50 and p99 of the total
     assert study.locator(panel("Latency")).get_by_text("warm-up").count() == 1
     assert study.locator(".for-screen figure").count() == 7
+    assert len(lines(study, panel("CPU"))) == 4
     labels = study.locator("#latency-chart svg text").all_text_contents()
     assert [text for text in labels if text in ("50 %", "90 %", "99 %", "99.9 %")] == ["50 %", "90 %", "99 %", "99.9 %"]
 
@@ -133,11 +140,12 @@ def test_another_cell_is_chosen_by_keyboard(study: Page) -> None:
 
 def test_lines_are_switched_by_keyboard_and_others_keep_their_colours(study: Page) -> None:
     shown = lines(study, "#latency-chart")
-    box = study.get_by_role("checkbox", name="c004 n3, threads=200, repetition 1")
+    section = study.locator("section[aria-labelledby=latency]")
+    box = section.get_by_role("checkbox", name="c004 n3, threads=200, repetition 1")
     box.focus()
     box.press("Space")
     assert lines(study, "#latency-chart") == [shown[0], *shown[2:]]
-    study.get_by_role("checkbox", name="c005 n3, threads=200, repetition 2").press("Space")
+    section.get_by_role("checkbox", name="c005 n3, threads=200, repetition 2").press("Space")
     assert sorted(lines(study, "#latency-chart")) == sorted(shown)
 
 
@@ -179,7 +187,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
     page.emulate_media(color_scheme="dark")
     on_screen = lines(page, "#latency-chart")
     page.emulate_media(media="print")
-    page.wait_for_selector(".one-cell >> nth=3 >> svg >> nth=6")
+    page.wait_for_selector(".one-cell >> nth=3 >> .drawing svg >> nth=6")
     assert page.locator(".one-cell h3").all_inner_texts() == [
         f"{cell} {label}, repetition 1"
         for cell, label in (
@@ -189,7 +197,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
             ("c010", "n6, threads=200"),
         )
     ]
-    for pressed in ("nav", "select >> nth=0", "input >> nth=0", ".for-screen"):
+    for pressed in ("nav", "select >> nth=0", "input >> nth=0", ".panels.for-screen"):
         assert not page.locator(pressed).is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not set(lines(page, "#latency-chart")) & set(on_screen)
@@ -215,6 +223,78 @@ def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> No
     assert "7 of 200 lines shown" in section.inner_text()
 
 
+def chosen(page: Page, label: str, option: str) -> None:
+    page.get_by_label(label, exact=True).select_option(label=option)
+
+
+def test_results_are_drawn_over_each_parameter_with_a_line_for_each_value_of_another(opened: Opened) -> None:
+    page = opened("sweep", 1280)
+    chart = "#parameter-chart"
+    assert len(lines(page, chart)) == 2  # over threads, of one and of ten kilobytes
+    assert page.get_by_label("Where nodes of servers is", exact=True).is_visible()
+    texts = page.locator(f"{chart} svg text").all_text_contents()
+    assert {"1", "10", "100", "1000"} <= set(texts), "threads from 1 to 400 need a logarithmic axis"
+
+    chosen(page, "A line for each", "nodes of servers")
+    assert page.get_by_label("Where nodes of servers is", exact=True).count() == 0
+    assert page.locator(f"{chart} ~ div label").all_inner_texts() == ["nodes of servers 3", "nodes of servers 6"]
+    chosen(page, "A line for each", "kilobytes")
+    before = page.locator(chart).inner_html()
+    chosen(page, "Where nodes of servers is", "6")
+    assert page.locator(chart).inner_html() != before
+    assert len(lines(page, chart)) == 2
+
+    chosen(page, "Over", "nodes of servers")
+    chosen(page, "A line for each", "threads")
+    assert len(lines(page, chart)) == 3
+    chosen(page, "Show", "Read timeouts")
+    assert len(lines(page, chart)) == 3
+    assert "% of all operations" in page.locator(f"{chart} svg text").all_text_contents()
+
+    chosen(page, "Over", "throughput, by threads")
+    chosen(page, "Show", "p99")
+    texts = page.locator(f"{chart} svg text").all_text_contents()
+    assert "throughput in operations/s, by threads" in texts
+    assert texts.count("400") == len(lines(page, chart)) == 2
+    assert page.messages == []  # type: ignore[attr-defined]
+
+
+OVERLAY = "#overlay .drawing"
+
+
+def test_any_series_of_any_cells_are_drawn_on_one_chart(opened: Opened) -> None:
+    page = opened("study", 1280)
+    overlay = page.locator("#overlay")
+    assert len(lines(page, OVERLAY)) == 6  # of the first repetitions
+    box = overlay.get_by_role("group", name="Cells").get_by_role("checkbox", name="c002 n3, threads=50, repetition 2")
+    box.focus()
+    box.press("Space")
+    eventually(lambda: len(lines(page, OVERLAY)) == 7)
+    assert "rebalance-recommended i-0a417 (servers)" in overlay.inner_text()
+
+    overlay.get_by_label("Values").select_option(label="CPU")
+    eventually(lambda: "% of all processors" in overlay.locator("figcaption").inner_text())
+    overlay.get_by_role("checkbox", name="iowait", exact=True).check()
+    assert len(lines(page, OVERLAY)) == 14
+    overlay.get_by_role("checkbox", name="iowait", exact=True).uncheck()
+    overlay.get_by_label("A line for").select_option(label="each node")
+    assert len(lines(page, OVERLAY)) == 14  # two nodes of seven cells
+    assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02").is_checked()
+    overlay.get_by_label("Values").select_option(label="Disk operations")
+    eventually(lambda: "operations/s" in overlay.locator("figcaption").inner_text())
+    overlay.get_by_label("A line for").select_option(label="each device")
+    assert "14 of 28 lines shown" in overlay.inner_text()
+    assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02 · nvme2n1").count() == 1
+    assert page.messages == []  # type: ignore[attr-defined]
+
+
+def test_both_sides_of_a_comparison_are_drawn_on_one_chart(opened: Opened) -> None:
+    page = opened("compared")
+    names = page.locator("#overlay figure label").all_inner_texts()
+    assert [name.split(" ")[0] for name in names] == ["A:", "A:", "B:", "B:"]
+    assert len(lines(page, OVERLAY)) == 4
+
+
 def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:
     page = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900}).new_page()
     page.set_default_timeout(PAGE_PATIENCE_MS)
@@ -237,7 +317,7 @@ def test_ratios_stand_on_their_intervals(opened: Opened) -> None:
     assert (marks.count(better.strip()), marks.count(worse.strip())) == (4, 2)
     assert len(lines(page, "#times-chart")) == 2
     before = page.locator("#times-chart").inner_html()
-    page.get_by_label("Operation").select_option(index=1)
+    page.get_by_label("Operation", exact=True).select_option(index=1)
     assert page.locator("#times-chart").inner_html() != before
 
 

@@ -266,5 +266,5 @@ def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
         assert texts == []
     else:
         (text,) = texts
-        assert text.startswith("measure, read of drivers: at 8 drivers 38 % of ideal growth: ")
+        assert text.startswith("measure, all operations of drivers: at 8 drivers 38 % of ideal growth: ")
         assert reason in text

@@ -118,14 +118,21 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
     cells = [best.model_copy(update={"phases": [phase.model_copy(update={"operations": faster})]}), *report.cells[1:]]
     figures = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
     assert figures["Cells succeeded"].value == "16 of 18"
-    assert figures["Highest throughput"].note == "write, n12, threads=200"
+    assert figures["Highest throughput"].note == "all operations, n12, threads=200"
     assert figures["Efficiency at 12 servers"].note == "write, relative to ideal growth, threads=50"
 
 
 def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
-    """A cell with the operation that most is done of, and a rare one that costs next to nothing."""
-    fields = {"role": "drivers", "operation": "read", "count": int(rate * 10), "p99_ms": 5.0, "cost_per_million": 2.0}
-    reads = Operation(**{**fields, "per_second": rate, **more})
+    """A cell with the total of all operations, and a rare one of them that costs next to nothing."""
+    fields = {
+        "role": "drivers",
+        "operation": "all operations",
+        "count": int(rate * 10),
+        "p99_ms": 5.0,
+        "cost_per_million": 2.0,
+    }
+    total = Operation(**{**fields, "per_second": rate, **more})
+    reads = total.model_copy(update={"operation": "read", "per_second": 1.0})
     beats = Operation(role="drivers", operation="beat", count=9, per_second=9e9, cost_per_million=1e-6)
     return Cell(
         cell=f"c{number:03d}",
@@ -133,11 +140,11 @@ def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any
         scale=scale,
         repetition=repetition,
         status="SUCCEEDED",
-        phases=[Phase(phase="measure", nodes=1, measured_seconds=10, operations=[beats, reads])],
+        phases=[Phase(phase="measure", nodes=1, measured_seconds=10, operations=[beats, reads], totals=[total])],
     )
 
 
-def test_key_figures_are_of_all_repetitions_and_of_the_operation_that_most_is_done_of() -> None:
+def test_key_figures_are_of_all_repetitions_and_of_all_operations() -> None:
     """One lucky repetition of n3 has the greatest rate and the least cost of all; n6 does more, for less."""
     cells = [
         _measured(1, "n3", 1, 100.0, p99_ms=5.0, cost_per_million=3.0),
@@ -147,9 +154,10 @@ def test_key_figures_are_of_all_repetitions_and_of_the_operation_that_most_is_do
         _measured(5, "n6", 2, 625.0, p99_ms=6.0, cost_per_million=1.0),
     ]
     figures = {key.label: key for key in overview.keys(samples.bare().model_copy(update={"cells": cells}))}
-    assert (figures["Highest throughput"].value, figures["Highest throughput"].note) == ("500/s", "read, n6")
+    assert (figures["Highest throughput"].value, figures["Highest throughput"].note) == ("500/s", "all operations, n6")
     assert figures["p99 at highest throughput"].value.replace("\N{NO-BREAK SPACE}", " ") == "6.50 ms"
-    assert (figures["Lowest cost per million"].value, figures["Lowest cost per million"].note) == ("$1.50", "read, n6")
+    cheapest = figures["Lowest cost per million"]
+    assert (cheapest.value, cheapest.note) == ("$1.50", "all operations, n6")
 
 
 def test_charts_come_from_beside_the_code_or_from_the_checkout(tmp_path: Path) -> None:

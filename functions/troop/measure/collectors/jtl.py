@@ -48,6 +48,8 @@ _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
 _ENDS = ("\n", "\r")
 _IN_WORDS = re.compile(r"[0-9][/:. -]+[0-9]")
 _IN_MILLISECONDS = "must be in milliseconds: set jmeter.save.saveservice.timestamp_format=ms"
+_JAVA_TIMEOUT = "SocketTimeoutException"
+_CONNECTING = re.compile(r"\bconnect timed out", re.IGNORECASE)
 _NUMBERED = re.compile(r"(-[0-9]+)+")
 
 
@@ -122,7 +124,7 @@ def counted(
                 raise ValueError(f"timeStamp is {row[stamp]}")
             failed: str | None = None
             if row[success] != "true":
-                failed = _kind(row[code]) if code is not None else "failed"
+                failed = _kind(row[code], row[message] if message is not None else "") if code is not None else "failed"
                 if row[success] != "false":
                     raise ValueError(f"success is {row[success]!r}")
             bytes_moved = int(row[moved] or 0) if moved is not None and failed is None else 0
@@ -304,9 +306,12 @@ def _columns(rows: Iterator[list[str]], name: str) -> dict[str, int]:
     return columns
 
 
-def _kind(code: str) -> str:
+def _kind(code: str, message: str) -> str:
     """Returns a response code such as ``404``; without an answer, the exception's class, which JMeter writes
-    instead.
+    instead. Java itself has one class for both timeouts, so the message decides which it was.
     """
     text = code.rpartition(":")[2].strip() or code
-    return a_name(text.rpartition(".")[2] or text) if text else "failed"
+    name = text.rpartition(".")[2] or text
+    if name == _JAVA_TIMEOUT and _CONNECTING.search(message):
+        return "ConnectTimeoutException"
+    return a_name(name) if name else "failed"

@@ -129,8 +129,10 @@ class Counted:
         if operation is None:
             name = a_name(label)
             if name not in self.operations and len(self.operations) >= MOST_NAMES - 1:
-                name = OTHER
-            operation = self.operations.setdefault(name, self.window.empty())
+                operation = self.operations.setdefault(OTHER, self.window.empty())
+                operation.note([name])
+            else:
+                operation = self.operations.setdefault(name, self.window.empty())
         if len(self._by_label) < _MOST_LABELS:
             self._by_label[label] = operation
         return operation

@@ -113,4 +113,5 @@ function drawComparison() {
 }
 
 drawComparison();
-document.documentElement.setAttribute("data-drawn", "");
+const overlay = document.getElementById("overlay");
+drawOverlay(readData("chart-data")).catch(() => tooOld(overlay)).then(() => document.documentElement.setAttribute("data-drawn", ""));

@@ -174,22 +174,24 @@ class Chart {
   }
 }
 
-// Returns the lines to show initially: of many, first repetitions from all over the list.
-function shownAtFirst(lines) {
-  const all = lines.map((_, place) => place);
+// Returns the lines to show initially: those that are not off; of many, first repetitions from all over the list.
+function shownAtFirst(lines, most = MOST_LINES) {
+  const every = lines.map((_, place) => place);
+  const on = every.filter((place) => !lines[place].off);
+  const all = on.length ? on : every;
   const firsts = all.filter((place) => lines[place].first !== false);
-  const from = lines.length > MOST_LINES && firsts.length ? firsts : all;
-  if (from.length <= MOST_LINES) return new Set(from);
-  return new Set(Array.from({ length: MOST_LINES }, (_, n) => from[Math.round((n * (from.length - 1)) / (MOST_LINES - 1))]));
+  const from = all.length > most && firsts.length ? firsts : all;
+  if (from.length <= most) return new Set(from);
+  return new Set(Array.from({ length: most }, (_, n) => from[Math.round((n * (from.length - 1)) / (most - 1))]));
 }
 
 // The switches for lines beside a chart, which are also its legend. Lines without a style get the first free one.
 class Lines {
-  constructor(lines, changed, dashes = true) {
+  constructor(lines, changed, dashes = true, most = MOST_LINES) {
     this.lines = lines;
     this.dashes = dashes;
     this.count = make("legend", lines.length > MOST_LINES ? {} : { class: "unseen" }, "Lines shown");
-    this.shown = shownAtFirst(lines);
+    this.shown = shownAtFirst(lines, most);
     this.taken = [];
     this.element = make("fieldset", { class: lines.length > MOST_LINES ? "lines many" : "lines" }, this.count);
     this.labels = lines.map((line, place) => this.label(line, place, changed));
@@ -254,9 +256,12 @@ function swatch(style) {
   return svg;
 }
 
+let choices = 0;
+
 // A labelled choice of names; hidden if there is only one.
 function choice(label, names, changed) {
-  const id = `choice-${document.querySelectorAll("select").length}`;
+  choices += 1;
+  const id = `choice-${choices}`;
   const select = make("select", { id });
   names.forEach((name, place) => select.append(make("option", { value: place }, name)));
   select.addEventListener("change", () => changed(Number(select.value)));

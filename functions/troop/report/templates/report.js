@@ -1,19 +1,6 @@
 // Draws the charts of a report.
 
 const PAPER_CELLS = 4;
-const WARM_UP_LABEL = 75; // in CSS pixels, with margin
-const PANELS = [
-  { title: "Throughput", unit: "operations/s", large: true, names: { per_second: "" } },
-  { title: "Latency", unit: "ms", large: true, names: { p50_ms: "p50", p99_ms: "p99", max_ms: "max" } },
-  { title: "Errors", unit: "errors/s", names: { errors_per_second: "errors" } },
-  { title: "CPU", unit: "%, mean of the nodes", names: { cpu: "CPU", iowait: "iowait" } },
-  { title: "Disk operations", unit: "operations/s, all nodes", names: { disk_reads: "reads", disk_writes: "writes" } },
-  { title: "Disk", unit: "MB/s, all nodes", part: 1e6, names: { disk_read_bytes: "read", disk_write_bytes: "written" } },
-  {
-    title: "Network", unit: "MB/s, all nodes", part: 1e6,
-    names: { network_received_bytes: "received", network_sent_bytes: "sent" },
-  },
-];
 
 function scalingOption(view, lines) {
   const series = lines.flatMap((line) => {
@@ -92,92 +79,10 @@ function distributionOption(view, lines) {
   });
 }
 
-// Returns the lines of a panel: a colour for each operation or role, a dash for each measure.
-function panelLines(panel, series) {
-  const whose = [];
-  return series.filter((one) => one.name in panel.names && one.values.some((value) => value !== null)).map((one) => {
-    const owner = one.operation === null ? one.role : one.operation;
-    const key = JSON.stringify([one.role, one.operation]);
-    if (!whose.includes(key)) whose.push(key);
-    const dash = Object.keys(panel.names).indexOf(one.name);
-    return {
-      name: `${owner} ${panel.names[one.name]}`.trim(),
-      style: { colour: whose.indexOf(key), dash },
-      data: one.values.map((value, n) => [one.start + n * one.step, value === null ? null : value / (panel.part || 1)]),
-    };
-  });
-}
-
-function panelOption(panel, cell, lines, width) {
-  const ends = lines.flatMap((line) => [line.data[0][0], line.data[line.data.length - 1][0]]);
-  const [from, to] = [Math.min(0, ...ends), Math.max(cell.measured || 0, ...ends)];
-  const warm = from < 0
-    ? [{
-        type: "line", data: [], silent: true,
-        markArea: {
-          silent: true, itemStyle: { color: colour("warm") },
-          label: { show: (width * -from) / (to - from) > WARM_UP_LABEL, color: colour("soft"), position: "insideTop", fontSize: 11 },
-          data: [[{ name: "warm-up", xAxis: from }, { xAxis: 0 }]],
-        },
-        markLine: {
-          silent: true, symbol: "none", label: { show: false }, lineStyle: { color: colour("soft"), type: "dashed" }, data: [{ xAxis: 0 }],
-        },
-      }]
-    : [];
-  const values = lines.flatMap((line) => line.data.map((point) => point[1]));
-  return basis({
-    grid: { left: 4, right: 16, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
-    xAxis: {
-      ...axis(""), type: "value", min: from, max: to, interval: nice(to - from),
-      axisLabel: { color: colour("soft"), hideOverlap: true, formatter: clock }, splitLine: { show: false },
-    },
-    yAxis: panel.title === "Latency" ? valueAxis(values, "") : { ...axis(""), type: "value", min: 0 },
-    tooltip: tooltip({
-      trigger: "axis",
-      formatter: (points) => {
-        const at = points[0].data[0];
-        return tip(at < 0 ? `warm-up, ${clock(at)}` : clock(at), points.map(({ color, seriesName, data }) => [
-          color, seriesName, data[1] === null ? "–" : plain(data[1]),
-        ]));
-      },
-    }),
-    series: [...warm, ...lines.map((line) => lineSeries(line, line.data))],
-  });
-}
-
-function nice(seconds) {
-  return [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400].find((step) => seconds / step <= 12) || 43200;
-}
-
-function drawPanels(box, cell, paper) {
-  const made = [];
-  for (const panel of PANELS) {
-    const found = panelLines(panel, cell.series);
-    if (!found.length || (panel.title === "Errors" && !found.some((line) => line.data.some((point) => point[1] > 0)))) continue;
-    const lines = new Lines(found, () => chart.draw());
-    const drawing = make("div", { class: "drawing" });
-    const caption = make("figcaption", {}, `${panel.title} `, make("small", {}, panel.unit));
-    box.append(make("figure", panel.large ? { class: "large" } : {}, caption, lines.element, drawing));
-    const chart = new Chart(
-      drawing,
-      `Chart: ${panel.title} over time, ${cell.name}`,
-      () => panelOption(panel, cell, lines.chosen(), paper ? paper(panel).width : drawing.clientWidth),
-      paper && paper(panel),
-    );
-    made.push(chart);
-  }
-  return made;
-}
-
-async function unpacked(element) {
-  const bytes = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
-function overTime(box) {
+function overTime(box, kinds) {
   const packed = [...document.querySelectorAll("script.over-time")];
   const panels = make("div", { class: "panels for-screen" });
+  const notes = make("div", { class: "for-screen" });
   const paper = make("div", { class: "for-print" });
   let made = [];
   let wanted = 0;
@@ -190,9 +95,10 @@ function overTime(box) {
       chart.drawn.dispose();
     }
     panels.replaceChildren();
-    made = drawPanels(panels, cell);
+    notes.replaceChildren(...markList([cell], false));
+    made = drawPanels(panels, kinds, cell);
   };
-  box.append(choice("Cell", packed.map((one) => one.dataset.name), show), panels, paper);
+  box.append(choice("Cell", packed.map((one) => one.dataset.name), show), panels, notes, paper);
 
   // Paper shows several cells one below the other. They are unpacked in advance, because printing does not wait.
   const firsts = packed.filter((one) => "first" in one.dataset).slice(0, PAPER_CELLS);
@@ -203,8 +109,8 @@ function overTime(box) {
     for (const cell of cells) {
       const sheet = make("div", { class: "panels sheet" });
       paper.append(make("div", { class: "one-cell" }, make("h3", {}, cell.name), sheet));
-      onSheet.push(...drawPanels(sheet, cell, (panel) => ({
-        width: panel.large ? PAPER_WIDTH : PAPER_WIDTH / 2 - 5, height: panel.large ? 165 : 125,
+      onSheet.push(...drawPanels(sheet, kinds, cell, (panel) => ({
+        width: panel.is_large ? PAPER_WIDTH : PAPER_WIDTH / 2 - 5, height: panel.is_large ? 165 : 125,
       })));
     }
   });
@@ -226,10 +132,11 @@ function drawReport() {
   }
   const latency = document.getElementById("latency-chart");
   if (latency) chartOf(latency, "Operation", data.distributions, distributionOption);
+  const parameters = document.getElementById("parameter-chart");
+  if (parameters) new ParameterChart(parameters, data.parameters);
   const time = document.getElementById("time-charts");
-  return time ? overTime(time).catch(() => {
-    time.append(make("p", { class: "note" }, "This browser cannot unpack the values over time: use a newer browser."));
-  }) : Promise.resolve();
+  if (!time) return Promise.resolve();
+  return Promise.all([overTime(time, data.over_time.panels), drawOverlay(data)]).catch(() => tooOld(time));
 }
 
 drawReport().then(() => document.documentElement.setAttribute("data-drawn", ""));

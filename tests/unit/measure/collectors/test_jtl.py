@@ -325,3 +325,18 @@ def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPat
         sample = jtl.Sample(label, 1000, 1010, 10, None, 0)
         assert [one.label for one in once.of(str(thread), sample, transaction=transaction)] == counts, (thread, label)
     assert [one.label for one in once.rest()] == ["t", "t"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind"),
+    [
+        ("java.net.SocketTimeoutException", "Non HTTP response message: Connect timed out", "ConnectTimeoutException"),
+        ("java.net.SocketTimeoutException", "Non HTTP response message: Read timed out", "SocketTimeoutException"),
+        ("org.apache.http.conn.ConnectTimeoutException", "Connect to a:80 failed", "ConnectTimeoutException"),
+    ],
+)
+def test_timeouts_of_connecting_and_of_reading_are_apart(code: str, message: str, kind: str) -> None:
+    row = f"1795287010000,5,get,Non HTTP response code: {code},{message},t 1-1,false,0"
+    header = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes"
+    operations, problems = read(f"{header}\n{row}\n")
+    assert (operations["get"].errors, problems) == ({kind: 1}, [])

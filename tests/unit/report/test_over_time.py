@@ -1,0 +1,110 @@
+"""What a page has over time: bounded, with marks where something happened, of nodes and devices too."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.unit.report import runs
+from tests.unit.report.sample_cells import measured
+from troop.measure.operations import TOTAL
+from troop.report import over_time
+from troop.report.document import Cell, Interruption, Node, Series, Step
+from troop.report.series import Key, keyed, series
+from troop.report.series_names import PANELS
+
+
+def changed(**changes: Any) -> Cell:
+    cell = measured("c001", 3, 50, 1)
+    return cell.model_copy(update={"phases": [cell.phases[0].model_copy(update=changes)]})
+
+
+def of_node(number: int, values: int = 10) -> Series:
+    return Series(
+        role="servers", node=f"i-{number}", name="cpu", start=0, step_seconds=1, values=[float(number)] * values
+    )
+
+
+def test_each_series_that_troop_computes_has_a_panel() -> None:
+    phase = runs.results("c001", "n3", 1.0, errors=2)["phases"][0]
+    known = {name for panel in PANELS for name in panel.names}
+    assert {one.name for one in series(phase)} <= known
+    assert {name for panel in PANELS for name in panel.off} <= known
+
+
+def test_a_series_without_a_panel_gets_one_of_its_own() -> None:
+    strange = of_node(1).model_copy(update={"name": "queue_depth"})
+    titles = [panel["title"] for panel in over_time.panels([changed(series=[strange])])]
+    assert titles == [*(panel.title for panel in PANELS), "queue_depth"]
+
+
+def test_the_key_of_a_series_says_of_what_it_is() -> None:
+    disk = of_node(1).model_copy(update={"device": "nvme1n1", "name": "disk_reads"})
+    cell = changed(series=[disk], point=3)
+    assert [key for key, _ in keyed(cell)] == [Key("c001", 3, "servers", "i-1", "nvme1n1", None, "disk_reads")]
+
+
+def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = of_node(0, 40).model_copy(update={"node": ""})
+    long = of_node(9).model_copy(update={"values": [1.0] * (over_time.MOST_POINTS + 1)})
+    cell = changed(series=[*(of_node(n) for n in range(1, 9)), whole, long])
+    (entry,) = over_time.entries([cell])
+    assert (len(entry["series"]), entry["left_out"]) == (9, 1)
+    monkeypatch.setattr(over_time, "MOST_OF_ENTRY", 65)
+    (entry,) = over_time.entries([cell])
+    assert [one.get("node") for one in entry["series"]] == [None, "i-1", "i-2"]
+    assert entry["left_out"] == 7
+
+
+def test_all_cells_have_an_equal_part_of_a_page() -> None:
+    cells = [changed(series=[of_node(n) for n in range(8)]) for _ in range(4)]
+    entries = over_time.entries(cells, most=120)
+    assert [(len(entry["series"]), entry["left_out"]) for entry in entries] == [(3, 5)] * 4
+
+
+def test_what_happened_is_marked_where_it_happened() -> None:
+    cell = measured("c001", 3, 50, 1)
+    begin = cell.phases[0].measured_from
+    assert begin is not None
+    lost = Node(
+        node="i-2", role="drivers", rank=0, outcome="lost", count=0, errors=0, ended_at=begin + timedelta(seconds=80)
+    )
+    fine = lost.model_copy(update={"outcome": "ok", "node": "i-3"})
+    phase = cell.phases[0].model_copy(update={"members": [lost, fine]})
+    notices = [
+        Interruption(node="i-1", role="servers", action="terminate", time=(begin + timedelta(seconds=30)).isoformat()),
+        Interruption(node="i-4", action="terminate", time="soon"),
+        Interruption(node="i-5", action="stop", time=(begin + timedelta(hours=9)).isoformat()),
+    ]
+    steps = [Step(phase="measure", at=begin - timedelta(seconds=60)), Step(phase="boot", at=begin - timedelta(hours=1))]
+    cell = cell.model_copy(update={"phases": [phase], "interruptions": notices, "steps": steps})
+    assert over_time.entries([cell])[0]["marks"] == [
+        {"at": -60, "what": "measure", "kind": "phase"},
+        {"at": 30, "what": "terminate i-1 (servers)", "kind": "lost"},
+        {"at": 80, "what": "lost i-2 (drivers)", "kind": "lost"},
+    ]
+
+
+def test_points_of_a_phase_are_entries_of_their_own() -> None:
+    cell = measured("c001", 3, 50, 1)
+    points = [
+        cell.phases[0].model_copy(update={"point": n, "parameters": {"threads": threads}, "repeat": repeat})
+        for n, threads, repeat in ((1, 10, 1), (2, 20, 1), (3, 10, 2))
+    ]
+    entries = over_time.entries([cell.model_copy(update={"phases": points, "label": "n3"})], "A: ")
+    assert [entry["name"] for entry in entries] == [
+        "A: c001 n3, point 1, threads=10",
+        "A: c001 n3, point 2, threads=20",
+        "A: c001 n3, point 3, threads=10",
+    ]
+    assert [entry["first"] for entry in entries] == [True, True, False]
+
+
+def test_what_can_be_chosen_is_told_with_totals_first() -> None:
+    tracks = over_time.tracks(over_time.entries([measured("c001", 3, 50, 1)]))
+    assert tracks[0] == ["drivers", TOTAL, "per_second", "role"]
+    assert [track[1] for track in tracks if track[2] == "per_second"] == [TOTAL, "write", "read"]
+    assert ["servers", None, "disk_reads", "device"] in tracks
+    assert ["servers", None, "cpu", "node"] in tracks

@@ -12,6 +12,7 @@ from typing import Any
 
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import name_some
+from troop.garbage import without_collections
 from troop.report import cells as reading
 from troop.report import trust
 from troop.report.archive import Archive
@@ -36,6 +37,11 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
     Raises:
         ReportError: the run's definition is missing or cannot be read.
     """
+    with without_collections():
+        return _build(archive, now, version, run)
+
+
+def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
     sources = read(archive)
     prices = sources.record.terms.prices if sources.record and sources.record.terms else None
     cells: list[Cell] = []

@@ -30,6 +30,7 @@ from troop.bench.roster import to_document as roster_document
 from troop.bench.stored_table import stored_table
 from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
+from troop.garbage import without_collections
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
 from troop.measure.summary import MOST_BYTES, Summary, SummaryError
@@ -304,9 +305,10 @@ class CellSteps:
         if missing := expected - set(listed):
             raise CellDamagedError(f"summaries of the phase {phase.name} are gone: {verdicts.name_some(missing)}")
         merger = Merger()
-        for i, document in self.store.documents(listed[i] for i in sorted(expected)):
-            merger.add(_summary(listed[i], phase, document))
-        merged = merger.document()
+        with without_collections():
+            for i, document in self.store.documents(listed[i] for i in sorted(expected)):
+                merger.add(_summary(listed[i], phase, document))
+            merged = merger.document()
         bought = {member.id: member.purchase for member in roster.members}
         for role in merged["roles"].values():
             for i, line in role["nodes"].items():

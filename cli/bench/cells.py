@@ -46,6 +46,14 @@ def planned(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
+def order_of(plan: Plan) -> str:
+    """Returns a sentence about the order of cells; empty without repetitions."""
+    if not plan.is_interleaved:
+        return ""
+    last = max(one.variant.repetition for one in plan.cells)
+    return f"cells run in {last} rounds, one repetition of each in a round; the run's id decides the order in a round"
+
+
 def planned_rows(plan: Plan) -> list[tuple[Any, ...]]:
     return [
         (one["cell"], one["label"], sum(one["nodes"].values()), ", ".join(f"{r} {n}" for r, n in one["nodes"].items()))
@@ -123,9 +131,9 @@ def progress(view: Mapping[str, Any], now: datetime) -> Group:
 
 
 def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
-    """Returns a table row for every cell, including attempts that do not count."""
+    """Returns a table row for every cell, including attempts that do not count, in the order in which cells start."""
     rows = []
-    for cell in view["cells"]:
+    for cell in sorted(view["cells"], key=lambda cell: cell.get("order") or 0):
         moments = [step["at"] for step in cell["steps"]]
         at = "" if cell["phase"] == names.OVER or not moments else cell["phase"]
         since = show.moment(max(moments)) if moments else ""

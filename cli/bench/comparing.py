@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from cli.bench.compared_row import NARROW, named, row_of
+from cli.bench.elsewhere import elsewhere
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
 from troop.bench.record import CellStatus
 from troop.report.comparison import Comparison, Equal, Row, Side
@@ -44,8 +45,8 @@ def compare(
             f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
             f"{example(a.report)}"
         )
-    warnings = [*left_out, *_different(a.report, b.report)]
     mine, other = variants(a), variants(b)
+    warnings = [*left_out, *_different(a.report, b.report), *elsewhere(a.report, b.report, mine, other)]
     pairs, unmatched = matched(mine, other)
     rows: list[Row] = []
     lost: list[str] = []

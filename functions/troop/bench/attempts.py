@@ -44,4 +44,4 @@ def following(
     if over - began > MOST_TIME or len(benchmark.phases) * (attempt + 1) > MOST_PHASES:
         return None
     attempt += 1
-    return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt)
+    return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt, order=cell.order)

@@ -75,6 +75,7 @@ class _Reading:
             values={key: _list(value) for key, value in variant.values.items()},
             repetition=variant.repetition,
             attempt=names.attempt_of(self._id)[1],
+            order=record.order if record else None,
             earlier=[self._attempt(one) for one in self._earlier],
             status=status,
             reason=record.reason if record else None,

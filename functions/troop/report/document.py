@@ -251,6 +251,9 @@ class Cell(Part):
     values: dict[str, JsonValue] = {}
     repetition: int = 1
     attempt: int = 1
+    order: int | None = Field(
+        default=None, description="Its place in the order in which cells started, from 1; null if unknown"
+    )
     earlier: list[Attempt] = []
     status: str
     reason: str | None = None

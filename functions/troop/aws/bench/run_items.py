@@ -160,6 +160,7 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "variant": variant_document(cell.variant),
             "attempt": cell.attempt,
             "cost": costs.to_document(cell.cost) if cell.cost else None,
+            "order": cell.order,
         }
     )
 
@@ -180,6 +181,7 @@ def cell_of(item: Item) -> Cell:
         variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
         attempt=int(values.get("attempt", 1)),
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
+        order=int(values["order"]) if "order" in values else None,
     )
 
 

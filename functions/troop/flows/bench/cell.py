@@ -80,7 +80,7 @@ class CellSteps:
     # Around the cells
 
     def open(self, run: str, execution: str) -> tuple[str, int]:
-        """Marks a run as running and stores the list of its cells.
+        """Marks a run as running and stores the list of its cells, in the order of their start.
 
         Returns:
             The list's key (``[{"run", "cell"}]``), and how many cells run at a time.
@@ -92,6 +92,7 @@ class CellSteps:
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
         cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # children add the others
+        cells.sort(key=lambda cell: cell.order or 0)  # a run of an earlier version has no order but that of the names
         self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
         return key, int(self.store.read(names.plan_key(run))["parallel"])
 

@@ -236,7 +236,8 @@ class Columns:
         if min(ended) < begin or max(ended) >= end:
             inside = [begin <= one < end for one in ended]
             counted.outside += inside.count(False)
-            labels, took, ended, good = (list(compress(column, inside)) for column in (labels, took, ended, good))
+            labels, good = list(compress(labels, inside)), list(compress(good, inside))
+            took, ended = list(compress(took, inside)), list(compress(ended, inside))
             codes = codes and list(compress(codes, inside))
             moved = moved and list(compress(moved, inside))
         if not labels:

@@ -149,7 +149,7 @@ def test_real_logs_give_what_rows_give(name: str) -> None:
 
 def test_the_first_names_stay_when_there_are_too_many() -> None:
     """Labels outside the measured time, and kinds of errors, take no name from those that follow."""
-    rows = [(START * 1000 - 9000, 1, f"early {n}", 200, "OK", "t", "true", 1, 0) for n in range(90)]
+    rows: list[Any] = [(START * 1000 - 9000, 1, f"early {n}", 200, "OK", "t", "true", 1, 0) for n in range(90)]
     for n in range(200):
         good = "true" if n % 3 else "false"
         rows.append((START * 1000 + n, 1, f"label {n % 80}", 300 + n, "OK", f"t {n}", good, 1, 0))

@@ -257,8 +257,8 @@ def placed(zone: str, kind: str, image: str, kernel: str | None, run: str) -> Re
 def test_another_image_zone_or_type_is_told() -> None:
     a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
     b = placed("us-east-1b", "c7i.large", "ami-2", "6.1.2", AFTER)
-    told = "; a difference of the results may come from it"
-    warnings = [one.removesuffix(told) for one in compared(a, b).warnings if told in one]
+    ending = "; a difference of the results may come from it"
+    warnings = [one.removesuffix(ending) for one in compared(a, b).warnings if ending in one]
     assert warnings == [
         "the image differs: ami-1 in A, ami-2 in B",
         "the kernel differs: 6.1.1 in A, 6.1.2 in B",

@@ -40,7 +40,7 @@ def test_throughput_that_falls_and_times_that_grow_are_told_together() -> None:
     [
         (noisy(1000) + noisy(950), noisy(8) + noisy(9)),  # little
         (noisy(800) + noisy(1000), noisy(12) + noisy(8)),  # better
-        ([1000.0, 2000.0, 3000.0, 400.0, 3000.0, 200.0] * 5 + [900.0, 100.0, 3500.0] * 10, noisy(8) * 2),  # scatter
+        ([1000.0, 2000.0, 3000.0, 400.0, 3000.0, 200.0] * 5 + [700.0, 100.0, 3300.0] * 10, noisy(8) * 2),  # scatter
         (noisy(1000, 4) + [None] * 52 + noisy(500, 4), noisy(8, 4) + [None] * 52 + noisy(20, 4)),  # few steps
     ],
 )

@@ -117,8 +117,8 @@ def test_columns_give_what_rows_give(
     stamped_at_end: bool,
 ) -> None:
     header = HEADER[:4] + HEADER[6:] if columns == 5 else HEADER[:columns]  # 5: without thread and message
-    kept = [HEADER.index(name) for name in header]
-    cut = [row if isinstance(row, str) else [row[at] for at in kept] for row in first + others]
+    numbers = [HEADER.index(name) for name in header]
+    cut = [row if isinstance(row, str) else [row[at] for at in numbers] for row in first + others]
     text = "".join(text_of(row, end) for row in [header, *cut])
     text = text[:-3] if is_cut else text
     expected = by_rows(text, window, stamped_at_end)

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 from troop.chaos.decisions import decide_all
 from troop.chaos.facts import Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
-from troop.flows.chaos.batches import without_collections
+from troop.garbage import without_collections
 from troop.settings import KEYS, Settings, parse_settings
 
 SALT = b"a salt of the measurement, not of any deployment"

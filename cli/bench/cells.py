@@ -48,6 +48,14 @@ def planned(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
+def order_of(plan: Plan) -> str:
+    """Returns a sentence about the order of cells; empty without repetitions."""
+    if not plan.is_interleaved:
+        return ""
+    last = max(one.variant.repetition for one in plan.cells)
+    return f"cells run in {last} rounds, one repetition of each in a round; the run's id decides the order in a round"
+
+
 def points_of(benchmark: Benchmark) -> int:
     """Returns the number of points of a cell, with repeats; 0 if its phases run once."""
     return sum(step.point is not None and not step.is_between for step in benchmark.steps)
@@ -130,9 +138,9 @@ def progress(view: Mapping[str, Any], now: datetime) -> Group:
 
 
 def cell_rows(view: Mapping[str, Any], now: datetime) -> list[tuple[Any, ...]]:
-    """Returns a table row for every cell, including attempts that do not count."""
+    """Returns a table row for every cell, including attempts that do not count, in the order in which cells start."""
     rows = []
-    for cell in view["cells"]:
+    for cell in sorted(view["cells"], key=lambda cell: cell.get("order") or 0):
         moments = [step["at"] for step in cell["steps"]]
         at = "" if cell["phase"] == names.OVER or not moments else now_at(cell)
         since = show.moment(max(moments)) if moments else ""

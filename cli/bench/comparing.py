@@ -7,6 +7,7 @@ from datetime import datetime
 
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
+from cli.bench.elsewhere import elsewhere
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.record import CellStatus
@@ -56,8 +57,8 @@ def compare(
             f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
             f"{example(a.report)}"
         )
-    warnings = [*left_out, *_different(a.report, b.report)]
     mine, other = variants(a), variants(b)
+    warnings = [*left_out, *_different(a.report, b.report), *elsewhere(a.report, b.report, mine, other)]
     cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
     prices.refuse_unknown(pricing, *cells)
     for name, each in zip("AB", cells, strict=True):

@@ -112,6 +112,8 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
     show.say(f"{source.path}: {checking.verdict(warnings)}; {_what(source)}")
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
+    if order := bench_cells.order_of(source.plan):
+        show.note(order)
     show.say(source.copied())
     for warning in (*warnings, *beyond):
         show.note(warning)
@@ -133,6 +135,8 @@ def estimate(
         source = bench_files.load(file, size, values)
         cost_estimate = _estimate(connection(ctx).client.benchmarks, source, size, values)
     bench_money.tell(cost_estimate, as_json)
+    if not as_json and (order := bench_cells.order_of(source.plan)):
+        show.note(order)
 
 
 @app.command("run")

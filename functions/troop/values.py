@@ -91,7 +91,7 @@ def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = No
     """
     try:
         # The Python functions double the time, so they apply only to texts that may have such a number.
-        own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _EXTREME.search(text) else {}
+        own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _may_be_extreme(text) else {}
         return json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -115,7 +115,17 @@ def _finite(text: str) -> float:
     return number
 
 
-_EXTREME = re.compile(r"[0-9]{200}|[eE]\+?[0-9]{3}")
+def _may_be_extreme(text: str) -> bool:
+    """Checks whether a text may have a number of 200 digits or with an exponent of three.
+
+    So many digits fill at least one whole block; a regular expression would start anew at every digit.
+    """
+    blocks = (text[begin : begin + _BLOCK] for begin in range(0, len(text), _BLOCK))
+    return _LARGE_EXPONENT.search(text) is not None or any(map(str.isdecimal, blocks))
+
+
+_BLOCK = 100
+_LARGE_EXPONENT = re.compile(r"[eE]\+?[0-9]{3}")
 _MOST_DIGITS = 308
 """A whole number of more digits is larger than every float."""
 

@@ -158,6 +158,9 @@ class CellOut(BaseModel):
     label: str = Field(description="The variant in short, such as n6, threads=200, #2; empty for a run's only cell")
     variant: VariantOut
     attempt: int = Field(description="The attempt, from 1; a cell with a later attempt does not count")
+    order: int | None = Field(
+        description="Its place in the order in which cells start, from 1; null for a run of an earlier version"
+    )
     status: CellStatus = Field(
         description="INVALID: it ended, but lost a node during measurement, so its results are not valid"
     )
@@ -178,6 +181,7 @@ class CellOut(BaseModel):
             label=cell.variant.label,
             variant=VariantOut(**variant_document(cell.variant)),
             attempt=cell.attempt,
+            order=cell.order,
             status=cell.status,
             phase=cell.phase,
             point=None if cell.point is None else PointOut(**point_document(cell.point)),

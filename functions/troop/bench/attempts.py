@@ -40,4 +40,4 @@ def following(
     if not allows_further((over - began).total_seconds(), len(benchmark.steps) * (attempt + 1)):
         return None
     attempt += 1
-    return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt)
+    return Cell(run.run, names.attempt_id(first, attempt), variant=cell.variant, attempt=attempt, order=cell.order)

@@ -68,6 +68,11 @@ class Plan:
     parallel: int = 1
 
     @property
+    def is_interleaved(self) -> bool:
+        """Whether there are repetitions, which take turns; see :mod:`troop.bench.cell_order`."""
+        return any(one.variant.repetition > 1 for one in self.cells)
+
+    @property
     def nodes(self) -> int:
         """Maximum number of nodes that can exist at a time."""
         return sum(sorted((planned.benchmark.nodes for planned in self.cells), reverse=True)[: self.parallel])
@@ -78,12 +83,15 @@ class Plan:
         return self.in_waves(one.benchmark.longest for one in self.cells)
 
     def in_waves(self, seconds: Iterable[int]) -> int:
-        """Computes the seconds that all cells take, ``parallel`` at a time.
+        """Computes the seconds that all cells take, ``parallel`` at a time: at most, in any order, if the run's id will
+        decide the order.
 
         Args:
             seconds: of each cell, in their order.
         """
         each = list(seconds)
+        if self.is_interleaved:
+            return sum(sorted(each, reverse=True)[: -(-len(each) // self.parallel)])
         return sum(max(each[i : i + self.parallel]) for i in range(0, len(each), self.parallel))
 
     def of(self, cell: str) -> Benchmark:

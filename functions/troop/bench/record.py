@@ -128,6 +128,7 @@ class Cell:
         variant: what distinguishes it from the run's other cells.
         attempt: from 1; only the last attempt at a cell counts.
         cost: None until its teardown is complete.
+        order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
     """
 
     run: str
@@ -142,6 +143,7 @@ class Cell:
     attempt: int = 1
     cost: Cost | None = None
     point: PointOf | None = None
+    order: int | None = None
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,7 @@ def _cell_document(cell: Cell) -> dict[str, Any]:
         "reason": cell.reason,
         "phases": {name: _iso(at) for name, at in cell.phases.items()},
         "cost": cell.cost and costs.to_document(cell.cost),
+        "order": cell.order,
     }
 
 
@@ -180,6 +181,7 @@ def _cell_of(run: str, document: Mapping[str, Any]) -> Cell:
         variant=variant_of(document["variant"]) if document.get("variant") else Variant(),
         attempt=int(document.get("attempt", 1)),
         cost=_cost_of(document.get("cost")),
+        order=None if document.get("order") is None else int(document["order"]),
     )
 
 

@@ -76,7 +76,7 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
     try:
         text = body.decode("utf-8-sig")
         document = json_in(text)
-        if is_deeper(document, _DEEPEST):
+        if not _is_flat(body) and is_deeper(document, _DEEPEST):
             raise ValueError(f"nested deeper than {_DEEPEST} levels")
         if _SURROGATE.search(text):
             _refuse_halves(document)
@@ -85,6 +85,24 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
     if not isinstance(document, dict):
         raise DamagedError(f"{name} must be a JSON object")
     return document
+
+
+def _is_flat(body: bytes) -> bool:
+    """Checks whether valid JSON is certainly not nested deeper than :data:`_DEEPEST`, in a fraction of the time of
+    :func:`is_deeper`.
+
+    Only brackets, quotes and backslashes stay. A string without brackets becomes a pair of quotes, which is removed. Of
+    any other string a quote or a backslash stays; then the answer is False. Each further step removes the innermost
+    brackets.
+    """
+    left = body.translate(_SQUARE, _NO_MARKS).replace(b'""', b"")
+    for _ in range(_DEEPEST):
+        left = left.replace(b"[]", b"")
+    return not left
+
+
+_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NO_MARKS = bytes(set(range(256)) - set(b'{}[]"\\'))
 
 
 def _refuse_halves(document: Any) -> None:

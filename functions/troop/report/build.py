@@ -12,6 +12,7 @@ from typing import Any
 
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.verdicts import name_some
+from troop.garbage import without_collections
 from troop.report import cells as reading
 from troop.report import trust
 from troop.report.archive import Archive
@@ -37,6 +38,11 @@ def build(archive: Archive, now: datetime, version: str, run: str = "") -> Repor
     Raises:
         ReportError: the run's definition is missing or cannot be read.
     """
+    with without_collections():
+        return _build(archive, now, version, run)
+
+
+def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
     sources = read(archive)
     terms = sources.record.terms if sources.record else None
     cells: list[Cell] = []

@@ -95,6 +95,7 @@ class _Reading:
             parameters={key: _list(value) for key, value in benchmark.parameters.items()} if benchmark else {},
             repetition=variant.repetition,
             attempt=names.attempt_of(self._id)[1],
+            order=record.order if record else None,
             earlier=[self._attempt(one) for one in self._earlier],
             status=status,
             reason=record.reason if record else None,

@@ -415,6 +415,9 @@ class Cell(Part):
     parameters: dict[str, JsonValue] = Field(default={}, description="All parameters of the cell's scripts")
     repetition: int = 1
     attempt: int = 1
+    order: int | None = Field(
+        default=None, description="Its place in the order in which cells started, from 1; null if unknown"
+    )
     earlier: list[Attempt] = []
     status: str
     reason: str | None = None

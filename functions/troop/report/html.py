@@ -84,7 +84,11 @@ def report_page(report: Report, script: str) -> str:
         bytes_known=any(operation.bytes_per_second for _, operation in rows),
         members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
         fleets=overview.fleets(report),
-        courses=[(formatting.cell_name(cell), overview.course(cell)) for cell in report.cells if cell.steps],
+        courses=[
+            (formatting.cell_name(cell), overview.course(cell))
+            for cell in sorted(report.cells, key=_place)
+            if cell.steps
+        ],
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
         interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
@@ -194,3 +198,8 @@ def _least(
         return [(name, phases, 0) for name, phases in named]
     each = max(3, MOST_ROWS // len(named))
     return [(name, sorted(phases, key=order)[:each], max(0, len(phases) - each)) for name, phases in named]
+
+
+def _place(cell: Cell) -> int:
+    """Returns the cell's place in the order of starts; 0 in reports of earlier versions."""
+    return cell.order or 0

@@ -171,10 +171,11 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
     step = own * together
     low, windows = steps.windows(counts, over_time["from"] - times.zero, own, step)
     start, highest = low * step, document["histogram"]["max"]
-    for name, percent in _LATENCIES.items():
+    percentiles = [steps.percentiles(buckets, [*_LATENCIES.values()]) for _, buckets in windows]
+    for place, name in enumerate(_LATENCIES):
         latencies = []
-        for begin, buckets in windows:
-            value = steps.percentile(buckets, percent)
+        for (begin, _), values in zip(windows, percentiles, strict=True):
+            value = values[place]
             if value is not None and begin >= (times.measured_from or 0):
                 value = min(value, highest)  # the maximum of the measured time; the warm-up may have been slower
             latencies.append(None if value is None else value / 1000)

@@ -164,7 +164,7 @@ def _planned_cells(
     for cell in [*known] or ([] if planned else [*_cell_names(archive)]):
         if cell not in planned:
             planned[cell] = PlannedCell(cell, known.get(cell, Variant()), _own(archive, cell, definition))
-    return tuple(planned.values())
+    return tuple(planned[cell] for cell in sorted(planned))  # the plan has them in the order of their start
 
 
 def _cell_names(archive: Archive) -> Iterator[str]:

@@ -5,7 +5,11 @@ bucket by bucket.
 from __future__ import annotations
 
 import math
+import operator
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
 
 from troop.measure.windows import BUCKETS, highest_in, lowest_in
 
@@ -94,28 +98,40 @@ def windows(
     for at, (number, window) in enumerate(zip(numbers, counts, strict=True)):
         begin, merged = windows[number - numbers[0]]
         windows[number - numbers[0]] = min(begin, first + at * own), merged
-        for bucket, count in window:
-            if not 0 <= bucket < BUCKETS:
-                raise ValueError(f"there is no bucket {bucket}")
-            merged[bucket] = merged.get(bucket, 0) + count
+        _merge(merged, window)
     return numbers[0], windows
 
 
-def percentile(buckets: Buckets, percent: float) -> int | None:
-    """Returns a percentile in microseconds: the largest time of its bucket, which is too large by at most a
-    sixteenth.
+def _merge(merged: dict[int, int], pairs: Sequence[Any]) -> None:
+    """Adds counts by bucket. A run may have millions of pairs, so the loops over most of them run in C."""
+    counts: dict[int, int] = dict(pairs)
+    if counts and not (min(counts) >= 0 and max(counts) < BUCKETS):
+        raise ValueError(f"there are no such buckets: {min(counts)} to {max(counts)}")
+    if not merged and len(counts) == len(pairs):
+        merged.update(counts)
+        return
+    for bucket, count in pairs:
+        merged[bucket] = merged.get(bucket, 0) + count
+
+
+def percentiles(buckets: Buckets, percents: Sequence[float]) -> list[int | None]:
+    """Returns percentiles in microseconds: the largest time of the bucket, which is too large by at most a sixteenth.
+    None without counts.
     """
-    rank = max(1, math.ceil(sum(buckets.values()) * percent / 100))
-    seen = 0
-    for bucket in sorted(buckets):
-        seen += buckets[bucket]
-        if seen >= rank:
-            return highest_in(bucket)
-    return None
+    ordered = sorted(buckets)
+    seen = [*accumulate(map(buckets.__getitem__, ordered))]
+    if not seen:
+        return [None] * len(percents)
+    ranks = [max(1, math.ceil(seen[-1] * percent / 100)) for percent in percents]
+    places = [bisect_left(seen, rank) for rank in ranks]
+    return [highest_in(ordered[place]) if place < len(ordered) else None for place in places]
 
 
 def mean(buckets: Buckets) -> float | None:
     """Returns the mean in microseconds, as if each time were the middle of its bucket."""
     count = sum(buckets.values())
-    total = sum((lowest_in(bucket) + highest_in(bucket)) * number for bucket, number in buckets.items())
+    total = sum(map(operator.mul, map(_TWICE_THE_MIDDLE.__getitem__, buckets), buckets.values()))
     return total / 2 / count if count else None
+
+
+_TWICE_THE_MIDDLE = [lowest_in(bucket) + highest_in(bucket) for bucket in range(BUCKETS)]

@@ -11,6 +11,7 @@ from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
+from troop.report import steadiness
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 
@@ -51,6 +52,7 @@ def findings(cell: Cell) -> list[Finding]:
         _unequal,
         _clocks,
         _few,
+        _unsteady,
     )
     findings = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
     for phase in cell.phases:
@@ -270,6 +272,11 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
             sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
     if sentences:
         text = f"{phase.title}: too few operations for a reliable {_and(sentences)}: measure longer."
+        yield _finding(cell, text)
+
+
+def _unsteady(cell: Cell, phase: Phase) -> Iterator[Finding]:
+    for text in steadiness.findings(phase):
         yield _finding(cell, text)
 
 

@@ -13,7 +13,7 @@ from cli.bench.pricing import BadPriceError, Pricing, Term
 from tests.unit.cli.reports import NOW, cell, operation, repeated, report
 from troop.bench.money import Committed
 from troop.report.comparison import Comparison
-from troop.report.document import Charge, Report
+from troop.report.document import Charge, Report, Version
 
 BEFORE, AFTER = "20261120-150000-1f0c9b2e", "20261121-150000-2a1d8c3f"
 EIGHT = {"parameters.threads": 8}
@@ -348,3 +348,31 @@ def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
     assert [
         warning for warning in comparison.warnings if "exceeds 0.9 to 1.1" in warning and "may be chance" in warning
     ]
+
+
+def placed(zone: str, kind: str, image: str, kernel: str | None, run: str) -> Report:
+    one = cell(1, 100.0, nodes={"servers": 3})
+    fleets = [fleet.model_copy(update={"instance_type": kind, "zones": {zone: 3}}) for fleet in one.fleets]
+    known = {"image": image, "kernel": kernel}
+    versions = [Version(what=what, version=version) for what, version in known.items() if version]
+    cells = [one.model_copy(update={"fleets": fleets})]
+    return report(cells, run).model_copy(update={"versions": versions})
+
+
+def test_another_image_zone_or_type_is_told() -> None:
+    a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
+    b = placed("us-east-1b", "c7i.large", "ami-2", "6.1.2", AFTER)
+    ending = "; a difference of the results may come from it"
+    warnings = [one.removesuffix(ending) for one in compared(a, b).warnings if ending in one]
+    assert warnings == [
+        "the image differs: ami-1 in A, ami-2 in B",
+        "the kernel differs: 6.1.1 in A, 6.1.2 in B",
+        "the instance type of servers differs: c7g.large in A, c7i.large in B",
+        "the zone of servers differs: us-east-1a in A, us-east-1b in B",
+    ]
+
+
+def test_what_is_the_same_or_unknown_is_not_told() -> None:
+    a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
+    b = placed("us-east-1a", "c7g.large", "ami-1", None, AFTER)
+    assert not [one for one in compared(a, b).warnings if "differs" in one]

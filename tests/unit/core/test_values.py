@@ -168,7 +168,18 @@ def test_a_short_value_is_shown_as_it_is(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "NaN", "-Infinity", "1e999", "9" * 309, "9" * 5000, "1" + "0" * 250 + "e99", '{"a":']
+    "text",
+    [
+        "[" * 100_000,
+        "NaN",
+        "-Infinity",
+        "1e999",
+        "9" * 309,
+        "9" * 5000,
+        "1" + "0" * 250 + "e99",
+        '{"a":',
+        "[" + " " * 50 + "9" * 309 + "]",
+    ],
 )
 def test_json_that_no_other_program_would_read_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -65,7 +66,7 @@ def test_percentiles_of_steps_are_within_a_sixteenth(values: list[int], percent:
     counts = [[[coarse(value), 1] for value in values[half::2]] for half in (0, 1)]
     _, ((_, buckets),) = steps.windows(counts, 0, 1, 2)
     exact = sorted(values)[max(1, math.ceil(len(values) * percent / 100)) - 1]
-    estimate = steps.percentile(buckets, percent)
+    (estimate,) = steps.percentiles(buckets, [percent])
     assert estimate is not None
     assert exact <= estimate <= exact * 17 / 16
     average = steps.mean(buckets)
@@ -78,5 +79,38 @@ def test_a_step_without_operations_has_no_time() -> None:
     assert steps.windows(counts, 0, 1, 2) == (0, [(0, {40: 3}), (2, {40: 1, 41: 2})])
     assert steps.windows(counts, -1, 1, 2) == (-1, [(-2, {40: 3}), (0, {40: 1, 41: 2})])
     assert steps.windows(counts, -2, 5, 5) == (0, [(-2, {40: 3}), (3, {}), (8, {40: 1, 41: 2})])
-    assert steps.percentile({}, 50) is None
+    assert steps.percentiles({}, [50, 99]) == [None, None]
     assert steps.mean({}) is None
+
+
+pairs = st.lists(st.tuples(st.integers(0, windows.BUCKETS - 1), st.integers(0, 2**63)).map(list), max_size=20)
+
+
+@given(st.lists(pairs, min_size=1, max_size=6), st.integers(-9, 9), st.sampled_from([1, 2, 3]))
+def test_steps_hold_every_count_of_their_windows(counts: list[list[list[int]]], first: int, together: int) -> None:
+    """Also those of a bucket that a window names twice, which only a damaged file does."""
+    low, merged = steps.windows(counts, first, 2, 2 * together)
+    expected: dict[int, Counter[int]] = {}
+    for at, window in enumerate(counts):
+        middle = first + 2 * at + 1
+        for bucket, count in window:
+            expected.setdefault(middle // (2 * together), Counter())[bucket] += count
+    assert {number: buckets for number, (_, buckets) in enumerate(merged, low) if buckets} == expected
+
+
+@pytest.mark.parametrize("bucket", [-1, windows.BUCKETS])
+@pytest.mark.parametrize("before", [[], [[[40, 1]]]])
+def test_a_bucket_that_does_not_exist_is_refused(bucket: int, before: list[list[list[int]]]) -> None:
+    with pytest.raises(ValueError, match=str(bucket)):
+        steps.windows([*before, [[bucket, 1]]], 0, 1, 2)
+
+
+@given(st.dictionaries(st.integers(0, windows.BUCKETS - 1), st.integers(0, 2**63), max_size=20))
+def test_means_and_percentiles_are_those_of_every_time(buckets: dict[int, int]) -> None:
+    total = sum(count * (windows.lowest_in(bucket) + windows.highest_in(bucket)) for bucket, count in buckets.items())
+    count = sum(buckets.values())
+    assert steps.mean(buckets) == (total / 2 / count if count else None)
+    for percent, value in zip((0, 50, 99, 100), steps.percentiles(buckets, (0, 50, 99, 100)), strict=True):
+        rank = max(1, math.ceil(count * percent / 100))
+        above = [bucket for bucket in buckets if sum(n for b, n in buckets.items() if b <= bucket) >= rank]
+        assert value == (windows.highest_in(min(above)) if above else None)

@@ -162,6 +162,7 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "attempt": cell.attempt,
             "cost": costs.to_document(cell.cost) if cell.cost else None,
             "point": point_document(cell.point) if cell.point else None,
+            "order": cell.order,
         }
     )
 
@@ -188,6 +189,7 @@ def cell_of(item: Item) -> Cell:
         attempt=int(values.get("attempt", 1)),
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
         point=_point_of(values["point"]) if values.get("point") else None,
+        order=int(values["order"]) if "order" in values else None,
     )
 
 

@@ -15,6 +15,7 @@ from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
 from troop.bench import admission, names, spending
+from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
 from troop.bench.limits import Limits, no_room
@@ -136,9 +137,10 @@ class Benchmarks:
         used = self.keys.use(key, names.run_id(now, key), digest, now)
         if earlier := self._of_key(key, used, digest):
             return Admitted(self._started(earlier), True)
+        plan = in_start_order(plan, used.run)
         self.files.put(used.run, benchmark, plan, files, judged.document(), judged.types)
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
-        cells = [Cell(run.run, one.cell, variant=one.variant) for one in plan.cells]
+        cells = [Cell(run.run, one.cell, variant=one.variant, order=place) for place, one in enumerate(plan.cells, 1)]
         created = self.runs.create(run, cells, judged.terms, self.settings.max_nodes_total)
         return Admitted(self._started(run if created else self.runs.get(run.run)), not created)
 

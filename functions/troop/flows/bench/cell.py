@@ -30,6 +30,7 @@ from troop.bench.roster import to_document as roster_document
 from troop.bench.stored_table import stored_table
 from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
+from troop.garbage import without_collections
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
 from troop.measure.summary import MOST_BYTES, Summary, SummaryError
@@ -111,7 +112,7 @@ class CellSteps:
     # Around the cells
 
     def open(self, run: str, execution: str) -> tuple[str, int]:
-        """Marks a run as running and stores the list of its cells.
+        """Marks a run as running and stores the list of its cells, in the order of their start.
 
         Returns:
             The list's key (``[{"run", "cell"}]``), and how many cells run at a time.
@@ -123,6 +124,7 @@ class CellSteps:
         self.runs.set_running(run, execution)
         key = names.cells_key(run)
         cells = [cell for cell in self.runs.cells.of(run) if cell.attempt == 1]  # children add the others
+        cells.sort(key=lambda cell: cell.order or 0)  # a run of an earlier version has no order but that of the names
         self.store.write(key, [{"run": run, "cell": cell.cell} for cell in cells])
         return key, int(self.store.read(names.plan_key(run))["parallel"])
 
@@ -356,9 +358,10 @@ class CellSteps:
         if missing := expected - set(listed):
             raise CellDamagedError(f"summaries of the phase {step.name} are gone: {verdicts.name_some(missing)}")
         merger = Merger()
-        for i, document in self.store.documents(listed[i] for i in sorted(expected)):
-            merger.add(_summary(listed[i], step, document))
-        merged = merger.document()
+        with without_collections():
+            for i, document in self.store.documents(listed[i] for i in sorted(expected)):
+                merger.add(_summary(listed[i], step, document))
+            merged = merger.document()
         bought = {member.id: member.purchase for member in roster.members}
         for role in merged["roles"].values():
             for i, line in role["nodes"].items():

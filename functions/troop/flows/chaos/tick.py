@@ -15,8 +15,8 @@ from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
 from troop.chaos.facts import UnitState, facts_of_units
 from troop.errors import TroopError
-from troop.flows.chaos.batches import without_collections
 from troop.flows.clock_check import is_stale
+from troop.garbage import without_collections
 
 
 class UnknownCalendarError(TroopError):

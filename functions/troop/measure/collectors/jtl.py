@@ -11,6 +11,9 @@ Some samples consist of others that are also in the log, and would count twice:
   parts are in the log, and count otherwise.
 
 JMeter logs all samples of a thread in order, so thread and time show which samples belong together.
+
+Logs are read by columns until the first row that needs a closer look: a damaged one, a transaction, or a request of a
+sampler. From there on they are read by rows, which takes three times as long.
 """
 
 from __future__ import annotations
@@ -19,37 +22,34 @@ import csv
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TextIO
 
-from troop.measure.collectors.common import CollectorError, Problems, a_name
+from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.jtl_columns import Columns, Layout
+from troop.measure.collectors.jtl_sample import (
+    LATEST,
+    LONGEST,
+    LONGEST_FIELD,
+    MOST_REMEMBERED,
+    TRANSACTION,
+    Sample,
+    error_kind,
+)
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.histogram import HIGHEST
-from troop.measure.operations import LONGEST_SECONDS
 
 NEEDED = ("timeStamp", "elapsed", "label", "success")
 TELLING = ("responseMessage", "threadName")
 """Optional columns that are needed to recognize samples that would count twice."""
 
-LONGEST_FIELD = 1 << 20
-"""Characters: a message may contain a whole answer."""
-
-TRANSACTION = "Number of samples in transaction : "
-"""The beginning of the message in a transaction controller's sample."""
-LONGEST = 1000 * LONGEST_SECONDS
-"""The longest sample in milliseconds."""
-LATEST = 1 << 53
-"""The latest time in milliseconds since 1970."""
-MOST_REMEMBERED = 100_000
-"""The most threads, and transactions, to remember."""
 
 _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
 """The character after the first column's name."""
 _ENDS = ("\n", "\r")
 _IN_WORDS = re.compile(r"[0-9][/:. -]+[0-9]")
 _IN_MILLISECONDS = "must be in milliseconds: set jmeter.save.saveservice.timestamp_format=ms"
-_JAVA_TIMEOUT = "SocketTimeoutException"
-_CONNECTING = re.compile(r"\bconnect timed out", re.IGNORECASE)
 _NUMBERED = re.compile(r"(-[0-9]+)+")
 
 
@@ -67,12 +67,8 @@ def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool
         return counted(lines, str(path), window, problems, stamped_at_end=stamped_at_end)
 
 
-def counted(
-    lines: Iterable[str], name: str, window: Window, problems: Problems, *, stamped_at_end: bool = False
-) -> Counted:
-    """Counts the samples in a file's lines, as :func:`read` does. Takes a few seconds for a million, and little
-    memory.
-    """
+def counted(lines: TextIO, name: str, window: Window, problems: Problems, *, stamped_at_end: bool = False) -> Counted:
+    """Counts the samples in a file, as :func:`read` does. Takes a few seconds for a million, and little memory."""
     csv.field_size_limit(LONGEST_FIELD)
     source = _Lines(lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)
@@ -87,6 +83,11 @@ def counted(
             "would count twice. Let JMeter save these columns "
             "(jmeter.save.saveservice.thread_name=true and response_message=true)"
         )
+
+    layout = Layout(width, source.delimiter, stamp, elapsed, label, success, code, moved, idle, message, thread)
+    by_columns = Columns(layout, window, counted, once.remember, stamped_at_end=stamped_at_end)
+    source.resume(chain(by_columns.take_from(lines), lines), by_columns.lines)
+    rows = csv.reader(source, strict=True, delimiter=source.delimiter)
 
     def take(sample: Sample) -> None:
         if sample.error is None:
@@ -124,7 +125,9 @@ def counted(
                 raise ValueError(f"timeStamp is {row[stamp]}")
             failed: str | None = None
             if row[success] != "true":
-                failed = _kind(row[code], row[message] if message is not None else "") if code is not None else "failed"
+                failed = "failed"
+                if code is not None:
+                    failed = error_kind(row[code], row[message] if message is not None else "")
                 if row[success] != "false":
                     raise ValueError(f"success is {row[success]!r}")
             bytes_moved = int(row[moved] or 0) if moved is not None and failed is None else 0
@@ -152,25 +155,6 @@ def counted(
     return counted
 
 
-class Sample(NamedTuple):
-    """A line of the log.
-
-    Attributes:
-        began: milliseconds since 1970.
-        ended: milliseconds since 1970, after pauses, which are not part of the sample's time.
-        took: milliseconds.
-        error: kind of error; None if it succeeded.
-        moved: bytes.
-    """
-
-    label: str
-    began: int
-    ended: int
-    took: int
-    error: str | None
-    moved: int
-
-
 class _Once:
     """Selects the samples that count, so that nothing counts twice. Remembers the last sample of each thread.
 
@@ -187,12 +171,12 @@ class _Once:
         """Yields the samples that count, now that the next one is known."""
         held = self._held.pop(thread, None)
         if held is not None and not self._followed(held, sample, transaction=transaction):
-            self._remember(thread, held)
+            self.remember(thread, held)
             yield held
         last = self._last.get(thread)
         if not transaction:
             if last is None or not _is_of(sample, last):
-                self._remember(thread, sample)
+                self.remember(thread, sample)
                 yield sample
         elif last is None or not self._preceded(sample, last):
             if len(self._held) >= MOST_REMEMBERED:
@@ -225,7 +209,7 @@ class _Once:
         if transaction.label in self._with_parts or len(self._with_parts) < MOST_REMEMBERED:
             self._with_parts[transaction.label] = with_parts
 
-    def _remember(self, thread: str, sample: Sample) -> None:
+    def remember(self, thread: str, sample: Sample) -> None:
         """Remembers the thread's last sample; forgets the thread that has been silent for longest."""
         self._last.pop(thread, None)
         if len(self._last) >= MOST_REMEMBERED:
@@ -274,6 +258,12 @@ class _Lines:
         self._again.extendleft(reversed(self.row[1:]))
         self.number -= len(self.row) - 1
 
+    def resume(self, lines: Iterable[str], skipped: int) -> None:
+        """Continues with other lines, after ``skipped`` lines that were read elsewhere."""
+        self._lines = iter(lines)
+        self.number += skipped
+        self.whole = self.whole or skipped > 0
+
     def __iter__(self) -> Iterator[str]:
         row, line = self.row, None
         while self._again:
@@ -304,14 +294,3 @@ def _columns(rows: Iterator[list[str]], name: str) -> dict[str, int]:
     if len(columns) != len(header):
         raise CollectorError(f"{name}:1: the header has a column twice")
     return columns
-
-
-def _kind(code: str, message: str) -> str:
-    """Returns a response code such as ``404``; without an answer, the exception's class, which JMeter writes
-    instead. Java itself has one class for both timeouts, so the message decides which it was.
-    """
-    text = code.rpartition(":")[2].strip() or code
-    name = text.rpartition(".")[2] or text
-    if name == _JAVA_TIMEOUT and _CONNECTING.search(message):
-        return "ConnectTimeoutException"
-    return a_name(name) if name else "failed"

@@ -98,7 +98,7 @@ class Counted:
         if not self._begin <= ended < self._end:
             self.outside += 1
             return
-        operation = self._by_label.get(name) or self._operation(name)
+        operation = self._by_label.get(name) or self.operation(name)
         if operation.over_time is not None:
             operation.over_time.record(ended, microseconds)
         operation.per_second.count[int(ended) - self._first] += 1
@@ -108,24 +108,24 @@ class Counted:
             operation.times.record(microseconds)
             operation.bytes += moved
 
-    def error(self, name: str, ended: float, kind: str) -> None:
-        """Counts an error; ``kind`` is converted to a valid name."""
+    def error(self, name: str, ended: float, kind: str, count: int = 1) -> None:
+        """Counts an error ``count`` times; ``kind`` is converted to a valid name."""
         if not self._begin <= ended < self._end:
-            self.outside += 1
+            self.outside += count
             return
-        operation = self._by_label.get(name) or self._operation(name)
-        operation.per_second.errors[int(ended) - self._first] += 1
+        operation = self.operation(name)
+        operation.per_second.errors[int(ended) - self._first] += count
         if ended < self._start:
-            self.outside += 1
+            self.outside += count
             return
         kind = a_name(kind)
         if kind not in operation.errors and len(operation.errors) >= MOST_NAMES - 1:
             kind = OTHER
-        operation.errors[kind] = operation.errors.get(kind, 0) + 1
+        operation.errors[kind] = operation.errors.get(kind, 0) + count
 
-    def _operation(self, label: str) -> Operation:
+    def operation(self, label: str) -> Operation:
         """Finds or creates the operation of a label. Remembers it, because forming a name takes as long as counting."""
-        operation = self.operations.get(label)
+        operation = self._by_label.get(label) or self.operations.get(label)
         if operation is None:
             name = a_name(label)
             if name not in self.operations and len(self.operations) >= MOST_NAMES - 1:

@@ -43,11 +43,16 @@ def test_a_run_has_all_its_cells_on_record_when_it_starts(half: Half) -> None:
     status, run = post(definition=scaled(2, 3, matrix={"parameters.threads": [50, 200]}, repetitions=2, parallel=3))
     assert (status, run["cells"], run["nodes"]) == (202, 8, 9)
     plan = from_plan_document(json.loads(half.objects()[f"runs/{run['run']}/plan.json"]))
-    assert (plan.parallel, [cell.benchmark.nodes for cell in plan.cells]) == (3, [2] * 4 + [3] * 4)
+    assert (plan.parallel, {cell.cell: cell.benchmark.nodes for cell in plan.cells}) == (
+        3,
+        {f"c{n:03d}": 2 if n < 5 else 3 for n in range(1, 9)},
+    )
+    assert [cell.variant.repetition for cell in plan.cells] == [1] * 4 + [2] * 4
     cells = get(f"/benchmarks/{run['run']}")["cells"]
     assert [(cell["cell"], cell["status"], cell["attempt"]) for cell in cells] == [
         (f"c{n:03d}", "PENDING", 1) for n in range(1, 9)
     ]
+    assert {cell["cell"]: cell["order"] for cell in cells} == {cell.cell: n for n, cell in enumerate(plan.cells, 1)}
     assert (cells[3]["label"], cells[7]["label"]) == ("n2, threads=200, #2", "n3, threads=200, #2")
     assert cells[7]["variant"] == {"scale": "n3", "values": {"parameters.threads": 200}, "repetition": 2}
 
@@ -170,6 +175,17 @@ def test_so_many_go_at_a_time_as_was_asked_for(bench: Bench) -> None:
     assert answer["parallel"] == 2
     assert pair.get(answer["key"]) == [{"run": pair.run, "cell": "c001"}, {"run": pair.run, "cell": "c002"}]
     assert pair.runs.cells.get(pair.run, "c002").variant == Variant("n3")
+
+
+def test_cells_start_in_their_order_of_which_runs_of_earlier_versions_have_none(bench: Bench) -> None:
+    pair = two_cells(bench)
+    other = replace(pair, run=names.run_id(bench.account.clock(), "other"))
+    other.put(names.plan_key(other.run), {**pair.get(names.plan_key(pair.run))})
+    cells = [Cell(other.run, "c001", order=2), Cell(other.run, "c002", order=1)]
+    now = bench.account.clock()
+    assert other.runs.create(Run(other.run, "ranges", now, now + timedelta(hours=2), "arn:me", 2, 5), cells)
+    assert [one["cell"] for one in other.open()] == ["c002", "c001"]
+    assert [one["cell"] for one in pair.open()] == ["c001", "c002"]
 
 
 @pytest.mark.parametrize(

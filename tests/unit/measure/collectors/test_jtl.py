@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from troop.measure.collectors import jtl
 from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.jtl_sample import Sample
 from troop.measure.collectors.window import Window
 from troop.measure.operations import Operations
 
@@ -322,7 +323,7 @@ def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPat
         (6, "t", True, ["t"]),  # one too many is held back: the first one counts
     ]
     for thread, label, transaction, counts in rows:
-        sample = jtl.Sample(label, 1000, 1010, 10, None, 0)
+        sample = Sample(label, 1000, 1010, 10, None, 0)
         assert [one.label for one in once.of(str(thread), sample, transaction=transaction)] == counts, (thread, label)
     assert [one.label for one in once.rest()] == ["t", "t"]
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from troop.bench.estimate import NODE_HOUR
 from troop.bench.money import MONTH_HOURS, TERMS
-from troop.report.charts import cell_name, measured
 from troop.report.document import Cell, Charge, Fleet, Line
 from troop.report.fleets import system
+from troop.report.formatting import cell_name
+from troop.report.totals import leading
 
 DAY = 24 * 3600
 
@@ -80,7 +81,7 @@ def bills(cells: Iterable[Cell]) -> list[CellBill]:
 
 
 def rates(cells: Iterable[Cell]) -> list[Rate]:
-    """Returns each measured throughput with what it costs to keep it up."""
+    """Returns the measured throughput of each role, all its operations together, with what it costs to keep it up."""
     return [
         Rate(
             name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
@@ -91,7 +92,8 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
             per_million=operation.cost_per_million,
         )
         for cell in cells
-        for phase, operation in measured(cell)
+        for phase in cell.phases
+        for operation in leading(phase)
         if operation.per_second
     ]
 

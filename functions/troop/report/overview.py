@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.report import formatting, points
-from troop.report.charts import cell_name, measured
+from troop.report.charts import measured
 from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
 from troop.report.totals import leading
@@ -200,7 +200,7 @@ def capacities(report: Report) -> list[tuple[list[str], list[Capacity]]]:
     same: dict[str, list[Capacity]] = {}
     for cell in report.cells:
         key = repr(cell.capacity)
-        cells.setdefault(key, []).append(cell_name(cell))
+        cells.setdefault(key, []).append(formatting.cell_name(cell))
         same[key] = cell.capacity
     return [(named, same[key]) for key, named in cells.items() if same[key]]
 

@@ -61,9 +61,10 @@ def test_a_role_that_has_only_a_bill_and_a_cell_that_has_none_are_told_as_such()
 
 def test_a_throughput_has_its_operations_a_day_and_its_price_a_month() -> None:
     cell = measured("c001", 3, 50, 1).model_copy(update={"system_hourly": 2.0})
-    write, _read = bills.rates([cell])
-    assert write.per_day == write.per_second * 86400
-    assert (write.monthly, write.operation) == (1460.0, "write of drivers")
+    (total,) = bills.rates([cell])
+    assert total.per_second == sum(one.per_second or 0 for one in cell.phases[0].operations)
+    assert total.per_day == total.per_second * 86400
+    assert (total.monthly, total.operation) == (1460.0, "all operations of drivers")
     assert bills.rates([cell.model_copy(update={"system_hourly": None})])[0].monthly is None
 
 

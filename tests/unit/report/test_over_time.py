@@ -90,14 +90,14 @@ def test_what_happened_is_marked_where_it_happened() -> None:
 def test_points_of_a_phase_are_entries_of_their_own() -> None:
     cell = measured("c001", 3, 50, 1)
     points = [
-        cell.phases[0].model_copy(update={"point": n, "parameters": {"threads": threads}, "repeat": repeat})
+        cell.phases[0].model_copy(update={"point": n, "label": f"threads={threads}", "repeat": repeat})
         for n, threads, repeat in ((1, 10, 1), (2, 20, 1), (3, 10, 2))
     ]
     entries = over_time.entries([cell.model_copy(update={"phases": points, "label": "n3"})], "A: ")
     assert [entry["name"] for entry in entries] == [
-        "A: c001 n3, point 1, threads=10",
-        "A: c001 n3, point 2, threads=20",
-        "A: c001 n3, point 3, threads=10",
+        "A: c001 n3, threads=10",
+        "A: c001 n3, threads=20",
+        "A: c001 n3, threads=10, #2",
     ]
     assert [entry["first"] for entry in entries] == [True, True, False]
 

@@ -163,6 +163,14 @@ FIELD = "must be a mapping of parameters to lists of values, or a list"
             {"points": {"threads": [2, 3]}, "nodes": {"drivers": "threads"}},
             "phases.1.nodes.drivers", "value 3: must be a whole number from 1 to 2, the nodes of drivers",
         ),
+        ({"rate": {"servers": "threads"}}, "phases.1.rate.servers", "one of drivers"),
+        ({"rate": {"drivers": "rat"}}, "phases.1.rate.drivers", "one of the file's parameters"),
+        ({"rate": {"drivers": "bucket"}}, "phases.1.rate.drivers", 'value "my-data": must be a number from 0'),
+        ({"rate": {"drivers": "threads"}, "measured": 0, "warm_up": 0}, "phases.1.rate.drivers", "measures nothing"),
+        (
+            {"points": {"threads": [2, -1.5]}, "rate": {"drivers": "threads"}},
+            "phases.1.rate.drivers", "value -1.5: must be a number from 0",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_where_it_is_written(keys: dict[str, Any], where: str, message: str) -> None:

@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Final
 
 from troop.measure import histogram
 from troop.measure.histogram import MOST, Histogram
@@ -25,7 +25,9 @@ MOST_LISTED = 128
 """The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
 TOTAL = "all operations"
 """The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
-RESPONSE, SERVICE, MIXED = "response", "service", "mixed"
+RESPONSE: Final = "response"
+SERVICE: Final = "service"
+MIXED: Final = "mixed"
 """What times mean: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn. SERVICE
 runs from the moment when it was sent. MIXED are both in one histogram.
 """

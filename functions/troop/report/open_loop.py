@@ -13,6 +13,7 @@ from troop.bench.definition import Benchmark, Parameter, rates
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MIXED, RESPONSE
 from troop.report.document import Cell, Phase
+from troop.report.formatting import plain
 
 REACHED = 0.99
 """The part of the set rate from which it counts as reached."""
@@ -66,7 +67,7 @@ def _missed(phase: Phase, role: str, target: float) -> Iterator[str]:
     else:
         meaning = "Operations were sent late or not at all, and service times do not contain this delay."
     yield (
-        f"{phase.title}: {role} did {rate:,.4g} operations a second, {rate / target:.1%} of the rate of {target:,.4g} "
+        f"{phase.title}: {role} did {plain(rate)} operations a second, {rate / target:.1%} of the rate of {plain(target)} "
         f"that is set. {meaning} Find the rate that the system sustains, and check that the load generators are not "
         "the limit."
     )

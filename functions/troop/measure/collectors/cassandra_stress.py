@@ -28,7 +28,7 @@ TOTAL = "total"
 FAILED = "failed"
 
 RESPONSE, SERVICE = "-rt", "-st"
-"""Suffixes of tags: the time since an operation was due (with ``fixed=`` or ``throttle=``), or since it began."""
+"""Suffixes of tags: the time since an operation was due (with a rate), or since it began."""
 
 _RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
 _HEAD = re.compile(r"type,?\s+total ops\s*,\s*op/s\s*,")

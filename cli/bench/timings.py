@@ -31,7 +31,9 @@ def common(a: Sequence[Operation], b: Sequence[Operation]) -> tuple[Common, str]
         what = "response and service times are mixed in one histogram"
     else:
         what = " and ".join(
-            f"times of {name} are {' or '.join(sorted(its))} times" for name, its in zip("AB", kinds, strict=True) if its
+            f"times of {name} are {' or '.join(sorted(its))} times"
+            for name, its in zip("AB", kinds, strict=True)
+            if its
         )
     if all(word(one.timing) == SERVICE or one.service for one in (*a, *b) if _has_times(one)):
         return SERVICE, f"{what}; service times of both are compared"

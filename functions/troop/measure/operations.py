@@ -28,8 +28,8 @@ TOTAL = "all operations"
 RESPONSE: Final = "response"
 SERVICE: Final = "service"
 MIXED: Final = "mixed"
-"""What times mean: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn. SERVICE
-runs from the moment when it was sent. MIXED are both in one histogram.
+"""What times mean: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn.
+SERVICE runs from the moment when it was sent. MIXED are both in one histogram.
 """
 TIMINGS = (RESPONSE, SERVICE, MIXED)
 MOST_TOOLS = 8
@@ -270,7 +270,7 @@ class Operation:
 
 
 def joined(timings: Iterable[str | None]) -> str | None:
-    """Returns what times mean together. Unknown ones count as service times, which is what earlier versions measured."""
+    """Returns what times mean together. Unknown ones count as service times, as in earlier versions."""
     kinds = set(timings)
     if len(kinds) < 2:
         return next(iter(kinds), None)
@@ -356,8 +356,8 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing", "service",
-    "tools"}}``, sorted by name; ``rate`` only where a tool reports no times, the last four only if there are any.
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing",
+    "service", "tools"}}``, sorted by name; ``rate`` only where a tool reports no times, the last four only if known.
     """
     return {name: operations[name].document() for name in sorted(operations)}
 

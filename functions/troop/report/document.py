@@ -192,8 +192,8 @@ Timing = Literal["response", "service", "mixed"]
 
 TIMING = (
     "What the times mean. response: from the moment when an operation was due; service: from the moment when it was "
-    "sent; mixed: some are these and some are those; null if unknown, as in results of earlier versions, whose times are "
-    "service times"
+    "sent; mixed: some are these and some are those; null if unknown, as in results of earlier versions, which had "
+    "only service times"
 )
 
 
@@ -247,7 +247,8 @@ class Operation(Part):
     )
     timing: Timing | None = Field(default=None, description=TIMING)
     service: Times | None = Field(
-        default=None, description="Service times beside response times; null if they are unknown, or are the times above"
+        default=None,
+        description="Service times beside response times; null if they are unknown, or are the times above",
     )
     tools: list[str] = Field(default=[], description="That measured it, such as JMeter; empty for a script's recorder")
 
@@ -402,7 +403,7 @@ class Phase(Part):
     measured_from: datetime | None = None
     targets: dict[str, float] = Field(
         default={},
-        description="The rate that was set, by role: operations per second of all its nodes; without roles that have none",
+        description="The set rate by role: operations per second of all its nodes; without roles that have none",
     )
     operations: list[Operation] = []
     totals: list[Operation] = Field(

@@ -6,7 +6,7 @@ that users would have waited. Only times from the moment when an operation was d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from troop.bench.definition import Benchmark, Parameter, rates
@@ -62,14 +62,14 @@ def _missed(phase: Phase, role: str, target: float) -> Iterator[str]:
     if not expected or expected - achieved <= max((1 - REACHED) * expected, nodes):
         return
     rate = achieved / phase.measured_seconds
-    if any(one.role == role and one.timing == RESPONSE for one in (*phase.operations, *phase.separate)):
+    if RESPONSE in _timings(phase, {role}):
         meaning = "The queue grew, so response times would be longer in a longer measurement."
     else:
         meaning = "Operations were sent late or not at all, and service times do not contain this delay."
     yield (
-        f"{phase.title}: {role} did {plain(rate)} operations a second, {rate / target:.1%} of the rate of {plain(target)} "
-        f"that is set. {meaning} Find the rate that the system sustains, and check that the load generators are not "
-        "the limit."
+        f"{phase.title}: {role} did {plain(rate)} operations a second, {rate / target:.1%} of the rate of "
+        f"{plain(target)} that is set. {meaning} Find the rate that the system sustains, and check that the "
+        "load generators are not the limit."
     )
 
 
@@ -115,11 +115,14 @@ def _why(tool: str) -> str:
 
 def is_labelled(cells: Iterable[Cell]) -> bool:
     """Checks whether tables and charts must say what their times mean: a rate is set, or there are response times."""
-    return any(
-        phase.targets or any(one.timing in (RESPONSE, MIXED) for one in (*phase.operations, *phase.separate))
-        for cell in cells
-        for phase in cell.phases
-    )
+    return any(phase.targets or _timings(phase, None) & {RESPONSE, MIXED} for cell in cells for phase in cell.phases)
+
+
+def _timings(phase: Phase, roles: Collection[str] | None) -> set[str | None]:
+    """Returns what the times of roles mean; of all roles for None."""
+    merged = [(one.role, one.timing) for one in phase.operations]
+    apart = [(one.role, one.timing) for one in phase.separate]
+    return {timing for role, timing in (*merged, *apart) if roles is None or role in roles}
 
 
 def explained(cells: Iterable[Cell]) -> str:

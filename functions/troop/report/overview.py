@@ -75,9 +75,13 @@ def keys(report: Report) -> list[Key]:
     if best is not None and best.per_second:
         keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
         if best.mean_ms is not None:
-            keys.append(Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name + best.timing))
+            keys.append(
+                Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name + best.timing)
+            )
         if best.p99_ms is not None:
-            keys.append(Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name + best.timing))
+            keys.append(
+                Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name + best.timing)
+            )
     keys += _errors(report)
     keys += _growth(report)
     keys += _price(report, variants)

@@ -32,8 +32,10 @@ def total_row(role: str, operations: Mapping[str, Mapping[str, Any]], seconds: f
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
     total = ops.total_of([_operation(name, one) for name, one in operations.items()])
-    more = total and {"histogram": total.times, "service_histogram": total.service, "tools": sorted(total.tools)}
-    return total and {**row(role, TOTAL, total, seconds), **(more or {})}
+    if total is None:
+        return None
+    more = {"histogram": total.times, "service_histogram": total.service, "tools": sorted(total.tools)}
+    return {**row(role, TOTAL, total, seconds), **more}
 
 
 def _operation(name: str, document: Mapping[str, Any]) -> ops.Operation:

@@ -167,9 +167,7 @@ def test_stress_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
     measurement = phase(tmp_path, {"driver": "cassandra-stress", "rate": 300})
     line = drive.line(measurement, 61.5, tmp_path / "x.hlog")
     assert line[0].endswith("apache-cassandra-5.0.6/tools/bin/cassandra-stress")
-    assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "fixed=300/s"} <= set(
-        line
-    )
+    assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "fixed=300/s"} <= set(line)
     assert "replication(strategy=NetworkTopologyStrategy,dc1=3)" in line
 
 
@@ -223,10 +221,10 @@ def test_times_begin_when_a_write_was_due_if_the_generator_knows(
     measuring = phase(tmp_path, {**parameters, "load_seconds": 9})
     late = [Interval("WRITE-rt", one.start, one.seconds, ((5 * 10**9, 5 * 10**9, 10),)) for one in INTERVALS]
     by_tag = {"WRITE-st": INTERVALS, "requests": INTERVALS, "WRITE-rt": late}
-    asked: list[str] = []
+    read_tags: list[str] = []
 
     def chosen(_: object, tag: str, problems: list[str]) -> list[Interval]:
-        asked.append(tag)
+        read_tags.append(tag)
         return by_tag[tag]
 
     monkeypatch.setattr(drive, "this_phase", lambda: measuring)
@@ -238,7 +236,7 @@ def test_times_begin_when_a_write_was_due_if_the_generator_knows(
     drive.main()
     (written,) = tmp_path.glob("operations-*.json")
     write = operations.parse(json.loads(written.read_text())["operations"])["write"]
-    assert asked == tags
+    assert read_tags == tags
     assert (write.timing, write.tools, write.times.count) == (timing, {parameters["driver"]}, 200)
     assert write.times.max == pytest.approx(largest, rel=0.001)
     if timing == "response":

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, histogram_of, latencies, sampled, summaries, summary
-from troop.measure import operations
-from troop.measure.merge import MOST_SEPARATE, Merger, row
+from troop.measure import merge, operations
+from troop.measure.merge import MOST_SEPARATE, Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.separate import MOST_ROWS, Separate
 from troop.measure.summary import Clock, Samples, Summary, SummaryError, parse
@@ -138,13 +138,13 @@ def test_response_and_service_times_are_told_apart_or_called_mixed(
 
 
 def test_a_row_has_service_times_beside_response_times() -> None:
-    its = row("drivers", "read", RESPONSES, 2.0)
+    its = merge.row("drivers", "read", RESPONSES, 2.0)
     assert (its["timing"], its["p50_ms"], its["max_ms"]) == ("response", 0.9, 1.0)
     assert (its["service"]["p50_ms"], its["service"]["mean_ms"], its["service"]["max_ms"]) == (0.1, 0.15, 0.2)
-    assert row("drivers", "read", SERVICES, 2.0)["timing"] == "service"
+    assert merge.row("drivers", "read", SERVICES, 2.0)["timing"] == "service"
     for one in (SERVICES, UNKNOWN, OLD):
-        assert "service" not in row("drivers", "read", one, 2.0)
-    assert "timing" not in row("drivers", "read", OLD, 2.0)
+        assert "service" not in merge.row("drivers", "read", one, 2.0)
+    assert "timing" not in merge.row("drivers", "read", OLD, 2.0)
 
 
 @pytest.mark.parametrize(

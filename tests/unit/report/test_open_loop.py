@@ -134,10 +134,10 @@ def with_rate(per_node: float, timing: str | None = "response", tools: tuple[str
             read["service"] = {**read["histogram"], "max": read["histogram"]["max"]}
             line["service"] = {"p50_ms": 0.125, "p99_ms": 0.25, "max_ms": 0.5}
 
-    kept = archive().changed("plan.json", rated(per_node))
-    for name in [name for name in kept.files if name.endswith("/results.json")]:
-        kept = kept.changed(name, change)
-    return kept
+    stored = archive().changed("plan.json", rated(per_node))
+    for name in [name for name in stored.files if name.endswith("/results.json")]:
+        stored = stored.changed(name, change)
+    return stored
 
 
 def measured(report: Report, name: str = "c001") -> Phase:

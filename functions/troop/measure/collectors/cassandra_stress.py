@@ -263,7 +263,7 @@ def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: 
             response, service = by_tag.get(kind + RESPONSE), by_tag.get(kind + SERVICE)
             if response:
                 response.operation.timing = ops.RESPONSE
-                response.operation.service = service and service.operation.times
+                response.operation.service = service.operation.times if service else None
             elif service:
                 service.operation.timing = ops.SERVICE
             for counting in filter(None, (response or service,)):

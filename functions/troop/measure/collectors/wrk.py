@@ -2,8 +2,8 @@
 
 wrk counts answers of any status and late ones as requests; neither counts as a success here. wrk2 prints the same with
 more digits; its "Detailed Percentile spectrum" is left out. wrk2 has a rate, and its latencies are response times, from
-the moment when a request was due; with -U it also prints the distribution of service times. A timeout of wrk2 is a connection without data for a while,
-counted at every check; it is not one of the counted requests.
+the moment when a request was due. With -U it also prints the distribution of service times. A timeout of wrk2 is a
+connection without data for a while, counted at every check; it is not one of the counted requests.
 """
 
 from __future__ import annotations

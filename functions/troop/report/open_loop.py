@@ -44,14 +44,25 @@ def targets(
 
 
 def findings(phase: Phase) -> Iterator[str]:
-    """Yields sentences about set rates that were not reached, and about times that are no response times."""
+    """Yields a sentence for each set rate that was not reached."""
     for role, target in phase.targets.items():
         yield from _missed(phase, role, target)
+
+
+def of_times(cells: Iterable[Cell]) -> list[str]:
+    """Returns sentences about times that are no response times although a rate is set. Those of cells and points with
+    the same tool are the same, so each is listed once.
+    """
+    return list(dict.fromkeys(text for cell in cells for phase in cell.phases for text in _of_times(phase)))
+
+
+def _of_times(phase: Phase) -> Iterator[str]:
+    for role in phase.targets:
         yield from _no_response_times(phase, role)
     for one in phase.operations:
         if one.timing == MIXED:
             yield (
-                f"{phase.title}, {one.operation} of {one.role}: response times and service times are in one histogram. "
+                f"{phase.phase}, {one.operation} of {one.role}: response times and service times are in one histogram. "
                 "Its percentiles are neither: use separate names, or record all with the moment when they were due."
             )
 
@@ -99,7 +110,7 @@ def _no_response_times(phase: Phase, role: str) -> Iterator[str]:
     for tool, names in operations.items():
         if names:
             yield (
-                f"{phase.title}: a rate is set for {role}, but {_why(tool)}. Times of {name_some(names)} are service "
+                f"{phase.phase}: a rate is set for {role}, but {_why(tool)}. Times of {name_some(names)} are service "
                 "times: they leave out how long operations waited to be sent while earlier ones were slow."
             )
 

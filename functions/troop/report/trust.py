@@ -86,6 +86,12 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
             yield Finding(severity="warning", text=text)
 
 
+def of_times(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Yields findings about times that are no response times although a rate is set."""
+    for text in open_loop.of_times(cells):
+        yield Finding(severity="warning", text=text)
+
+
 def _rate(one: Scaling) -> float:
     return sum(point.per_second for point in one.points)
 

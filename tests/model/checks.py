@@ -69,7 +69,7 @@ class Checks:
 
     # What a function was told, for "when it last looked"
 
-    def answered(self, operation: str, answer: Any) -> None:
+    def answered(self, operation: str, request: Mapping[str, Any], answer: Any) -> None:
         seen = self._world.notes.get("seen")
         if seen is not None:
             if operation == "describe_auto_scaling_groups":
@@ -79,7 +79,9 @@ class Checks:
                 seen["protected"] = {i["InstanceId"] for r in answer["Reservations"] for i in r["Instances"]}
             elif operation == "describe_instance_attribute":
                 seen.setdefault(operation, {}).setdefault(answer["InstanceId"], []).append(answer)
-            elif operation in ("describe_instance_refreshes", "describe_alarms"):
+            elif operation == "describe_instance_refreshes":
+                seen.setdefault(operation, {}).setdefault(request["AutoScalingGroupName"], []).append(answer)
+            elif operation == "describe_alarms":
                 seen.setdefault(operation, []).append(answer)
 
     def failed(self, operation: str) -> None:
@@ -233,7 +235,7 @@ class Checks:
             self.fail(f"{event_id} names an instance that EC2 protects, or nobody has asked: {protection}")
         if group["SuspendedProcesses"]:
             self.fail(f"{event_id} is claimed of a group with suspended processes")
-        answers = seen.get("describe_instance_refreshes")
+        answers = seen.get("describe_instance_refreshes", {}).get(plain["group"])
         if not answers or any(r["Status"] == "InProgress" for a in answers for r in a["InstanceRefreshes"]):
             self.fail(f"{event_id} is claimed during an instance refresh, or nobody has looked")
         if "stop_alarms" in item and not any(

@@ -192,7 +192,7 @@ class World:
             raise self._refusal(operation)
         act = getattr(backend, operation)
         answer = act(**request)
-        self.checks.answered(operation, answer)
+        self.checks.answered(operation, request, answer)
         if fault == "twice" and operation not in ("transact_write_items", "put_object"):
             answer = dict(act(**request))
             answer["ResponseMetadata"] = {"RetryAttempts": 1}

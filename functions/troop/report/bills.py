@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from troop.bench.estimate import NODE_HOUR
 from troop.bench.money import MONTH_HOURS, TERMS
-from troop.report.charts import cell_name, measured
-from troop.report.document import Cell, Charge, Fleet, Line
+from troop.report.charts import cell_name, rows
+from troop.report.document import Cell, Charge, Fleet, Line, Report
 from troop.report.fleets import system
 
 DAY = 24 * 3600
@@ -74,13 +74,21 @@ class Rate:
     per_million: float | None
 
 
+def lines(report: Report) -> list[Line]:
+    """Returns the lines of the run's bill, those of the same item one after another: prices differ between zones."""
+    every = report.money.actual.lines if report.money.actual else []
+    firsts = {line.what: place for place, line in reversed(list(enumerate(every)))}
+    roles = {line.role: firsts[line.what] for line in reversed(every) if line.role}
+    return sorted(every, key=lambda line: (roles.get(line.role, len(every)) if line.role else len(every), firsts[line.what]))
+
+
 def bills(cells: Iterable[Cell]) -> list[CellBill]:
     """Returns the bill of each cell that has fleets or a cost."""
     return [_bill(cell) for cell in cells if cell.fleets or cell.cost]
 
 
 def rates(cells: Iterable[Cell]) -> list[Rate]:
-    """Returns each measured throughput with what it costs to keep it up."""
+    """Returns each measured throughput, and each total, with what it costs to keep it up."""
     return [
         Rate(
             name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
@@ -91,7 +99,7 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
             per_million=operation.cost_per_million,
         )
         for cell in cells
-        for phase, operation in measured(cell)
+        for phase, operation in rows(cell)
         if operation.per_second
     ]
 

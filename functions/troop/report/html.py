@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, formatting, over_time, overview, points, verdicts
+from troop.report import bills, charts, findings, formatting, over_time, overview, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -61,6 +61,10 @@ def report_page(report: Report, script: str) -> str:
     """
     rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
     entries = over_time.entries(report.cells)
+    roles = {operation.role for _, operation in rows}
+    pairs = {(phase.phase, operation.role) for phase, operation in rows}
+    by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
+    reason = (report.run.reason or "").split("\n")[0].rstrip(".")
     return _page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
@@ -68,6 +72,8 @@ def report_page(report: Report, script: str) -> str:
         report=report,
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
+        findings=findings.groups(report),
+        states_reason=any(not one.cell and reason in one.text for one in report.findings),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
@@ -77,7 +83,8 @@ def report_page(report: Report, script: str) -> str:
         has_points=any(phase.point is not None for cell in report.cells for phase in cell.phases),
         shares_nodes=points.shares_nodes,
         within=list(points.within(report)),
-        several_roles=len({operation.role for _, operation in rows}) > 1,
+        several_roles=len(roles) > 1 and not by_phase,
+        role_by_phase=len(roles) > 1 and by_phase,
         capacities=overview.capacities(report),
         devices=_least(report, lambda phase: phase.devices, lambda one: -(one.busy or 0)),
         is_mixed=any(one.operation == TOTAL for cell in report.cells for _, one in charts.rows(cell)),
@@ -90,8 +97,9 @@ def report_page(report: Report, script: str) -> str:
             if cell.steps
         ],
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
-        interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
+        interruptions=overview.interruptions(report),
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
+        lines=bills.lines(report),
         bills=bills.bills(report.cells),
         rates=bills.rates(report.cells),
         monthly=bills.monthly,
@@ -175,7 +183,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of)}
+    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of, formatting.by_fleet)}
     environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment
 
@@ -188,7 +196,7 @@ def _least(
     If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
-        (formatting.cell_name(cell) + f" · {phase.title}", rows(phase))
+        (formatting.cell_name(cell) + f" · {phase.title}", formatting.by_fleet(rows(phase), cell))
         for cell in report.cells
         for phase in cell.phases
         if rows(phase)

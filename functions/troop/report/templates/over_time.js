@@ -40,13 +40,15 @@ function timeOption(panel, times, lines, width) {
   const ends = lines.flatMap((line) => [line.data[0][0], line.data[line.data.length - 1][0]]);
   const [from, to] = [Math.min(0, ...ends), Math.max(times.measured || 0, ...ends)];
   const seconds = to - from || 1;
+  const every = nice(seconds);
+  const ticks = Array.from({ length: Math.floor(to / every) - Math.ceil(from / every) + 1 }, (_, n) => (Math.ceil(from / every) + n) * every);
   const room = (width * (to - Math.max(0, from))) / seconds;
   const marks = times.marks.filter((mark) => mark.at >= from && mark.at <= to);
   const shaded = from < 0
     ? {
         silent: true, itemStyle: { color: colour("warm") },
         label: { show: (width * -from) / seconds > WARM_UP_LABEL, color: colour("soft"), position: "insideTop", fontSize: 11 },
-        data: [[{ name: "warm-up", xAxis: from }, { xAxis: 0 }]],
+        data: [[{ name: times.warm_up === 0 ? "before" : "warm-up", xAxis: from }, { xAxis: 0 }]],
       }
     : undefined;
   const limits = [
@@ -55,7 +57,7 @@ function timeOption(panel, times, lines, width) {
       xAxis: mark.at, name: mark.what,
       lineStyle: { color: colour(mark.kind === "lost" ? "bad" : "soft"), type: mark.kind === "lost" ? "solid" : "dotted" },
       label: {
-        show: room > MARK_LABEL * (marks.length + 1) && mark.at - from > 0.03 * seconds, formatter: "{b}", position: "insideEndTop", fontSize: 10,
+        show: room > MARK_LABEL * (marks.length + 1) && mark.at > 0.03 * seconds, formatter: "{b}", position: "insideEndTop", fontSize: 10,
         color: colour(mark.kind === "lost" ? "bad" : "soft"), width: 160, overflow: "truncate",
       },
     })),
@@ -72,15 +74,16 @@ function timeOption(panel, times, lines, width) {
   return basis({
     grid: { left: 4, right: 16, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
     xAxis: {
-      ...axis(""), type: "value", min: from, max: to, interval: nice(to - from),
-      axisLabel: { color: colour("soft"), hideOverlap: true, formatter: clock }, splitLine: { show: false },
+      ...axis(""), type: "value", min: from, max: to,
+      axisLabel: { color: colour("soft"), hideOverlap: true, formatter: clock, customValues: ticks },
+      axisTick: { lineStyle: { color: colour("soft") }, customValues: ticks }, splitLine: { show: false },
     },
     yAxis: panel.may_be_logarithmic ? valueAxis(values, "") : { ...axis(""), type: "value", min: 0 },
     tooltip: tooltip({
       trigger: "axis",
       formatter: (points) => {
         const at = points[0].data[0];
-        return tip(at < 0 ? `warm-up, ${clock(at)}` : clock(at), points.map(({ color, seriesName, data }) => [
+        return tip(at < 0 && times.warm_up !== 0 ? `warm-up, ${clock(at)}` : clock(at), points.map(({ color, seriesName, data }) => [
           color, seriesName, data[1] === null ? "–" : plain(data[1]),
         ]));
       },
@@ -97,7 +100,7 @@ function drawPanels(box, panels, cell, paper) {
   const made = [];
   for (const panel of panels) {
     const found = panelLines(panel, cell.series);
-    if (!found.length || (panel.title === "Errors" && !found.some((line) => line.data.some((point) => point[1] > 0)))) continue;
+    if (!found.length || (panel.is_rare && !found.some((line) => line.data.some((point) => point[1] > 0)))) continue;
     const lines = new Lines(found, () => chart.draw());
     const drawing = make("div", { class: "drawing" });
     const caption = make("figcaption", {}, `${panel.title} `, make("small", {}, panel.unit));
@@ -140,7 +143,7 @@ function switches(name, labels, on, changed) {
     });
     return make("label", {}, input, text);
   });
-  const element = make("fieldset", { class: "switches" }, make("legend", {}, name), ...boxes);
+  const element = make("fieldset", { class: labels.length > MOST_LINES ? "switches many" : "switches" }, make("legend", {}, name), ...boxes);
   element.hidden = labels.length < 2;
   return element;
 }
@@ -225,6 +228,7 @@ class Overlay {
   show() {
     const cells = this.shown.map((place) => this.cells.get(place)).filter(Boolean);
     const times = {
+      warm_up: Math.max(0, ...cells.map((cell) => cell.warm_up || 0)),
       measured: Math.max(0, ...cells.map((cell) => cell.measured || 0)),
       marks: cells.flatMap((cell) => cell.marks.filter((mark) => mark.kind === "lost")),
     };

@@ -68,7 +68,7 @@ def compare(
     lost: list[str] = []
     for label, (ours, theirs) in pairs:
         for operation in ours.operations():
-            if operation[2] == TOTAL and ours.parts(operation) != theirs.parts(operation):
+            if operation[-1] == TOTAL and ours.parts(operation) != theirs.parts(operation):
                 continue  # totals of different operations
             if operation not in theirs.operations():
                 unmatched.append(f"only A has {named(operation, label)}")
@@ -82,7 +82,7 @@ def compare(
         unmatched += [
             f"only B has {named(operation, label)}"
             for operation in theirs.operations()
-            if operation not in ours.operations() and operation[2] != TOTAL
+            if operation not in ours.operations() and operation[-1] != TOTAL
         ]
     if not rows:
         explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"

@@ -202,12 +202,14 @@ class Deployment:
     def log_lines(self, function: str, part: str) -> list[dict[str, Any]]:
         """The lines in a function's log that have ``part`` in them."""
         logs = self.account.client("logs")
-        groups = [g["logGroupName"] for g in logs.describe_log_groups()["logGroups"]]
+        pages = logs.get_paginator("describe_log_groups").paginate()
+        groups = [group["logGroupName"] for page in pages for group in page["logGroups"]]
         events = [
             event["message"]
             for group in groups
             if self.name in group and function in group
-            for event in logs.filter_log_events(logGroupName=group)["events"]
+            for page in logs.get_paginator("filter_log_events").paginate(logGroupName=group)
+            for event in page["events"]
         ]
         return [json.loads(message) for message in events if part in message]
 

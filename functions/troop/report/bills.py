@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from troop.bench.estimate import NODE_HOUR
 from troop.bench.money import MONTH_HOURS, TERMS
-from troop.report.charts import cell_name, rows
 from troop.report.document import Cell, Charge, Fleet, Line, Report
 from troop.report.fleets import system
+from troop.report.formatting import cell_name
+from troop.report.totals import rows_of
 
 DAY = 24 * 3600
 
@@ -88,7 +89,7 @@ def bills(cells: Iterable[Cell]) -> list[CellBill]:
 
 
 def rates(cells: Iterable[Cell]) -> list[Rate]:
-    """Returns each measured throughput, and each total, with what it costs to keep it up."""
+    """Returns each measured throughput with what it costs to keep it up: of operations with a total, only the total."""
     return [
         Rate(
             name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
@@ -99,8 +100,9 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
             per_million=operation.cost_per_million,
         )
         for cell in cells
-        for phase, operation in rows(cell)
-        if operation.per_second
+        for phase in cell.phases
+        for operation in rows_of(phase)
+        if operation.per_second and operation.share is None
     ]
 
 

@@ -67,9 +67,7 @@ def entries(cells: Sequence[Cell], side: str = "", most: int = MOST_VALUES) -> l
 
 
 def _name(cell: Cell, phase: Phase, several: bool) -> str:
-    point = "" if phase.point is None else f", point {phase.point}"
-    settings = "".join(f", {key}={value}" for key, value in phase.parameters.items())
-    return cell_name(cell) + (f", {phase.phase}" if several else "") + point + settings
+    return ", ".join(part for part in (cell_name(cell), phase.phase if several else "", phase.setting) if part)
 
 
 def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: int) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.report import formatting, points
-from troop.report.charts import cell_name, measured
+from troop.report.charts import measured
 from troop.report.document import Capacity, Cell, Fleet, Interruption, Operation, Phase, Report, Scaling, Step
+from troop.report.formatting import cell_name
 from troop.report.scaling import combination
 from troop.report.totals import leading
 from troop.report.trust import generators
@@ -98,8 +99,12 @@ def _errors(report: Report, lead: _Lead | None) -> Iterator[Key]:
             successes += operation.count
             errors += sum(operation.errors.values())
     if lead and successes + errors:
-        part = f"{formatting.short(errors)} of {formatting.short(successes + errors)} operations of {lead[1]}"
+        part = f"{_count(errors)} of {_count(successes + errors)} operations of {lead[1]}"
         yield Key("Errors", formatting.share(errors / (successes + errors)) if errors else "none", part)
+
+
+def _count(number: int) -> str:
+    return formatting.short(number) if number >= 1000 else formatting.whole(number)
 
 
 def _growth(report: Report, lead: _Lead | None = None) -> Iterator[Key]:

@@ -42,7 +42,7 @@ def total_row(role: str, operations: Mapping[str, Mapping[str, Any]], seconds: f
             for name, one in operations.items()
         ]
     )
-    return total and {**row(role, TOTAL, total, seconds), "histogram": total.times}
+    return {**row(role, TOTAL, total, seconds), "histogram": total.times} if total else None
 
 
 def total_over_time(operations: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -108,11 +108,11 @@ def rows_of(phase: Phase) -> list[Operation]:
         by_role.setdefault(one.role, []).append(one)
     rows = []
     for role, operations in by_role.items():
-        if len(operations) > 1 and not any(_has_only_rate(one) for one in operations):
-            total = next((one for one in phase.totals if one.role == role), None)
-            if total is None:
-                total = _of_rows(operations)
-                operations = [_with_share(one, total.count) for one in operations]
+        total = next((one for one in phase.totals if one.role == role), None)
+        if total is None and len(operations) > 1 and not any(_has_only_rate(one) for one in operations):
+            total = _of_rows(operations)
+            operations = [_with_share(one, total.count) for one in operations]
+        if total is not None:
             rows.append(total)
         rows += operations
     return rows
@@ -127,7 +127,7 @@ def leading(phase: Phase) -> list[Operation]:
 
 
 def _has_only_rate(one: Operation) -> bool:
-    return one.mean_derived or bool(one.per_second and one.max_ms is None)
+    return one.mean_derived or bool(one.per_second and one.mean_ms is one.p50_ms is one.max_ms is None)
 
 
 def _with_share(one: Operation, count: int) -> Operation:

@@ -46,6 +46,17 @@ def test_the_key_of_a_series_says_of_what_it_is() -> None:
     assert [key for key, _ in keyed(cell)] == [Key("c001", 3, "servers", "i-1", "nvme1n1", None, "disk_reads")]
 
 
+def test_first_are_those_with_operations_of_the_first_repetition() -> None:
+    """A tool that reports only rates has nothing to draw over time except the load of its nodes."""
+    cell = measured("c001", 3, 50, 1)
+    (phase,) = cell.phases
+    loads = phase.model_copy(update={"phase": "disk", "series": [one for one in phase.series if not one.operation]})
+    again = phase.model_copy(update={"repeat": 2})
+    both = over_time.entries([cell.model_copy(update={"phases": [loads, phase, again]})])
+    assert [one["first"] for one in both] == [False, True, False]
+    assert [one["first"] for one in over_time.entries([cell.model_copy(update={"phases": [loads]})])] == [True]
+
+
 def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = of_node(0, 40).model_copy(update={"node": ""})
     long = of_node(9).model_copy(update={"values": [1.0] * (over_time.MOST_POINTS + 1)})
@@ -90,14 +101,14 @@ def test_what_happened_is_marked_where_it_happened() -> None:
 def test_points_of_a_phase_are_entries_of_their_own() -> None:
     cell = measured("c001", 3, 50, 1)
     points = [
-        cell.phases[0].model_copy(update={"point": n, "parameters": {"threads": threads}, "repeat": repeat})
+        cell.phases[0].model_copy(update={"point": n, "label": f"threads={threads}", "repeat": repeat})
         for n, threads, repeat in ((1, 10, 1), (2, 20, 1), (3, 10, 2))
     ]
     entries = over_time.entries([cell.model_copy(update={"phases": points, "label": "n3"})], "A: ")
     assert [entry["name"] for entry in entries] == [
-        "A: c001 n3, point 1, threads=10",
-        "A: c001 n3, point 2, threads=20",
-        "A: c001 n3, point 3, threads=10",
+        "A: c001 n3, threads=10",
+        "A: c001 n3, threads=20",
+        "A: c001 n3, threads=10, #2",
     ]
     assert [entry["first"] for entry in entries] == [True, True, False]
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.unit.cli.reports import operation
 from troop.report import steadiness
-from troop.report.document import Phase, Series, SeriesName
+from troop.report.document import Phase, Series
 
 
-def series(name: SeriesName, values: list[float | None], start: float = 0, step: int = 1) -> Series:
+def series(name: str, values: list[float | None], start: float = 0, step: int = 1) -> Series:
     return Series(role="drivers", operation="read", name=name, start=start, step_seconds=step, values=values)
 
 

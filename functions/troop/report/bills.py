@@ -80,7 +80,9 @@ def lines(report: Report) -> list[Line]:
     every = report.money.actual.lines if report.money.actual else []
     firsts = {line.what: place for place, line in reversed(list(enumerate(every)))}
     roles = {line.role: firsts[line.what] for line in reversed(every) if line.role}
-    return sorted(every, key=lambda line: (roles.get(line.role, len(every)) if line.role else len(every), firsts[line.what]))
+    return sorted(
+        every, key=lambda line: (roles.get(line.role, len(every)) if line.role else len(every), firsts[line.what])
+    )
 
 
 def bills(cells: Iterable[Cell]) -> list[CellBill]:

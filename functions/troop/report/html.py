@@ -183,7 +183,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of, formatting.by_fleet)}
+    environment.filters |= {
+        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of, formatting.by_fleet)
+    }
     environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment
 

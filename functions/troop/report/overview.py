@@ -230,12 +230,16 @@ def capacities(report: Report) -> list[tuple[list[str], list[Capacity]]]:
 
 
 def interruptions(report: Report) -> list[tuple[str, Interruption]]:
-    """Returns the interruptions of all attempts, each with the name of its cell; an earlier attempt is named by its id."""
+    """Returns the interruptions of all attempts, each with the name of its cell or attempt."""
     return [
         named
         for cell in report.cells
         for named in (
-            *((f"{attempt.cell} (attempt of {cell_name(cell)})", one) for attempt in cell.earlier for one in attempt.interruptions),
+            *(
+                (f"{attempt.cell} (attempt of {cell_name(cell)})", one)
+                for attempt in cell.earlier
+                for one in attempt.interruptions
+            ),
             *((cell_name(cell), one) for one in cell.interruptions),
         )
     ]

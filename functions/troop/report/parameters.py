@@ -1,7 +1,7 @@
 """Prepares the chart over a parameter: results of all cells and points as rows, each with all that varies.
 
-A row is one operation, or one total, of one phase or point of one cell. Cells that repeat others have rows of their own;
-repeats of a point on the same nodes are combined in one, because they are not independent.
+A row is one operation, or one total, of one phase or point of one cell. Cells that repeat others have rows of their
+own; repeats of a point on the same nodes are combined in one, because they are not independent.
 """
 
 from __future__ import annotations

@@ -57,7 +57,10 @@ def test_repeats_of_a_point_on_the_same_nodes_are_one_row() -> None:
         for n, rate in ((1, 100.0), (2, 400.0))
     ]
     data = chart(one.model_copy(update={"phases": points}), other)
-    assert [(row[1], row[3][0]) for row in data["rows"]] == [("c001", 200), ("c002", other.phases[0].operations[0].per_second)]
+    assert [(row[1], row[3][0]) for row in data["rows"]] == [
+        ("c001", 200),
+        ("c002", other.phases[0].operations[0].per_second),
+    ]
 
 
 def test_a_report_of_an_earlier_version_has_the_values_of_its_matrix() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import BEGAN
 from troop.report import assets, findings, formatting, overview
-from troop.report.document import Attempt, Cell, Finding, Interruption, Operation, Phase, Point, Scaling
+from troop.report.document import Attempt, Cell, Finding, Fleet, Interruption, Operation, Phase, Point, Scaling
 from troop.report.outline import outline
 
 _TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" \n\t"), max_size=12)
@@ -128,13 +128,16 @@ def test_all_key_figures_are_of_the_role_that_generates_the_load() -> None:
     cells, growths = [], []
     for n, nodes in enumerate((3, 6)):
         counted = Operation(role="servers", operation="read", count=10_000, per_second=9e6, **timed)
-        read = Operation(role="drivers", operation="read", count=99 * nodes, per_second=9.9, errors={"t": nodes}, **timed)
+        read = Operation(
+            role="drivers", operation="read", count=99 * nodes, per_second=9.9, errors={"t": nodes}, **timed
+        )
         disk = Operation(role="servers", operation="random-read", count=10**9, per_second=9e7)
         phases = [
             Phase(phase="disk", nodes=1, measured_seconds=10, operations=[disk]),
             Phase(phase="measure", nodes=1, measured_seconds=10, operations=[counted, read]),
         ]
-        cells.append(_measured(n + 1, f"n{nodes}", 1, 1.0).model_copy(update={"phases": phases}))
+        fleets = [Fleet(role=role, nodes=1, instance_type="i4i.large") for role in ("servers", "drivers")]
+        cells.append(_measured(n + 1, f"n{nodes}", 1, 1.0).model_copy(update={"phases": phases, "fleets": fleets}))
     for role, phase, efficiency in (("servers", "disk", 1.0), ("servers", "measure", 0.9), ("drivers", "measure", 0.5)):
         points = [Point(cell=f"c{n}", nodes=n, per_second=n, efficiency=efficiency) for n in (3, 6)]
         growths.append(Scaling(phase=phase, role=role, operation="read", counted="servers", points=points))
@@ -146,7 +149,10 @@ def test_all_key_figures_are_of_the_role_that_generates_the_load() -> None:
 
 
 def test_interruptions_of_earlier_attempts_are_told_with_the_attempt() -> None:
-    taken, warned = Interruption(node="i-1", action="terminate"), Interruption(node="i-2", action="rebalance-recommended")
+    taken, warned = (
+        Interruption(node="i-1", action="terminate"),
+        Interruption(node="i-2", action="rebalance-recommended"),
+    )
     attempt = Attempt(cell="c001", status="INVALID", interruptions=[taken])
     cell = Cell(cell="c001-2", label="n3", status="SUCCEEDED", earlier=[attempt], interruptions=[warned])
     rows = overview.interruptions(samples.bare().model_copy(update={"cells": [cell]}))
@@ -163,8 +169,7 @@ def _findings(*texts: tuple[str | None, str], severity: Any = "warning") -> list
 def test_findings_that_differ_in_point_nodes_and_numbers_are_one_group() -> None:
     labels = [f"threads={n}" for n in (5, 50, 500)]
     phases = [
-        Phase(phase="measure", point=n, label=label, nodes=1, measured_seconds=1)
-        for n, label in enumerate(labels, 1)
+        Phase(phase="measure", point=n, label=label, nodes=1, measured_seconds=1) for n, label in enumerate(labels, 1)
     ]
     cells = [Cell(cell=name, status="SUCCEEDED", phases=phases) for name in ("c001", "c002")]
     points = [(cell.cell, phase) for cell in cells for phase in phases]

@@ -1,4 +1,5 @@
-"""Groups findings that differ only in their point, nodes and numbers: a run with many points has hundreds of them."""
+"""Groups findings, and warnings of comparisons, that differ only in their point, nodes and numbers: a run with many points has
+hundreds of them."""
 
 from __future__ import annotations
 
@@ -43,9 +44,22 @@ def groups(report: Report) -> list[Group]:
         by_kind.setdefault(kind if finding.cell and len(ordered) > FEW else (str(place),), []).append(finding)
     return [
         Group(part, len({one.cell for one in part}))
-        for alike in by_kind.values()
-        for part in ([alike] if len(alike) >= ALIKE else [[one] for one in alike])
+        for same in by_kind.values()
+        for part in ([same] if len(same) >= ALIKE else [[one] for one in same])
     ]
+
+
+def alike(texts: Sequence[str], names: Sequence[str]) -> list[list[str]]:
+    """Returns the warnings of a comparison in groups, in the order of the first of each; mostly one.
+
+    Args:
+        names: of rows, with which texts begin.
+    """
+    by_kind: dict[str, list[str]] = {}
+    longest_first = sorted(set(names), key=len, reverse=True)
+    for place, text in enumerate(texts):
+        by_kind.setdefault(_kind(text, longest_first) if len(texts) > FEW else str(place), []).append(text)
+    return [part for same in by_kind.values() for part in ([same] if len(same) >= ALIKE else [[one] for one in same])]
 
 
 def _titles(cell: Cell) -> list[str]:

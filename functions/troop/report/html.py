@@ -116,6 +116,8 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         a, b: cells of both sides, to draw their values over time.
     """
     half = over_time.MOST_VALUES // 2
+    named = [verdicts.full_name(row) for row in comparison.rows]
+    sized = verdicts.without_parts(comparison.rows)
     entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
     return _page(
         "comparison.html",
@@ -126,16 +128,17 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         summary=verdicts.summed_up(comparison),
         data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[
-            *(("Warning", text) for text in comparison.warnings),
-            *(("Not compared", text) for text in comparison.unmatched),
+            *(("Warning", same) for same in findings.alike(comparison.warnings, named)),
+            *(("Not compared", same) for same in findings.alike(comparison.unmatched, [])),
         ],
-        equal=[row for row in comparison.rows if row.equal is not None],
+        equal=[row for row in sized if row.equal is not None],
         verdict=verdicts.verdict,
         row_name=verdicts.row_name,
         TIMES=verdicts.TIMES,
         SCALED=verdicts.SCALED,
         basis=verdicts.basis(comparison),
-        affordable=[row for row in comparison.rows if row.affordable is not None],
+        affordable=[row for row in sized if row.affordable is not None],
+        FEW_POINTS=FEW_POINTS,
         TERMS=verdicts.TERMS,
         DAY=bills.DAY,
     )

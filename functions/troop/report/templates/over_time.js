@@ -2,6 +2,7 @@
 
 const WARM_UP_LABEL = 75; // in CSS pixels, with margin
 const MARK_LABEL = 110;
+const MOST_PAIRS = 3; // of both sides of a comparison
 const MOST_OVERLAID = 14; // lines that are shown at first
 const TOTAL = "all operations";
 const GROUPS = { role: "all nodes of a role together", node: "each node", device: "each device" };
@@ -148,6 +149,17 @@ function switches(name, labels, on, changed) {
   return element;
 }
 
+// Returns the places of some cells of side A with those of side B that have the same settings; null without such.
+function pairsOfSides(names, firsts) {
+  const settings = names.map((name) => name.replace(/^[AB]: \S+/, ""));
+  const pairs = names.flatMap((name, place) => {
+    const other = names.findIndex((its, n) => its.startsWith("B: ") && firsts[n].first && settings[n] === settings[place]);
+    return name.startsWith("A: ") && firsts[place].first && other !== -1 ? [[place, other]] : [];
+  });
+  const some = pairs.length ? [...shownAtFirst(pairs.map(() => ({})), MOST_PAIRS)].flatMap((n) => pairs[n]) : null;
+  return some && some.sort((a, b) => a - b);
+}
+
 // One chart of any series: of the values, operations, roles, nodes, devices and cells that the reader chooses.
 class Overlay {
   constructor(box, data, packed) {
@@ -156,7 +168,7 @@ class Overlay {
     this.cells = new Map(); // those that were unpacked, by place
     const names = packed.map((one) => one.dataset.name);
     const firsts = packed.map((one) => ({ first: "first" in one.dataset }));
-    this.shown = [...shownAtFirst(firsts)].sort((a, b) => a - b);
+    this.shown = pairsOfSides(names, firsts) || [...shownAtFirst(firsts)].sort((a, b) => a - b);
     this.panels = data.panels.filter((panel) => data.tracks.some((track) => track[2] in panel.names));
     this.controls = make("div", { class: "controls" });
     this.caption = make("figcaption", {});

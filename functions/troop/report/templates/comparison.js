@@ -9,7 +9,7 @@ const longestName = () => (isNarrow() ? 105 : 260);
 
 // Returns the height of a row with room for the lines of the longest name, which end at words.
 function rowHeight(rows) {
-  const lines = Math.ceil((1.25 * widest(rows.map((row) => row.name), LABEL)) / longestName());
+  const lines = Math.min(8, Math.ceil((1.25 * widest(rows.map((row) => row.name), LABEL)) / longestName()));
   return Math.max(ROW_HEIGHT, lines * LINE_HEIGHT + 8);
 }
 

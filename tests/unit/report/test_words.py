@@ -11,9 +11,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import BEGAN
-from troop.report import assets, findings, formatting, overview
+from troop.measure.operations import TOTAL
+from troop.report import assets, findings, formatting, overview, verdicts
 from troop.report.document import Attempt, Cell, Finding, Fleet, Interruption, Operation, Phase, Point, Scaling
 from troop.report.outline import outline
 
@@ -256,3 +258,31 @@ def test_efficiency_is_the_mean_of_the_repetitions_with_the_most_nodes() -> None
     (figure,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
     assert (figure.label, figure.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
     assert figure.note == "read, relative to ideal growth, threads=4"
+
+
+# Comparisons
+
+
+def test_warnings_of_a_comparison_that_differ_in_their_row_are_one_group() -> None:
+    comparison = comparisons.compared(variants=8)
+    names = [verdicts.full_name(row) for row in comparison.rows]
+    texts = [f"{name}: {side} has 0.0{n} errors per success" for n, name in enumerate(names) for side in "AB"]
+    alone = "the noise is unknown"
+    assert findings.alike([*texts, alone], names) == [texts[::2], texts[1::2], [alone]]
+    assert findings.alike(texts[:4], names) == [[text] for text in texts[:4]]
+
+
+def test_a_mixed_workload_is_sized_by_its_total() -> None:
+    """Nodes for the reads alone say nothing: they serve the writes too."""
+    one = comparisons.compared().rows[0]
+    mixed = [one.model_copy(update={"operation": name}) for name in (TOTAL, "read", "write")]
+    other = one.model_copy(update={"role": "servers", "operation": "read"})
+    assert verdicts.without_parts([*mixed, other]) == [mixed[0], other]
+
+
+def test_a_row_names_its_role_only_where_its_phase_does_not() -> None:
+    one = comparisons.compared().rows[0]
+    disk = one.model_copy(update={"phase": "disk", "role": "servers", "operation": "scan"})
+    also = one.model_copy(update={"role": "servers"})
+    assert verdicts.row_name(disk, [one, disk]) == f"{one.label} · disk · scan"
+    assert verdicts.row_name(also, [one, also]) == f"{one.label} · servers · {one.operation}"

@@ -1,5 +1,4 @@
-"""Groups findings, and warnings of comparisons, that differ only in their point, nodes and numbers: a run with many points has
-hundreds of them."""
+"""Groups findings of reports and warnings of comparisons that differ only in their point, nodes and numbers."""
 
 from __future__ import annotations
 

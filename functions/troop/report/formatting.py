@@ -14,12 +14,14 @@ NOTHING = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
-class _OfRole(Protocol):
+class OfRole(Protocol):
+    """A row of a role, such as a fleet's use."""
+
     @property
     def role(self) -> str: ...
 
 
-_Row = TypeVar("_Row", bound=_OfRole)
+_Row = TypeVar("_Row", bound=OfRole)
 
 
 def cell_name(cell: Cell) -> str:

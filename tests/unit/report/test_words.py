@@ -126,7 +126,7 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
 
 def test_all_key_figures_are_of_the_role_that_generates_the_load() -> None:
     """Servers count each operation once more, and grow better; their disks do far more operations than the drivers."""
-    timed = {"mean_ms": 1.0, "p99_ms": 5.0, "max_ms": 9.0}
+    timed: dict[str, Any] = {"mean_ms": 1.0, "p99_ms": 5.0, "max_ms": 9.0}
     cells, growths = [], []
     for n, nodes in enumerate((3, 6)):
         counted = Operation(role="servers", operation="read", count=10_000, per_second=9e6, **timed)

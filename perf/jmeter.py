@@ -1,8 +1,10 @@
 """Compares the agent's collector with JMeter's report generator, on a JMeter log of a million samples and one core.
 
-    python -m perf.jmeter [--samples 1000000] [--jmeter-home DIR]
+    python -m perf.jmeter [--samples 1000000] [--pairs 3] [--jmeter-home DIR]
 
 Both read the same log, each in its own process on one core; the collector also has a limit of 256 MB of address space.
+They run in turn, because shared processors change their speed: compare the ratio of the medians, not the seconds. There
+are three logs: with five labels, with quoted labels that contain commas, quotes and line ends, and with 200 labels.
 JMeter needs Java. It comes from the folder in --jmeter-home, or from Maven Central into .build/tools/jmeter. Without
 JMeter, only the collector is measured.
 
@@ -24,10 +26,12 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from statistics import median
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
@@ -44,6 +48,9 @@ START = 1_790_000_000
 SAMPLES_A_SECOND = 2_000
 ERRORS = 0.001
 LABELS = ("list", "login", "search", "book", "log out")
+QUOTED = tuple(f'{label}, ""{label}"",\n{n}' for n, label in enumerate(LABELS))
+MANY = tuple(f"GET /page/{n}" for n in range(200))
+VARIANTS = {"5 labels": LABELS, "5 labels in quotes": QUOTED, "200 labels": MANY}
 MOST_BYTES = 256 << 20
 """Address space of the collector, including Python."""
 PERCENTS = {"medianResTime": 50.0, "pct1ResTime": 90.0, "pct2ResTime": 95.0, "pct3ResTime": 99.0}
@@ -75,22 +82,23 @@ class Cost:
         return f"{self.seconds:>8.1f}{self.cpu:>8.1f}{self.peak / (1 << 20):>9.0f}"
 
 
-def generate(path: Path, samples: int, seed: int = 1) -> dict[str, Truth]:
+def generate(path: Path, samples: int, labels: Sequence[str] = LABELS, seed: int = 1) -> dict[str, Truth]:
     """Writes a log in JMeter's default format. Times are log-normal; one percent are ten times longer."""
     dice = Random(seed)
-    truth = {label: Truth([], []) for label in LABELS}
+    truth = {label: Truth([], []) for label in labels}
+    fields = {label: f'"{label}"' if '"' in label else label for label in labels}
     with path.open("w", encoding="ascii") as log:
         log.write(f"{HEADER}\n")
         for number in range(samples):
-            label = LABELS[number % len(LABELS)]
+            label = labels[number % len(labels)]
             took = int(dice.lognormvariate(3.2, 0.9)) * (10 if dice.random() < 0.01 else 1)
             good = dice.random() >= ERRORS
             stamp = 1000 * START + number * 1000 // SAMPLES_A_SECOND
             status = "200,OK" if good else "500,Internal Server Error"
             thread = number % 97
             log.write(
-                f"{stamp},{took},{label},{status},users 1-{thread},text,{str(good).lower()},,{1000 + took},120,97,97,"
-                f"http://127.0.0.1/{number % 11},{took},0,0\n"
+                f"{stamp},{took},{fields[label]},{status},users 1-{thread},text,{str(good).lower()},,"
+                f"{1000 + took},120,97,97,http://127.0.0.1/{number % 11},{took},0,0\n"
             )
             truth[label].samples.append(took)
             if good:
@@ -229,32 +237,62 @@ def compare(operations: Operations, figures: dict[str, dict[str, float]], truth:
     return most
 
 
+def alternate(
+    name: str, log: Path, seconds: int, home: Path | None, pairs: int, folder: Path
+) -> Iterator[tuple[Operations, dict[str, dict[str, float]] | None]]:
+    """Runs both tools in turn and prints the medians of their costs; yields the results of each pair."""
+    costs: dict[str, list[Cost]] = {"Troop's collector": [], f"JMeter {VERSION} -g": []}
+    mine, theirs = costs.values()
+    for pair in range(pairs):
+        place = folder / f"{pair}"
+        place.mkdir(parents=True)
+        cost, operations = collect(log, seconds, place)
+        mine.append(cost)
+        figures = None
+        if home is not None:
+            cost, figures = report(home, log, 20_000, place)
+            theirs.append(cost)
+        yield operations, figures
+    for tool, each in costs.items():
+        if each:
+            middle = Cost(*(median(getattr(one, part) for one in each) for part in ("seconds", "cpu", "peak")))
+            print(f"{f'{name}: {tool}':<42}{middle}", flush=True)
+    if theirs:
+        ratios = sorted(a.cpu / b.cpu for a, b in zip(mine, theirs, strict=True))
+        print(f"{'':<42}ratio of CPU {median(ratios):.2f}, from {ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--pairs", type=int, default=3, help="number of runs of each tool")
     parser.add_argument("--jmeter-home", type=Path, help="a folder with JMeter's bin and lib")
     options = parser.parse_args()
+    home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
+    print(f"{options.samples:,} samples, one core, medians of {options.pairs} alternating runs")
+    print(f"{'':<42}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
     with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as directory:
-        folder = Path(directory)
-        log = folder / "results.jtl"
-        truth = generate(log, options.samples)
-        print(f"{options.samples:,} samples of {len(LABELS)} labels, {log.stat().st_size / 1e6:.0f} MB, one core")
-        print(f"{'':<34}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
-        longest = 1 + max(one.samples[-1] for one in truth.values()) // 1000
-        cost, operations = collect(log, options.samples // SAMPLES_A_SECOND + longest + 1, folder)
-        check(operations, truth)
-        print(f"{'troop.measure.collectors jtl':<34}{cost}", flush=True)
-        home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
-        if home is None:
-            print("JMeter is not measured: install Java, and Maven or use --jmeter-home")
-            return
-        figures_by_window = {}
-        for name, window in (("default", 20_000), ("statistic_window=-1", -1)):
-            cost, figures_by_window[window] = report(home, log, window, folder)
-            print(f"{f'JMeter {VERSION} -g, {name}':<34}{cost}", flush=True)
-        apart = compare(operations, figures_by_window[-1], truth)
-        print(f"counts are equal; percentiles differ by at most {apart:.2f} ms if JMeter uses all samples")
-        show(operations, figures_by_window, truth)
+        for name, labels in VARIANTS.items():
+            folder = Path(directory) / name.replace(" ", "-")
+            folder.mkdir()
+            log = folder / "results.jtl"
+            truth = generate(log, options.samples, labels)
+            longest = 1 + max(one.samples[-1] for one in truth.values()) // 1000
+            seconds = options.samples // SAMPLES_A_SECOND + longest + 1
+            for operations, figures in alternate(name, log, seconds, home, options.pairs, folder):
+                if labels is LABELS:
+                    check(operations, truth)
+                    if figures is not None:
+                        of_last = operations, figures
+            if labels is LABELS and home is not None:
+                _, of_all = report(home, log, -1, folder)
+                exactness = of_last[0], {20_000: of_last[1], -1: of_all}, truth
+    if home is None:
+        print("JMeter is not measured: install Java, and Maven or use --jmeter-home")
+        return
+    apart = compare(exactness[0], exactness[1][-1], exactness[2])
+    print(f"counts are equal; percentiles differ by at most {apart:.2f} ms if JMeter uses all samples")
+    show(*exactness)
 
 
 def show(

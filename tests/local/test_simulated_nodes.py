@@ -10,16 +10,19 @@ import pytest
 
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
 from tests.patience import eventually
-from troop.bench import names
+from troop.bench import definition, names
+from troop.bench.definition import Benchmark, Phase, to_document
+from troop.bench.roster import make_roster, parse_node
+from troop.bench.roster import to_document as to_roster_document
 from troop.measure import summary
 
 from .helpers import Fleet, World, unique
 
 RUN, CELL = "20261121-150312-1f0c9b2e", "c001"
-PHASES = [
-    {"name": "prepare", "roles": ["drivers"], "script": "p.sh", "timeout": 60},
-    {"name": "measure", "roles": ["drivers"], "script": "m.py", "timeout": 60, "warm_up": 1, "measured": 5},
-]
+PHASES = (
+    Phase("prepare", ("drivers",), "p.sh", 60),
+    Phase("measure", ("drivers",), "m.py", 60, warm_up=1, measured=5),
+)
 
 
 class Bucket:
@@ -30,27 +33,30 @@ class Bucket:
         self.s3.create_bucket(Bucket=self.name)
 
     def begin(self, run: str, nodes: int, state: str = "hold", cell: str = CELL) -> None:
-        self.write(names.cell_definition_key(run, cell), {"fleets": {"drivers": {"count": nodes}}, "phases": PHASES})
+        fleets = (definition.Fleet("drivers", nodes, "c5.large", 1, 300, 8),)
+        benchmark = Benchmark("ranges", "", 7200, fleets, PHASES, {}, files=("p.sh", "m.py"))
+        self.write(names.cell_definition_key(run, cell), to_document(benchmark))
         for phase in PHASES:
             self.barrier(run, phase, state, cell)
 
-    def barrier(self, run: str, phase: dict[str, Any], state: str, cell: str = CELL) -> None:
+    def barrier(self, run: str, phase: Phase, state: str, cell: str = CELL) -> None:
         document = {
             "format": "troop.barrier/1",
-            "phase": phase["name"],
+            "phase": phase.name,
             "state": state,
-            "script": phase["script"],
-            "timeout_seconds": phase["timeout"],
-            "warm_up_seconds": phase.get("warm_up", 0),
-            "measured_seconds": phase.get("measured", 0),
+            "script": phase.script,
+            "timeout_seconds": phase.timeout,
+            "warm_up_seconds": phase.warm_up,
+            "measured_seconds": phase.measured,
             "start_at": time.time() + 5 if state == "release" else None,
         }
-        self.write(names.barrier_key(run, cell, str(phase["name"])), document)
+        self.write(names.barrier_key(run, cell, phase.name), document)
 
-    def roster(self, run: str) -> None:
-        nodes = sorted(self.under(names.nodes_prefix(run, CELL)).values(), key=lambda node: str(node["id"]))
-        ranked = [{**{key: n[key] for key in ("id", "role", "zone")}, "rank": rank} for rank, n in enumerate(nodes)]
-        self.write(names.roster_key(run, CELL), {"format": "troop.roster/1", "nodes": ranked})
+    def roster(self, run: str, *left_out: str) -> None:
+        """Writes the roster of the nodes that have registered, as the workflow does."""
+        registered = self.under(names.nodes_prefix(run, CELL))
+        nodes = [parse_node(one, document) for one, document in registered.items() if one not in left_out]
+        self.write(names.roster_key(run, CELL), to_roster_document(make_roster(nodes)))
 
     def write(self, key: str, document: dict[str, Any]) -> None:
         self.s3.put_object(Bucket=self.name, Key=key, Body=json.dumps(document).encode())
@@ -90,7 +96,7 @@ def test_they_register_wait_and_leave_summaries_that_merge(world: World, fleet: 
         assert registered[ids[0]]["address"] == fleet.instance(ids[0])["PrivateIpAddress"]
         bucket.roster(RUN)
         for phase in PHASES:
-            prefix = names.phase_prefix(RUN, CELL, str(phase["name"]))
+            prefix = names.phase_prefix(RUN, CELL, phase.name)
             assert bucket.under(prefix) == {}, "before its release"
             bucket.barrier(RUN, phase, "release")
             summaries = bucket.all_under(prefix, 3)
@@ -98,7 +104,7 @@ def test_they_register_wait_and_leave_summaries_that_merge(world: World, fleet: 
             assert sorted(one.node for one in parsed) == ids
             assert sorted(one.rank for one in parsed) == [0, 1, 2]
             assert {one.outcome for one in parsed} == {summary.OK}
-            assert {one.measured_seconds for one in parsed} == {float(str(phase.get("measured", 0)))}
+            assert {one.measured_seconds for one in parsed} == {float(phase.measured)}
         assert all(one.operations["read"].times.count == 1000 for one in parsed)
 
 
@@ -116,10 +122,7 @@ def test_they_fail_as_ordered(world: World, fleet: Fleet, bucket: Bucket) -> Non
         registered = bucket.all_under(names.nodes_prefix(run, CELL), 3)
         assert sorted(registered) == ids[1:]
         assert [one for one in ids[1:] if "error" in registered[one]] == [ids[1]]
-        bucket.write(
-            names.roster_key(run, CELL),
-            {"nodes": [{"id": one, "role": "drivers", "rank": rank} for rank, one in enumerate(ids[2:])]},
-        )
+        bucket.roster(run, ids[1])
         bucket.barrier(run, PHASES[0], "release")
         summaries = bucket.all_under(names.phase_prefix(run, CELL, "prepare"), 1)
         assert {one: document["outcome"] for one, document in summaries.items()} == {ids[2]: summary.FAILED}

@@ -82,10 +82,10 @@ class Checks:
             elif operation in ("describe_instance_refreshes", "describe_alarms"):
                 seen.setdefault(operation, []).append(answer)
 
-    def failed(self, operation: str, request: Mapping[str, Any]) -> None:
+    def failed(self, operation: str) -> None:
         """A call to which its function gets no answer that it could trust."""
         if operation.startswith("terminate"):
-            self.unanswered.update(request.get("InstanceIds") or [request["InstanceId"]])
+            self.unanswered.add(self._world.notes["attempts"])
 
     def requested(self, group: str, key: str, repeated: bool) -> None:
         """What a request was told: one of its key is the first, and no other."""
@@ -128,6 +128,8 @@ class Checks:
             self.fail(f"{new['event_id']['S']} was changed after its end")
         elif old and old["instance_id"] != new["instance_id"] and after != "LEASHED":
             self.fail(f"{new['event_id']['S']} changed its instance")
+        elif after == "CLAIMED" and "attempted_at" in new:
+            self._world.notes["attempts"] = new["event_id"]["S"]
 
     def _claim(self, event: Mapping[str, Any]) -> None:
         world = self._world
@@ -176,7 +178,7 @@ class Checks:
         for other in () if on_demand else before:
             if self._counts(other["event_id"]):
                 self.fail(f"{event_id} is claimed though {other['event_id']} was the unit's termination of the day")
-            if other["instance_id"] in self.unanswered and self._status(other["event_id"]) == "ABANDONED":
+            if other["event_id"] in self.unanswered and self._status(other["event_id"]) == "ABANDONED":
                 self.fail(f"{event_id} is claimed though nobody knows what AWS made of {other['event_id']}")
 
     def _status(self, event_id: str) -> str:

@@ -188,7 +188,7 @@ class World:
         self._between(operation)
         fault = self._fault()
         if fault == "before":
-            self.checks.failed(operation, request)
+            self.checks.failed(operation)
             raise self._refusal(operation)
         act = getattr(backend, operation)
         answer = act(**request)
@@ -198,10 +198,10 @@ class World:
             answer["ResponseMetadata"] = {"RetryAttempts": 1}
         if fault == "lost":
             self.say(f"{operation}: answer lost")
-            self.checks.failed(operation, request)
+            self.checks.failed(operation)
             raise ReadTimeoutError(endpoint_url="https://aws")
         if self.dice.random() < self.faults.kill:
-            self.checks.failed(operation, request)
+            self.checks.failed(operation)
             raise Killed
         return answer
 

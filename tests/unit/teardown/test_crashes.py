@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from tests.unit.edge.account import calls, cuts
+from tests.unit.edge.account import calls, cuts, ends
 from tests.unit.teardown.tables import NOON, RUN
 from tests.unit.teardown.test_teardown import all_gone
 from tests.unit.teardown.world import Cut, World, cut_at, set_up
@@ -63,13 +63,13 @@ def _cut_everywhere(
 
 
 def _at_every_call(monkeypatch: pytest.MonkeyPatch, prepare: Do, work: Do, between: Do, finish: Do) -> None:
-    """Does ``between`` before each of the calls of ``work`` that change something: after what was read, before it is
-    acted upon.
+    """Does ``between`` before those calls of ``work`` that change something: after what was read, before it is acted
+    upon. Of each operation that is the first and the last call, with ``TROOP_EXHAUSTIVE`` all.
     """
     operations = _operations(monkeypatch, prepare, work)
-    writes = [(number, name) for number, name in enumerate(operations) if not name.startswith(READS)]
+    writes = ends((n for n, name in enumerate(operations) if not name.startswith(READS)), operations)
     assert len(writes) > 5
-    for at, name in writes:
+    for at, name in ((number, operations[number]) for number in writes):
         with _prepared(monkeypatch, prepare) as world:
 
             def intercepted(number: int, operation: str, call: Callable[[], Any], at: int = at, w: Any = world) -> Any:

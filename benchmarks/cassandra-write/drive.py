@@ -5,8 +5,9 @@ Parameters: ``driver``, latte or cassandra-stress; ``keys`` of each driver; ``th
 driver; ``rate``, writes per second of each driver, 0 for no limit; ``sampling_ms``; ``write_timeout_ms``;
 ``load_seconds``.
 
-Recorded as ``write``, from the generator's interval log: the time from the request to the answer. It includes failures,
-which the generators do not separate. Errors: ``failed``.
+Recorded as ``write``, from the generator's interval log: the time from the request to the answer. With a ``rate``,
+cassandra-stress measures from the moment when a write was due, and both times are recorded. latte cannot: it skips the
+writes for which it is late. Times include failures, which the generators do not separate. Errors: ``failed``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ from node import LOST, Phase, this_phase
 
 from troop.measure import hdr_log
 from troop.measure.hdr_log import Interval
-from troop.measure.operations import Operation
+from troop.measure.operations import RESPONSE, SERVICE, Operation
 
 TAGS = {"latte": "requests", "cassandra-stress": "WRITE-st"}
 """Tags of the intervals that contain each request once, from sending it to its answer."""
+RESPONSE_TAG = "WRITE-rt"
+"""Tag of cassandra-stress's intervals with the times from the moment when a write was due, with a rate."""
 SLACK = 2.0
 """Seconds of load after the measured time."""
 LATER_MS = 3000
@@ -58,15 +61,22 @@ def main() -> None:
         with log.open("wb") as file:
             subprocess.run([str(phase.artifacts / "latte"), "hdr", f"{phase.name}.json"], stdout=file, check=True)
     problems: list[str] = []
-    intervals = list(hdr_log.chosen([log], TAGS[phase.parameters["driver"]], problems))
+    tag = TAGS[phase.parameters["driver"]]
+    intervals = list(hdr_log.chosen([log], tag, problems))
+    responses = list(hdr_log.chosen([log], RESPONSE_TAG, problems)) if has_responses(phase) else []
     if not intervals:
         sys.exit(damage(problems))
     failures = failed(phase, intervals, output)
     keep_totals(phase, sum(one.count for one in intervals), sum(failures))
     if phase.measured_seconds:
-        record(phase, intervals, failures)
+        record(phase, intervals, failures, responses)
     if problems:  # all complete intervals count, but a node with a damaged log has not succeeded
         sys.exit(damage(problems))
+
+
+def has_responses(phase: Phase) -> bool:
+    """Checks whether the generator knows when each write was due."""
+    return phase.parameters["driver"] == "cassandra-stress" and bool(phase.parameters["rate"])
 
 
 def damage(problems: Sequence[str]) -> str:
@@ -109,14 +119,14 @@ def line(phase: Phase, seconds: float, log: Path) -> list[str]:
 def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, threads: int) -> list[str]:
     """Returns cassandra-stress's command; its default table is that of ``write.rn``."""
     parameters = phase.parameters
-    throttle = [f"throttle={parameters['rate']}/s"] if parameters["rate"] else []
+    fixed = [f"fixed={max(1, round(parameters['rate']))}/s"] if parameters["rate"] else []
     return [
         str(phase.home / "tools" / "bin" / "cassandra-stress"),
         *("write", "cl=ONE", "no-warmup", how_long),
         *("-pop", f"seq={keys[0] + 1}..{keys[1]}"),
         *("-col", "n=FIXED(10)", "size=FIXED(10)"),
         *("-schema", f"replication(strategy=NetworkTopologyStrategy,{cluster.DATACENTER}={parameters['replicas']})"),
-        *("-rate", f"threads={threads}", *throttle),
+        *("-rate", f"threads={threads}", *fixed),
         *("-node", ",".join(contacts(phase))),
         *("-log", f"hdrfile={log}", f"interval={parameters['sampling_ms']}ms"),
     ]
@@ -174,11 +184,24 @@ def keep_totals(phase: Phase, writes: int, failures: int) -> None:
     phase.keep("writes.json", {"writes": before["writes"] + writes, "failed": before["failed"] + failures})
 
 
-def record(phase: Phase, intervals: Sequence[Interval], failures: Sequence[int]) -> None:
+def record(
+    phase: Phase, intervals: Sequence[Interval], failures: Sequence[int], responses: Sequence[Interval] = ()
+) -> None:
+    """Records the writes of the measured time.
+
+    Args:
+        intervals: with service times.
+        responses: with response times of the same writes; empty if the generator does not know them.
+    """
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     if problem := uncovered(intervals, begin, end):
         sys.exit(problem)
-    operation = hdr_log.operation(intervals, begin, phase.measured_seconds, warm_up_seconds=phase.warm_up_seconds)
+    seconds, warm_up = phase.measured_seconds, phase.warm_up_seconds
+    service = hdr_log.operation(intervals, begin, seconds, warm_up_seconds=warm_up)
+    operation = hdr_log.operation(responses, begin, seconds, warm_up_seconds=warm_up) if responses else service
+    operation.timing, operation.tools = SERVICE, frozenset({phase.parameters["driver"]})
+    if responses:
+        operation.timing, operation.service = RESPONSE, service.times
     add_failures(operation, intervals, failures, begin, end)
     hdr_log.write({"write": operation}, phase.results)
     print(f"{operation.times.count} writes in the measured time")

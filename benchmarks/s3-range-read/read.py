@@ -4,7 +4,10 @@ Parameters: ``min_bytes`` and ``max_bytes`` of a range; ``threads`` of this node
 processors; ``timeout_seconds`` of one read (default 10); ``address_seconds``, the lifetime of a URL (default 6 h);
 ``renew_seconds``, the time between two checks whether URLs need a renewal (default 240).
 
-Recorded as ``read``: the time from the request to the last byte, including a new connection if needed. Errors by kind:
+``rate``, reads per second of this node (default 0: each thread reads without a pause).
+
+Recorded as ``read``: the time from the request to the last byte, including a new connection if needed. With a rate, it
+begins when the read was due, and the time from the request is recorded as its service time. Errors by kind:
 ``connect-timeout`` (no connection in time, with TLS), ``read-timeout``, ``connection``, ``tls``, ``short`` (fewer
 bytes than requested), ``http-503`` and the like. Too many open files are not S3's fault: then the script fails.
 """
@@ -23,6 +26,7 @@ import ssl
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,6 +34,7 @@ from urllib.parse import urlsplit
 from addresses import Addresses, Renewal
 
 from troop.measure.recorder import Recorder
+from troop.measure.schedule import Schedule
 
 PAUSE_SECONDS = 0.05
 """Seconds after an error, so that immediate errors do not become a storm."""
@@ -127,13 +132,31 @@ class Reader:
             self._connection = None
 
 
+def without_pause(recorder: Recorder) -> Iterator[None]:
+    """Yields whenever asked, until the measured time is over: a closed loop."""
+    while recorder.now() < recorder.measured_until:
+        yield None
+
+
 def work(
-    recorder: Recorder, reader: Reader, seed: str, addresses: Addresses, parameters: dict[str, Any], shortage: Any
+    recorder: Recorder,
+    reader: Reader,
+    seed: str,
+    addresses: Addresses,
+    parameters: dict[str, Any],
+    shortage: Any,
+    schedule: Schedule | None = None,
 ) -> None:
-    """Reads until the measured time is over or a shortage is reported; runs in each thread."""
+    """Reads until the measured time is over or a shortage is reported; runs in each thread.
+
+    Args:
+        schedule: says when reads are due, for all threads together; None for a closed loop.
+    """
     dice = random.Random(seed)
     least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
-    while recorder.now() < recorder.measured_until and not shortage.value:
+    for due in schedule or without_pause(recorder):
+        if shortage.value:
+            break
         try:
             one, count = dice.choice(addresses.objects()), dice.randint(least, most)
             first = dice.randint(0, one["size"] - count)
@@ -142,29 +165,39 @@ def work(
         except ReadError as error:
             recorder.error("read", str(error))
             addresses.failed(str(error))
-            time.sleep(PAUSE_SECONDS)
+            if due is None:  # a schedule limits the rate of errors, too
+                time.sleep(PAUSE_SECONDS)
         except OSError as error:
             if error.errno not in SHORTAGES:
                 raise
             shortage.value = error.errno
         else:
-            recorder.ok("read", time.perf_counter() - started, moved)
+            recorder.ok("read", time.perf_counter() - started, moved, due=due)
     reader.close()
 
 
 def process(
-    number: int, threads: int, addresses: Addresses, parameters: dict[str, Any], shortage: Any, sender: Any
+    number: int,
+    processes: int,
+    threads: int,
+    addresses: Addresses,
+    parameters: dict[str, Any],
+    shortage: Any,
+    sender: Any,
 ) -> None:
     """Runs one process with its threads, and sends the number of successful and failed reads.
 
     Args:
+        number: from 0, of the processes, which share the rate evenly.
         shortage: a number shared by all processes: the error number of too many open files, otherwise 0.
     """
     trusted = trust()
     limit = float(parameters.get("timeout_seconds", 10))
     seeds = [f"{os.environ['TROOP_NODE']} {number} {n}" for n in range(threads)]
+    rate = float(parameters.get("rate", 0))
     with Recorder.of_this_phase() as recorder:
-        common = addresses, parameters, shortage
+        schedule = recorder.schedule(rate, share=(number, processes)) if rate else None
+        common = addresses, parameters, shortage, schedule
         all_of_them = [
             threading.Thread(target=work, args=(recorder, Reader(trusted, limit), seed, *common)) for seed in seeds
         ]
@@ -203,10 +236,12 @@ def main() -> None:
     refused, refusals = multiprocessing.Pipe(duplex=False)
     renewal = Renewal(path, parameters, edition, refused)
     processes, results = [], []
-    for number, threads in enumerate(shares(int(parameters["threads"]), os.cpu_count() or 1)):
+    each = shares(int(parameters["threads"]), os.cpu_count() or 1)
+    for number, threads in enumerate(each):
         result, sender = multiprocessing.Pipe(duplex=False)
         addresses = Addresses(path, edition, refusals)
-        one = multiprocessing.Process(target=process, args=(number, threads, addresses, parameters, shortage, sender))
+        common = addresses, parameters, shortage, sender
+        one = multiprocessing.Process(target=process, args=(number, len(each), threads, *common))
         one.start()
         processes.append(one)
         results.append(result)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import get_args
 
-from cli.bench import equal_throughput, noise
+from cli.bench import equal_throughput, noise, timings
 from cli.bench.pairing import Cells, Chosen
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.report.comparison import Affordable, Equal, Figure, Row, Spread
@@ -55,7 +55,8 @@ def row_of(
     if min(rates) <= 0:
         return [], [f"{what}: a repetition of A did nothing, so there is no ratio"]
     estimate = noise.ratio(rates, others, confidence)
-    warnings = list(_warnings(what, ours, theirs, operation))
+    timing, remark = timings.common(left, right)
+    warnings = [*_warnings(what, ours, theirs, operation), *([f"{what}: {remark}"] if remark else [])]
     regression = None
     if fail_below is not None:
         regression = estimate.ratio < fail_below and estimate.exceeds_noise is not False
@@ -72,7 +73,8 @@ def row_of(
         high=estimate.high,
         exceeds_noise=estimate.exceeds_noise,
         regression=regression,
-        times=_times(left, right),
+        times=_times(left, right, timing),
+        timing=timing,
         errors_a=errors(left),
         errors_b=errors(right),
         equal=_equal(
@@ -117,19 +119,16 @@ def _spread(values: Sequence[float]) -> Spread:
     return Spread(median=median(values), low=min(values), high=max(values), repetitions=len(values))
 
 
-def _times(a: Sequence[Measured], b: Sequence[Measured]) -> list[Figure]:
+def _times(a: Sequence[Measured], b: Sequence[Measured], timing: timings.Common) -> list[Figure]:
+    """Returns the times of both sides; without ratios if they do not mean the same."""
     figures = []
     for name in NAMES:
-        left, right = _known(a, name), _known(b, name)
+        left, right = (timings.known(side, name, timing) for side in (a, b))
         if left or right:
             one, other = _spread(left) if left else None, _spread(right) if right else None
-            ratio = other.median / one.median if one and other and one.median else None
+            ratio = other.median / one.median if one and other and one.median and timing else None
             figures.append(Figure(name=name, a=one, b=other, ratio=ratio))
     return figures
-
-
-def _known(measured: Sequence[Measured], name: str) -> list[float]:
-    return [value for one in measured if (value := getattr(one, name)) is not None]
 
 
 def _is_narrow(estimate: noise.Ratio) -> bool:

@@ -134,13 +134,19 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         phase_of(row),
         str(row.get("role", "")),
-        str(row.get("operation", "")),
+        " ".join(filter(None, (str(row.get("operation", "")), _timing(row)))),
         f"{row.get('count', 0):,}",
         show.NOTHING if per_second is None else f"{per_second:,.1f}",
         ", ".join(f"{kind} {count:,}" for kind, count in errors.items()) or "0",
         show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
         *(_milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
     )
+
+
+def _timing(row: Mapping[str, Any]) -> str:
+    """Returns in parentheses what the times of a row are; "" for service times, as all those of a closed loop."""
+    timing = row.get("timing")
+    return {"response": "(response times)", "mixed": "(response and service times)"}.get(str(timing), "")
 
 
 def phase_of(row: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.bench.money import shown
 from troop.errors import TroopError
+from troop.measure.operations import RESPONSE
 from troop.report.assets import chart_script
 from troop.report.bills import DAY
 from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
@@ -232,14 +233,15 @@ def _spread(spread: Spread | None, form: str) -> str:
 
 def _times(row: Row) -> list[tuple[str, ...]]:
     return [
-        (row.label, row.operation, _name(one), _spread(one.a, ",.2f"), _spread(one.b, ",.2f"), _ratio(one.ratio))
+        (row.label, row.operation, _name(one, row), _spread(one.a, ",.2f"), _spread(one.b, ",.2f"), _ratio(one.ratio))
         for one in row.times
     ]
 
 
-def _name(figure: Figure) -> str:
-    """Returns a figure's short name: ``p99.9``."""
-    return figure.name.removesuffix("_ms").replace("_", ".")
+def _name(figure: Figure, row: Row) -> str:
+    """Returns a figure's short name: ``p99.9``, or ``p99.9 response``."""
+    name = figure.name.removesuffix("_ms").replace("_", ".")
+    return name if row.timing != RESPONSE else f"{name} {RESPONSE}"
 
 
 def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:

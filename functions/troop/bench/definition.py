@@ -142,6 +142,7 @@ class Phase:
         repeat: how often it goes through the points.
         between: runs before each point but the first; None for nothing.
         nodes: for some roles, the parameter with the number of nodes that take part.
+        rate: for some roles, the parameter with the rate of each node, in operations per second; 0 for none.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Phase:
     repeat: int = 1
     between: Between | None = None
     nodes: Mapping[str, str] = field(default_factory=dict)
+    rate: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_measured(self) -> bool:
@@ -312,7 +314,7 @@ def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
     """Yields the executions of a phase. A repeat goes through all points, so that a slow change of the nodes does not
     look like an effect of the parameters.
     """
-    once = replace(phase, points=(), repeat=1, between=None, nodes={})
+    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={})
     if not phase.has_points:
         yield Step(once, phase.name, limits=_limits(phase, parameters))
         return
@@ -335,6 +337,16 @@ def _limits(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, int]
     """Returns the number of nodes by role. The file's check refuses parameters that are not whole numbers."""
     counts = {role: parameters.get(name) for role, name in phase.nodes.items()}
     return {role: count for role, count in counts.items() if type(count) is int}
+
+
+def rates(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, float]:
+    """Returns the rate of each node by role, in operations per second; without roles that have none.
+
+    Args:
+        parameters: of the benchmark, with those of the point.
+    """
+    values = {role: parameters.get(name) for role, name in phase.rate.items()}
+    return {role: float(value) for role, value in values.items() if type(value) in (int, float) and value > 0}  # type: ignore[arg-type, operator]
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
@@ -367,6 +379,7 @@ def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
     document |= {"points": points} if points else {}
     document |= {"repeat": repeat} if repeat > 1 else {}
     document |= {"between": _present(between)} if between else {}
+    document |= {"rate": rate} if (rate := document.pop("rate")) else {}
     return document | ({"nodes": nodes} if nodes else {})
 
 

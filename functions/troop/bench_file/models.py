@@ -183,6 +183,12 @@ class PhaseIn(_Part):
         max_length=10,
         description="Number of nodes that take part: a mapping of roles to parameters with that number",
     )
+    rate: dict[Annotated[str, ROLE], Annotated[str, KEY]] = Field(
+        {},
+        max_length=10,
+        description="Rate that the script of a measured phase sets, in operations a second of each node: a mapping of "
+        "roles to parameters with that rate; 0 for none",
+    )
 
     def build(self) -> Phase:
         return Phase(
@@ -198,6 +204,7 @@ class PhaseIn(_Part):
             repeat=self.repeat,
             between=self.between.build() if self.between else None,
             nodes=dict(self.nodes),
+            rate=dict(self.rate),
         )
 
 

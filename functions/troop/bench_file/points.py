@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from math import prod
@@ -131,6 +132,28 @@ def node_counts(
             if wrong:
                 allowed = f"a whole number from 1 to {counts.get(role, 1)}, the nodes of {role}"
                 yield Problem(at, f"is {name!r}, with the value {json.dumps(wrong[0])}", allowed)
+
+
+def rates(place: Place, phase: Any, parameters: Mapping[str, Parameter]) -> Iterator[Problem]:
+    """Lists parameters that are to be rates, and cannot be; arguments as of :func:`node_counts`."""
+    for role, name in phase.rate.items():
+        at = (*place, "rate", role)
+        if not phase.measured:
+            yield Problem(at, f"is {name!r}", "left out in a phase that measures nothing")
+        elif role not in phase.roles:
+            yield Problem(at, "is not a role of the phase", f"one of {', '.join(phase.roles)}")
+        elif name not in parameters:
+            yield Problem(at, f"is {name!r}", f"one of the file's parameters: {', '.join(parameters) or 'none'}")
+        else:
+            settings = point_parameters(phase, parameters)
+            wrong = [v for one in settings if not _is_rate(v := one.get(name, parameters[name]))]
+            if wrong:
+                allowed = "a number from 0: operations a second of each node, 0 for no rate"
+                yield Problem(at, f"is {name!r}, with the value {json.dumps(wrong[0])}", allowed)
+
+
+def _is_rate(value: Parameter) -> bool:
+    return type(value) in (int, float) and 0 <= value < math.inf  # type: ignore[operator]
 
 
 def _is_count(value: Parameter, most: int) -> bool:

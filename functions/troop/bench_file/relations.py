@@ -175,6 +175,7 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         yield from points.unknown(("phases", n), phase.points, benchmark.parameters)
         yield from points.equal(("phases", n), phase, benchmark.parameters)
         yield from points.node_counts(("phases", n), phase, counts, benchmark.parameters)
+        yield from points.rates(("phases", n), phase, benchmark.parameters)
 
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:

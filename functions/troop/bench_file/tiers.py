@@ -53,8 +53,9 @@ def _without(phase: Any, absent: Collection[str]) -> Any:
     if left is None:
         return phase
     rest = {**phase, "roles": left}
-    if isinstance(limits := rest.get("nodes"), Mapping):
-        rest["nodes"] = {role: name for role, name in limits.items() if role not in absent}
+    for key in ("nodes", "rate"):
+        if isinstance(by_role := rest.get(key), Mapping):
+            rest[key] = {role: name for role, name in by_role.items() if role not in absent}
     if (others := _left(rest.get("between"), absent)) is not None:
         between = rest.pop("between")
         if others:

@@ -2,6 +2,9 @@
 
     python3 -m troop.measure.hdr_log latte.hlog --tag requests --operation write
 
+If the generator knows when an operation was due, its log can have response times under one tag and service times under
+another, as cassandra-stress has with WRITE-rt and WRITE-st: ``--tag WRITE-rt`` then takes both.
+
 A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2, deflated and in
 base64. A log can contain the same operations under several tags, so the caller chooses one.
 
@@ -27,7 +30,7 @@ from pathlib import Path
 
 from troop.measure import phase_environment
 from troop.measure.histogram import HIGHEST, Histogram
-from troop.measure.operations import LONGEST_SECONDS, NAME, Operation, PerSecond
+from troop.measure.operations import LONGEST_SECONDS, NAME, RESPONSE, SERVICE, Operation, PerSecond
 from troop.measure.recorder import FORMAT
 from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
@@ -43,6 +46,9 @@ _MOST_BYTES = 64 << 20
 _LONG_AGO = 366 * 24 * 3600
 """Seconds: a start that is earlier than the log's by more is relative to the log's."""
 _MOMENT = re.compile(r"#\s*\[(StartTime|BaseTime):\s*([0-9]+(?:\.[0-9]+)?)")
+
+_ENDINGS = {RESPONSE: "-rt", SERVICE: "-st"}
+"""Endings of tags by the meaning of their times, as in logs of cassandra-stress."""
 
 Bucket = tuple[int, int, int]
 
@@ -296,18 +302,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--tag", help="tag of the intervals to count; required if a log has several; '' for intervals without a tag"
     )
+    parser.add_argument(
+        "--timing",
+        choices=(RESPONSE, SERVICE),
+        help="what the times mean: from the moment when an operation was due, or from when it was sent; by default as "
+        f"the tag ends, on {_ENDINGS[RESPONSE]} or {_ENDINGS[SERVICE]}, otherwise unknown",
+    )
+    parser.add_argument("--service-tag", metavar="TAG", help="tag of the service times of the same operations")
+    parser.add_argument("--tool", help="name of the load generator, for the report")
     options = parser.parse_args(arguments)
-    if not NAME.fullmatch(options.operation):
-        parser.error(f"--operation is {options.operation!r}: must match {NAME.pattern}")
+    for option in ("operation", "tool"):
+        if (name := getattr(options, option)) is not None and not NAME.fullmatch(name):
+            parser.error(f"--{option} is {name!r}: must match {NAME.pattern}")
+    timing = options.timing or _timing(options.tag)
+    if options.service_tag is not None and timing != RESPONSE:
+        parser.error(f"--service-tag needs response times: --timing {RESPONSE}")
     problems: list[str] = []
     begin, length, warm_up = phase_environment.measured()
+
+    def read_tag(tag: str | None, problems: list[str]) -> Operation:
+        return operation(chosen(options.logs, tag, problems), begin, length, warm_up_seconds=warm_up)
+
     try:
-        recorded = operation(chosen(options.logs, options.tag, problems), begin, length, warm_up_seconds=warm_up)
+        recorded = read_tag(options.tag, problems)
+        recorded.timing, recorded.tools = timing, frozenset({options.tool} if options.tool else ())
+        if timing == RESPONSE and options.service_tag is not None:
+            recorded.service = read_tag(options.service_tag, problems).times
+        elif timing == RESPONSE and options.tag and options.tag.endswith(_ENDINGS[RESPONSE]):
+            times = read_tag(options.tag[: -len(_ENDINGS[RESPONSE])] + _ENDINGS[SERVICE], []).times
+            recorded.service = times if times.count else None
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
     write({options.operation: recorded}, phase_environment.results())
     sys.stdout.write(f"{options.operation}: {recorded.times.count} operations in the measured time\n")
     return _refused(problems) if problems else 0
+
+
+def _timing(tag: str | None) -> str | None:
+    return next((timing for timing, ending in _ENDINGS.items() if tag and tag.endswith(ending)), None)
 
 
 def chosen(logs: Iterable[str | os.PathLike[str]], tag: str | None, problems: list[str]) -> Iterator[Interval]:

@@ -18,6 +18,7 @@ from typing import Any, Callable
 
 from troop.measure import device_samples
 from troop.measure import operations as ops
+from troop.measure.histogram import Histogram
 from troop.measure.merged_devices import DeviceMerger
 from troop.measure.operations import (
     LONGEST_SECONDS,
@@ -262,8 +263,9 @@ class Merger:
             ``[{"role", "operation", "count", "per_second", "errors": {kind: count}, "bytes_per_second", "mean_ms",
             "p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms", "max_ms", "mean_derived"}]``; unknown rates and times
             are None. Counts and times are of successes. ``mean_derived`` is true if the mean follows from rate and
-            threads; a row with a measured mean does not have it. The operation of a total is
-            :data:`~troop.measure.operations.TOTAL`.
+            threads; a row with a measured mean does not have it. ``timing`` is what the times mean, if that is known,
+            and ``service`` has the same times of the service times, if they are known apart. The operation of a total
+            is :data:`~troop.measure.operations.TOTAL`.
         """
         rows = []
         for role in sorted(self._roles):
@@ -354,8 +356,8 @@ def row(role: str, name: str, operation: Operation, seconds: float) -> dict[str,
     times, rate = operation.times, operation.rate
     if rate is not None and not times.count:
         return _row_of_rate(role, name, operation, rate)
-    percentiles = times.percentiles(tuple(PERCENTILES.values()))
-    mean = times.mean()
+    timing = {"timing": operation.timing} if operation.timing else {}
+    service = {"service": _times(operation.service)} if operation.service and operation.service.count else {}
     return {
         "role": role,
         "operation": name,
@@ -363,6 +365,17 @@ def row(role: str, name: str, operation: Operation, seconds: float) -> dict[str,
         "per_second": round(times.count / seconds, 3) if seconds else None,
         "errors": _commonest(operation.errors),
         "bytes_per_second": round(operation.bytes / seconds, 3) if seconds else None,
+        **_times(times),
+        **timing,
+        **service,
+    }
+
+
+def _times(times: Histogram) -> dict[str, float | None]:
+    """Returns mean, percentiles and maximum of a row."""
+    percentiles = times.percentiles(tuple(PERCENTILES.values()))
+    mean = times.mean()
+    return {
         "mean_ms": None if mean is None else round(mean / 1000, 3),
         **{key: _milliseconds(value) for key, value in zip(PERCENTILES, percentiles)},
         "max_ms": _milliseconds(times.max if times.count else None),

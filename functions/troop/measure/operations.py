@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Final
 
 from troop.measure import histogram
 from troop.measure.histogram import MOST, Histogram
@@ -25,6 +25,15 @@ MOST_LISTED = 128
 """The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
 TOTAL = "all operations"
 """The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
+RESPONSE: Final = "response"
+SERVICE: Final = "service"
+MIXED: Final = "mixed"
+"""What times mean: RESPONSE runs from the moment when an operation was due, so it contains the wait for its turn.
+SERVICE runs from the moment when it was sent. MIXED are both in one histogram.
+"""
+TIMINGS = (RESPONSE, SERVICE, MIXED)
+MOST_TOOLS = 8
+"""The most tools of an operation to list: the first in order."""
 LONGEST_SECONDS = 2 * 24 * 3600
 """The limit of counts by second."""
 MOST_OVER_TIME = 300_000
@@ -148,6 +157,9 @@ class Operation:
         rate: of a tool that reports no times; otherwise None.
         names: of the operations that are counted here together, beyond :data:`MOST_NAMES`; at most
             :data:`MOST_LISTED` of them, the first in order.
+        timing: what the times mean, one of :data:`TIMINGS`; None if unknown, as in documents of earlier versions.
+        service: service times of the same successes; None if ``times`` are service times, or if they are unknown.
+        tools: that measured it, such as ``jtl``; at most :data:`MOST_TOOLS`.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -157,11 +169,24 @@ class Operation:
     over_time: Windows | None = None
     rate: Rate | None = None
     names: frozenset[str] = frozenset()
+    timing: str | None = None
+    service: Histogram | None = None
+    tools: frozenset[str] = frozenset()
 
     @property
     def count(self) -> int:
         """The number of successes; 0 if a tool does not report it."""
         return self.times.count or (self.rate.count if self.rate else 0)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether there are times that ``timing`` describes, of the measured time or of the warm-up."""
+        return bool(self.times.count or (self.over_time and self.over_time.steps))
+
+    @property
+    def service_times(self) -> Histogram | None:
+        """Service times of all successes; None if they are unknown."""
+        return self.service if self.timing in (RESPONSE, MIXED) and self.times.count else self.times
 
     def add(self, other: Operation) -> None:
         """Adds another operation. If only one has times over time, the sum keeps those.
@@ -170,6 +195,7 @@ class Operation:
             OperationsError: as :meth:`check`; then nothing was added.
         """
         self.check(other)
+        self._add_timing(other)
         self.times.add(other.times)
         for kind, count in other.errors.items():
             self.errors[kind] = self.errors.get(kind, 0) + count
@@ -184,6 +210,19 @@ class Operation:
             self.over_time = other.over_time.copy()
         else:
             self.over_time.add(other.over_time)
+
+    def _add_timing(self, other: Operation) -> None:
+        """Combines what the times of both mean, before the times are added up."""
+        self.tools = frozenset(sorted(self.tools | other.tools)[:MOST_TOOLS])
+        timing = joined(one.timing for one in (self, other) if one.has_times)
+        service: Histogram | None = None
+        if timing in (RESPONSE, MIXED):
+            known = [one.service_times for one in (self, other) if one.has_times]
+            if None not in known:
+                service = Histogram()
+                for times in known:
+                    service.add(times or Histogram())
+        self.timing, self.service = timing, service
 
     def note(self, names: Iterable[str]) -> None:
         """Adds names of operations that are counted here together."""
@@ -213,6 +252,9 @@ class Operation:
     def document(self) -> dict[str, Any]:
         rate = {"rate": asdict(self.rate)} if self.rate else {}
         names = {"names": sorted(self.names)} if self.names else {}
+        timing = {"timing": self.timing} if self.timing else {}
+        service = {"service": self.service.document()} if self.service is not None else {}
+        tools = {"tools": sorted(self.tools)} if self.tools else {}
         return {
             "histogram": self.times.document(),
             "errors": dict(sorted(self.errors.items())),
@@ -221,7 +263,18 @@ class Operation:
             "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
             **rate,
             **names,
+            **timing,
+            **service,
+            **tools,
         }
+
+
+def joined(timings: Iterable[str | None]) -> str | None:
+    """Returns what times mean together. Unknown ones count as service times, as in earlier versions."""
+    kinds = set(timings)
+    if len(kinds) < 2:
+        return next(iter(kinds), None)
+    return MIXED if kinds & {RESPONSE, MIXED} else None
 
 
 Operations = dict[str, Operation]
@@ -247,7 +300,8 @@ def total_of(operations: Collection[Operation]) -> Operation | None:
         return None
     total = Operation()
     for one in operations:
-        total.add(Operation(times=one.times, errors=one.errors, bytes=one.bytes))
+        alone = Operation(times=one.times, errors=one.errors, bytes=one.bytes)
+        total.add(replace(alone, timing=one.timing, service=one.service, tools=one.tools))
     return total
 
 
@@ -302,8 +356,8 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
-    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names"}}``, sorted by name;
-    ``rate`` only where a tool reports no times, ``names`` only if there are any.
+    """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing",
+    "service", "tools"}}``, sorted by name; ``rate`` only where a tool reports no times, the last four only if known.
     """
     return {name: operations[name].document() for name in sorted(operations)}
 
@@ -334,8 +388,27 @@ def _operation(document: Any, where: str) -> Operation:
     errors = errors_in(document, where)
     moved = whole(document.get("bytes"), f"{where}.bytes")
     per_second = _per_second(document.get("per_second"), f"{where}.per_second")
-    rate, names = rate_in(document, where), _listed(document.get("names", []), f"{where}.names")
-    return Operation(times, errors, per_second, moved, over_time, rate, names)
+    rate, names = rate_in(document, where), _listed(document.get("names", []), f"{where}.names", MOST_LISTED)
+    timing, service = timing_in(document, where)
+    tools = _listed(document.get("tools", []), f"{where}.tools", MOST_TOOLS)
+    return Operation(times, errors, per_second, moved, over_time, rate, names, timing, service, tools)
+
+
+def timing_in(document: Mapping[str, Any], where: str) -> tuple[str | None, Histogram | None]:
+    """Reads from an operation's document what its times mean, and its service times apart.
+
+    Raises:
+        OperationsError: they are invalid.
+    """
+    timing, service = timing_of(document, where), document.get("service")
+    if service is None:
+        return timing, None
+    if timing not in (RESPONSE, MIXED):
+        raise OperationsError(f"{where}.service needs a timing of {RESPONSE} or {MIXED}")
+    try:
+        return timing, histogram.from_document(service)
+    except histogram.HistogramError as error:
+        raise OperationsError(f"{where}.service: {error}") from None
 
 
 def rate_in(document: Mapping[str, Any], where: str) -> Rate | None:
@@ -352,9 +425,21 @@ def rate_in(document: Mapping[str, Any], where: str) -> Rate | None:
     return Rate(**{one.name: whole(rate.get(one.name), f"{where}.{one.name}") for one in fields(Rate)})
 
 
-def _listed(names: Any, where: str) -> frozenset[str]:
-    if not isinstance(names, list) or len(names) > MOST_LISTED:
-        raise OperationsError(f"{where} must be a list of at most {MOST_LISTED} names")
+def timing_of(document: Mapping[str, Any], where: str) -> str | None:
+    """Reads what the times of a document mean.
+
+    Raises:
+        OperationsError: it is none of :data:`TIMINGS`.
+    """
+    timing = document.get("timing")
+    if timing is not None and timing not in TIMINGS:
+        raise OperationsError(f"{where}.timing must be one of {', '.join(TIMINGS)}, or null")
+    return timing
+
+
+def _listed(names: Any, where: str, most: int) -> frozenset[str]:
+    if not isinstance(names, list) or len(names) > most:
+        raise OperationsError(f"{where} must be a list of at most {most} names")
     for name in names:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise OperationsError(f"{where}: {str(name)[:80]!r} must match {NAME.pattern}")

@@ -5,6 +5,13 @@
         body = read(...)
         recorder.ok("read", time.perf_counter() - started, len(body))
 
+An open loop sends operations by a schedule, whether or not earlier ones have ended:
+
+    for due in recorder.schedule(per_second=200):
+        started = time.perf_counter()
+        body = read(...)
+        recorder.ok("read", time.perf_counter() - started, len(body), due=due)
+
 On exit it writes ``operations-<process>-<number>.json`` to the phase's results.
 """
 
@@ -21,7 +28,17 @@ from typing import Any, Callable
 
 from troop.measure import phase_environment
 from troop.measure.histogram import Histogram
-from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond, document_of
+from troop.measure.operations import (
+    MOST_NAMES,
+    NAME,
+    OTHER,
+    RESPONSE,
+    SERVICE,
+    Operation,
+    PerSecond,
+    document_of,
+)
+from troop.measure.schedule import Schedule
 from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
@@ -67,6 +84,10 @@ class Recorder:
         warm_up_seconds: length of the warm-up before it.
         clock: seconds since 1970. By default the time of day is read once, and the monotonic clock continues it:
             setting the clock must not move operations.
+        tool: the name of the program that measures, if it is not the script itself, such as ``Locust``.
+
+    Raises:
+        ValueError: ``tool`` is not a name.
     """
 
     def __init__(
@@ -76,7 +97,11 @@ class Recorder:
         measured_seconds: float,
         clock: Callable[[], float] | None = None,
         warm_up_seconds: float = 0.0,
+        tool: str = "",
     ) -> None:
+        if tool and not NAME.fullmatch(tool):
+            raise ValueError(f"tool is {tool!r}: must match {NAME.pattern}")
+        self._tools = frozenset({tool} if tool else ())
         self.measured_from, self.measured_until = measured_from, measured_from + measured_seconds
         self._path = Path(results) / f"operations-{os.getpid()}-{next(_numbers)}.json"
         self._began = measured_from - warm_up_seconds
@@ -88,23 +113,55 @@ class Recorder:
         self.now = clock or _steady_clock()
 
     @classmethod
-    def of_this_phase(cls) -> Recorder:
+    def of_this_phase(cls, tool: str = "") -> Recorder:
         """Creates a recorder from the script's environment."""
         begin, length, warm_up = phase_environment.measured()
-        return cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up)
+        return cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up, tool=tool)
 
-    def ok(self, operation: str, seconds: float, moved: int = 0) -> None:
-        """Records a success that ended now, with its duration in seconds and the bytes moved."""
+    def schedule(self, per_second: float, share: tuple[int, int] = (0, 1)) -> Schedule:
+        """Returns the moments at which operations are due, from now to the end of the measured time.
+
+        Args:
+            per_second: the rate of this node.
+            share: the number of this process, from 0, and the number of processes that share the rate.
+
+        Raises:
+            ValueError: the rate is not a number above 0.
+        """
+        return Schedule(per_second, self.now(), self.measured_until, self.now, share=share)
+
+    def ok(self, operation: str, seconds: float, moved: int = 0, due: float | None = None) -> None:
+        """Records a success that ended now.
+
+        Args:
+            seconds: its service time, from the moment when it was sent.
+            moved: bytes.
+            due: the moment when it was to be sent, by the clock of :attr:`now`. Then the recorded time is the response
+                time, from that moment, and service times are recorded apart.
+
+        Raises:
+            ValueError: there are too many operations, or the name is invalid; or some of its successes have a ``due``,
+                and others do not.
+        """
         now = self.now()
         if self._began <= now < self.measured_until:
+            timing = SERVICE if due is None else RESPONSE
             with self._lock:
                 recording = self._recordings.get(operation) or self._new(operation)
+                whole = recording.operation
+                if whole.timing is None:
+                    whole.timing = timing
+                    whole.service = None if due is None else Histogram()
+                elif whole.timing != timing:
+                    raise ValueError(f"cannot record {operation!r} with due and without: use two names")
                 if not recording.begin <= now < recording.end:
                     self._turn(recording, now)
-                recording.times.record(max(0, round(seconds * 1_000_000)))
-                recording.operation.per_second.count[int(now) - self._first] += 1
+                recording.times.record(_microseconds(seconds if due is None else max(seconds, now - due)))
+                whole.per_second.count[int(now) - self._first] += 1
                 if now >= self.measured_from:
-                    recording.operation.bytes += moved
+                    whole.bytes += moved
+                    if whole.service is not None:
+                        whole.service.record(_microseconds(seconds))
 
     def error(self, operation: str, kind: str) -> None:
         """Records an error that happened now. ``kind`` is a short name for a class of errors, such as ``timeout``."""
@@ -127,7 +184,8 @@ class Recorder:
             )
         empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
         over_time = Windows(self._first, self._step)
-        recording = self._recordings[name] = _Recording(Operation(per_second=empty, over_time=over_time), over_time)
+        operation = Operation(per_second=empty, over_time=over_time, tools=self._tools)
+        recording = self._recordings[name] = _Recording(operation, over_time)
         return recording
 
     def _turn(self, recording: _Recording, now: float) -> None:
@@ -165,6 +223,10 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.write()
+
+
+def _microseconds(seconds: float) -> int:
+    return max(0, round(seconds * 1_000_000))
 
 
 def _steady_clock() -> Callable[[], float]:

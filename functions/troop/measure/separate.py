@@ -1,7 +1,8 @@
 """Defines a tool's results that cannot be combined with those of other nodes, such as percentiles without the times.
 
 They are stored for each node. A script writes ``separate-*.json`` to its results: ``{"format", "tool", "rows":
-[{"operation", "count", "per_second", "errors", "bytes_per_second", "mean_ms", "max_ms", "percentiles"}]}``.
+[{"operation", "count", "per_second", "errors", "bytes_per_second", "mean_ms", "max_ms", "percentiles",
+"timing"}]}``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from troop.measure.operations import NAME, OperationsError, errors_in, whole
+from troop.measure.operations import NAME, OperationsError, errors_in, timing_of, whole
 
 FORMAT = "troop.separate/1"
 MOST_ROWS = 256
@@ -30,6 +31,7 @@ class Separate:
         count: of successes.
         errors: counts by kind.
         percentiles: times in milliseconds by percent, such as ``{"50": 1.2, "99.9": 8.0}``.
+        timing: what the times mean, one of :data:`troop.measure.operations.TIMINGS`; None if unknown.
     """
 
     tool: str
@@ -41,6 +43,7 @@ class Separate:
     mean_ms: float | None = None
     max_ms: float | None = None
     percentiles: Mapping[str, float] = field(default_factory=dict)
+    timing: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Returns ``{"tool", "operation", "count", ...}``, as in summaries."""
@@ -55,6 +58,7 @@ class Separate:
             "mean_ms": self.mean_ms,
             "max_ms": self.max_ms,
             "percentiles": {percent: self.percentiles[percent] for percent in percents},
+            **({"timing": self.timing} if self.timing else {}),
         }
 
 
@@ -117,6 +121,7 @@ def _row(row: Any, where: str) -> Separate:
         mean_ms=mean_ms,
         max_ms=max_ms,
         percentiles=_percentiles(row.get("percentiles", {}), f"{where}.percentiles"),
+        timing=timing_of(row, where),
     )
 
 

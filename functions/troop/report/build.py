@@ -62,7 +62,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
         instance_types=instance_types(sources.types, _types(cells)),
         cells=cells,
         scaling=growth,
-        findings=_ordered([*findings, *trust.of_growth(growth, cells)]),
+        findings=_ordered([*findings, *trust.of_growth(growth, cells), *trust.of_times(cells)]),
     )
 
 

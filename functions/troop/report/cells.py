@@ -16,7 +16,7 @@ from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
-from troop.report import activity, fleets, limits, money, traffic, trust
+from troop.report import activity, fleets, limits, money, open_loop, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
@@ -168,6 +168,9 @@ class _Reading:
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
+                targets=open_loop.targets(
+                    of_attempt(self._planned, self._id), document["phase"], point, document["roles"]
+                ),
                 measured_from=_moment(measured_from),
                 operations=rows,
                 totals=totals,

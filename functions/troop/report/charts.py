@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import parameters
+from troop.report import open_loop, parameters
 from troop.report.document import Cell, Operation, Phase, Report, Scaling
 from troop.report.formatting import cell_name, number
 from troop.report.totals import rows_of
@@ -42,7 +42,7 @@ def chart_data(report: Report) -> dict[str, Any]:
     """
     return {
         "scaling": [_scaling(title, members) for title, members in scaling_groups(report)],
-        "distributions": _distributions(report.cells),
+        "distributions": _distributions(report.cells, open_loop.is_labelled(report.cells)),
         "parameters": parameters.chart(report),
     }
 
@@ -89,22 +89,30 @@ def _scaling(title: str, members: Sequence[Scaling]) -> dict[str, Any]:
     }
 
 
-def _distributions(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+def _distributions(cells: Iterable[Cell], labelled: bool) -> list[dict[str, Any]]:
     """Returns [{"title", "lines": [{"name", "first", "count", "points": [[percentile, ms]]}]}]: one entry per
     operation, one line per cell and point. ``first`` is true for the first repetition.
+
+    Args:
+        labelled: whether names say what the times are; service times then have a line beside response times.
     """
     groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for cell in cells:
         for phase, operation in rows(cell):
-            points = [[float(f"{p:.8g}"), number(ms)] for p, ms in operation.distribution if math.isfinite(ms)]
-            if points:
-                line = {
-                    "name": ", ".join(part for part in (cell_name(cell), phase.setting) if part),
-                    "first": cell.repetition == phase.repeat == 1,
-                    "count": operation.count,
-                    "points": points,
-                }
-                groups.setdefault((phase.phase, operation.role, operation.operation), []).append(line)
+            each = {open_loop.word(operation.timing): operation.distribution}
+            if operation.service:
+                each["service"] = operation.service.distribution
+            for kind, distribution in each.items():
+                points = [[float(f"{p:.8g}"), number(ms)] for p, ms in distribution if math.isfinite(ms)]
+                if points:
+                    parts = cell_name(cell), phase.setting, f"{kind} times" if labelled else ""
+                    line = {
+                        "name": ", ".join(part for part in parts if part),
+                        "first": cell.repetition == phase.repeat == 1,
+                        "count": operation.count,
+                        "points": points,
+                    }
+                    groups.setdefault((phase.phase, operation.role, operation.operation), []).append(line)
     titles = _titles(list(groups))
     return [{"title": titles[key], "lines": lines} for key, lines in groups.items()]
 

@@ -129,6 +129,11 @@ class Row(Part):
         default=None, description="Whether the row fails --fail-below; null without that option"
     )
     times: list[Figure] = Field(default=[])
+    timing: Literal["response", "service"] | None = Field(
+        default=None,
+        description="What the times mean: from the moment when an operation was due, or from when it was sent; null if "
+        "it differs between the sides or in a side, so that their times have no ratio",
+    )
     errors_a: float = Field(default=0, description="Errors per success over all repetitions")
     errors_b: float = 0
     equal: Equal | None = None

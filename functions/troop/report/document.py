@@ -188,6 +188,28 @@ class Step(Part):
     at: datetime
 
 
+Timing = Literal["response", "service", "mixed"]
+
+TIMING = (
+    "What the times mean. response: from the moment when an operation was due; service: from the moment when it was "
+    "sent; mixed: some are these and some are those; null if unknown, as in results of earlier versions, which had "
+    "only service times"
+)
+
+
+class Times(Part):
+    """Times of successes, in milliseconds."""
+
+    mean_ms: float | None = None
+    p50_ms: float | None = None
+    p90_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    p99_9_ms: float | None = None
+    max_ms: float | None = None
+    distribution: list[tuple[float, float]] = Field(default=[], description="As of an operation")
+
+
 class Operation(Part):
     """One kind of operation of one role in one measured phase; counts and times are of successes."""
 
@@ -223,6 +245,12 @@ class Operation(Part):
         default=[],
         description="Percentiles and their times from the merged histogram, ascending; the last percentile is 100",
     )
+    timing: Timing | None = Field(default=None, description=TIMING)
+    service: Times | None = Field(
+        default=None,
+        description="Service times beside response times; null if they are unknown, or are the times above",
+    )
+    tools: list[str] = Field(default=[], description="That measured it, such as JMeter; empty for a script's recorder")
 
 
 class Separate(Part):
@@ -242,6 +270,7 @@ class Separate(Part):
     percentiles: dict[str, float] = Field(
         default={}, description="Times in milliseconds, such as {'50': 1.2, '99': 8.0}"
     )
+    timing: Timing | None = Field(default=None, description=TIMING)
 
 
 class Use(Part):
@@ -372,6 +401,10 @@ class Phase(Part):
     measured_seconds: float
     warm_up_seconds: float = 0
     measured_from: datetime | None = None
+    targets: dict[str, float] = Field(
+        default={},
+        description="The set rate by role: operations per second of all its nodes; without roles that have none",
+    )
     operations: list[Operation] = []
     totals: list[Operation] = Field(
         default=[], description="Of each role with several operations: all of them together, merged exactly"

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, findings, formatting, over_time, overview, points, verdicts
+from troop.report import bills, charts, findings, formatting, open_loop, over_time, overview, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -45,6 +45,7 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     verdicts.ratio,
     verdicts.spread,
     verdicts.need,
+    open_loop.word,
     outline,
 )
 _One = TypeVar("_One", bound=formatting.OfRole)
@@ -105,6 +106,15 @@ def report_page(report: Report, script: str) -> str:
         monthly=bills.monthly,
         FEW_POINTS=FEW_POINTS,
         separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),
+        labelled=open_loop.is_labelled(report.cells),
+        explained=open_loop.explained(report.cells),
+        service=[
+            (cell, phase, one)
+            for cell in report.cells
+            for phase in cell.phases
+            for one in rows_of(phase)
+            if one.service is not None
+        ],
     )
 
 

@@ -41,13 +41,19 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> tuple[list[Ope
         document = phase["roles"][row["role"]]["operations"][row["operation"]]
         count = totals[row["role"]]["count"] if row["role"] in totals else 0
         share = {"share": row["count"] / count} if count else {}
-        more = {**share, "names": document.get("names", [])}
-        operations.append(_operation({**row, **more}, histogram.from_document(document["histogram"]), hourly))
-    return operations, [_operation(row, row["histogram"], hourly) for row in totals.values()]
+        more = {**share, "names": document.get("names", []), "tools": document.get("tools", [])}
+        service = histogram.from_document(its) if (its := document.get("service")) else None
+        operations.append(_operation({**row, **more}, histogram.from_document(document["histogram"]), service, hourly))
+    return operations, [_operation(row, row["histogram"], row["service_histogram"], hourly) for row in totals.values()]
 
 
-def _operation(row: Mapping[str, Any], times: Histogram, hourly: float | None) -> Operation:
-    more = {"cost_per_million": cost_per_million(hourly, row["per_second"]), "distribution": distribution(times)}
+def _operation(row: Mapping[str, Any], times: Histogram, service: Histogram | None, hourly: float | None) -> Operation:
+    more: dict[str, Any] = {
+        "cost_per_million": cost_per_million(hourly, row["per_second"]),
+        "distribution": distribution(times),
+    }
+    if service is not None and row.get("service"):
+        more["service"] = {**row["service"], "distribution": distribution(service)}
     return Operation.model_validate({**row, **more})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from troop.measure.operations import RESPONSE
 from troop.report import formatting, points
 from troop.report.charts import measured
 from troop.report.document import Capacity, Cell, Fleet, Interruption, Operation, Phase, Report, Scaling, Step
@@ -75,9 +76,13 @@ def keys(report: Report) -> list[Key]:
     if best is not None and best.per_second:
         keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
         if best.mean_ms is not None:
-            keys.append(Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name))
+            keys.append(
+                Key("Mean at highest throughput", f"{formatting.plain(best.mean_ms)} ms", best.name + best.timing)
+            )
         if best.p99_ms is not None:
-            keys.append(Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name))
+            keys.append(
+                Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name + best.timing)
+            )
     keys += _errors(report, lead)
     keys += _growth(report, lead)
     keys += _price(report, variants)
@@ -144,6 +149,7 @@ class _Variant:
         name: of the operation and the variant.
         per_second: geometric mean.
         mean_ms, p99_ms, cost_per_million: medians; None if unknown.
+        timing: what follows the name of a response time.
     """
 
     name: str
@@ -151,6 +157,7 @@ class _Variant:
     mean_ms: float | None
     p99_ms: float | None
     cost_per_million: float | None
+    timing: str = ""
 
 
 _Lead = tuple[str, str]
@@ -193,12 +200,14 @@ def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]])
     times = [one.p99_ms for _, one in each if one.p99_ms is not None]
     costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
     what = label or (each[0][0].cell if len(each) == 1 else "")
+    is_response = all(one.timing == RESPONSE for _, one in each)
     return _Variant(
         f"{operation}, {what}" if what else operation,
         points.middle(rates) if rates else 0.0,
         median(means) if means else None,
         median(times) if times else None,
         median(costs) if costs else None,
+        ", response time" if is_response else "",
     )
 
 

@@ -78,6 +78,7 @@ def combined(operations: Sequence[Operation]) -> Operation:
         "bytes_per_second": sum(moved) / len(moved) if moved else None,
         "errors": dict(errors),
         "distribution": [],
+        "service": None,
         **{name: median(values) if values else None for name, values in known.items()},
     }
     return operations[0].model_copy(update=update)

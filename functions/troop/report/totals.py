@@ -31,18 +31,24 @@ def total_row(role: str, operations: Mapping[str, Mapping[str, Any]], seconds: f
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
-    total = ops.total_of(
-        [
-            ops.Operation(
-                times=histogram.from_document(one["histogram"]),
-                errors=dict(one["errors"]),
-                bytes=ops.whole(one["bytes"], f"{name}.bytes"),
-                rate=ops.rate_in(one, name),
-            )
-            for name, one in operations.items()
-        ]
+    total = ops.total_of([_operation(name, one) for name, one in operations.items()])
+    if total is None:
+        return None
+    more = {"histogram": total.times, "service_histogram": total.service, "tools": sorted(total.tools)}
+    return {**row(role, TOTAL, total, seconds), **more}
+
+
+def _operation(name: str, document: Mapping[str, Any]) -> ops.Operation:
+    timing, service = ops.timing_in(document, name)
+    return ops.Operation(
+        times=histogram.from_document(document["histogram"]),
+        errors=dict(document["errors"]),
+        bytes=ops.whole(document["bytes"], f"{name}.bytes"),
+        rate=ops.rate_in(document, name),
+        timing=timing,
+        service=service,
+        tools=frozenset(document.get("tools", [])),
     )
-    return {**row(role, TOTAL, total, seconds), "histogram": total.times} if total else None
 
 
 def total_over_time(operations: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:

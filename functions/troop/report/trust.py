@@ -11,7 +11,7 @@ from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
-from troop.report import steadiness
+from troop.report import open_loop, steadiness
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 
@@ -52,6 +52,7 @@ def findings(cell: Cell) -> list[Finding]:
         _unequal,
         _clocks,
         _few,
+        _open_loop,
         _unsteady,
     )
     findings = [*_status(cell), *_earlier(cell), *_interruptions(cell), *_costs(cell)]
@@ -83,6 +84,12 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
             growth = f"at {nodes:,} {counted} {100 * efficiency:.0f} % of ideal growth"
             text = f"{phase}, {one.operation} of {role}{label}: {growth}: {why}."
             yield Finding(severity="warning", text=text)
+
+
+def of_times(cells: Sequence[Cell]) -> Iterator[Finding]:
+    """Yields findings about times that are no response times although a rate is set."""
+    for text in open_loop.of_times(cells):
+        yield Finding(severity="warning", text=text)
 
 
 def _rate(one: Scaling) -> float:
@@ -272,6 +279,11 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
             sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
     if sentences:
         text = f"{phase.title}: too few operations for a reliable {_and(sentences)}: measure longer."
+        yield _finding(cell, text)
+
+
+def _open_loop(cell: Cell, phase: Phase) -> Iterator[Finding]:
+    for text in open_loop.findings(phase):
         yield _finding(cell, text)
 
 

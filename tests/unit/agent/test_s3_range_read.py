@@ -169,6 +169,30 @@ def test_ranges_are_read_and_recorded(scripts: Scripts) -> None:
     assert len(lengths) > 10
 
 
+def test_no_more_is_read_than_the_rate(scripts: Scripts) -> None:
+    """Also after a delay, which moves no later read: at most 20 a second in 2.5 s."""
+    scripts.prepared()
+    done = scripts.run("read.py", 1, 1.5, rate=20)
+    assert len(scripts.account.ranges) <= 50, done.stderr
+
+
+def test_with_a_rate_times_begin_when_a_read_was_due(scripts: Scripts) -> None:
+    """A single thread does five reads a second at most, and 20 are due."""
+    scripts.prepared()
+    scripts.account.slowness = 0.2
+
+    def is_enough(read: Operation) -> bool:
+        service = read.service
+        return bool(read.times.count > 3 and service and (read.times.min or 0) > 2 * (service.percentile(50) or 0))
+
+    done, read = scripts.measured(is_enough, rate=20, threads=1)
+    assert done.returncode == 0, done.stderr
+    assert read.timing == "response"
+    assert is_enough(read)
+    assert read.service is not None
+    assert read.service.count == read.times.count
+
+
 def test_a_read_that_takes_too_long_is_a_time_out(scripts: Scripts) -> None:
     scripts.prepared()
     scripts.account.slowness = 0.5
@@ -357,7 +381,7 @@ def test_refused_addresses_are_renewed_while_reading_goes_on(
     recorder = SimpleNamespace(
         measured_until=1.0,
         now=lambda: 2.0 if "read" in outcomes else 0.0,
-        ok=lambda operation, seconds, moved: outcomes.append("read"),
+        ok=lambda operation, seconds, moved, due: outcomes.append("read"),
         error=lambda operation, kind: outcomes.append(kind),
     )
     renewing.key = "ASIA2"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent import definition as of_agent
 from tests.unit.bench_file.documents import FILES, changed, problems, read
 from tests.unit.bench_file.test_schema import SCHEMA
-from troop.bench.definition import Benchmark, from_document, to_document
+from troop.bench.definition import Benchmark, from_document, rates, to_document
 from troop.bench.history import most_seconds
 from troop.bench_file.points import MOST_POINTS, MOST_POINTS_OF_RUN
 from troop.bench_file.read import read_all
@@ -44,20 +44,31 @@ def test_a_step_without_a_role_keeps_it_out_of_points(roles: list[str], between:
         roles=["servers", "drivers"],
         points={"threads": [1, 2]},
         nodes={"servers": "threads", "drivers": "threads"},
+        rate={"servers": "threads", "drivers": "threads"},
         between=RESET | {"roles": roles},
     )
     steps = {"with": {"fleets.servers.count": 3}, "without": {"fleets.servers.count": 0}}
     cells = [cell.benchmark.phases[-1] for cell in read_all(document | {"scale": steps}, FILES).plan.cells]
     assert [one.roles for one in cells] == [("servers", "drivers"), ("drivers",)]
     assert [set(one.nodes) for one in cells] == [{"servers", "drivers"}, {"drivers"}]
+    assert [set(one.rate) for one in cells] == [{"servers", "drivers"}, {"drivers"}]
     assert [one.between and one.between.roles for one in cells] == [tuple(roles), between]
+
+
+@pytest.mark.parametrize(("value", "expected"), [(2.5, {"drivers": 2.5}), (40, {"drivers": 40.0}), (0, {})])
+def test_the_rate_of_a_phase_is_that_of_its_parameter(value: float, expected: dict[str, float]) -> None:
+    benchmark = read(phase(rate={"drivers": "threads"}), FILES)
+    stored = from_document(to_document(benchmark))
+    assert stored.phases[1].rate == {"drivers": "threads"}
+    assert rates(stored.phases[1], {**stored.parameters, "threads": value}) == expected
 
 
 def test_a_phase_without_points_is_one_step_with_its_own_name() -> None:
     benchmark = read(phase(), FILES)
     assert names(benchmark) == ["prepare", "measure"]
     assert [step.phase for step in benchmark.steps] == list(benchmark.phases)
-    assert not any(key in to_document(benchmark)["phases"][1] for key in ("points", "repeat", "between", "nodes"))
+    left_out = {"points", "repeat", "between", "nodes", "rate"}
+    assert not left_out & to_document(benchmark)["phases"][1].keys()
 
 
 def test_lists_of_values_are_combined_and_the_last_one_varies_fastest() -> None:
@@ -162,6 +173,14 @@ FIELD = "must be a mapping of parameters to lists of values, or a list"
         (
             {"points": {"threads": [2, 3]}, "nodes": {"drivers": "threads"}},
             "phases.1.nodes.drivers", "value 3: must be a whole number from 1 to 2, the nodes of drivers",
+        ),
+        ({"rate": {"servers": "threads"}}, "phases.1.rate.servers", "one of drivers"),
+        ({"rate": {"drivers": "rat"}}, "phases.1.rate.drivers", "one of the file's parameters"),
+        ({"rate": {"drivers": "bucket"}}, "phases.1.rate.drivers", 'value "my-data": must be a number from 0'),
+        ({"rate": {"drivers": "threads"}, "measured": 0, "warm_up": 0}, "phases.1.rate.drivers", "measures nothing"),
+        (
+            {"points": {"threads": [2, -1.5]}, "rate": {"drivers": "threads"}},
+            "phases.1.rate.drivers", "value -1.5: must be a number from 0",
         ),
     ],
 )  # fmt: skip

@@ -167,9 +167,7 @@ def test_stress_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
     measurement = phase(tmp_path, {"driver": "cassandra-stress", "rate": 300})
     line = drive.line(measurement, 61.5, tmp_path / "x.hlog")
     assert line[0].endswith("apache-cassandra-5.0.6/tools/bin/cassandra-stress")
-    assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "throttle=300/s"} <= set(
-        line
-    )
+    assert {"write", "cl=ONE", "no-warmup", "duration=62s", "seq=1001..2000", "threads=200", "fixed=300/s"} <= set(line)
     assert "replication(strategy=NetworkTopologyStrategy,dc1=3)" in line
 
 
@@ -199,6 +197,51 @@ def test_the_load_before_the_measured_time_shows_over_time_alone(
     assert operation.per_second.document() == {"from": AT, "count": [20] * 10, "errors": [2] * 10}
     assert operation.over_time is not None
     assert [operation.over_time.count(step) for step in range(10)] == [20] * 10
+
+
+@pytest.mark.parametrize(
+    ("parameters", "tags", "timing", "largest"),
+    [
+        ({"driver": "cassandra-stress", "rate": 300}, ["WRITE-st", "WRITE-rt"], "response", 5_000_000),
+        ({"driver": "cassandra-stress", "rate": 0}, ["WRITE-st"], "service", 1),
+        ({"driver": "latte", "rate": 300}, ["requests"], "service", 1),
+    ],
+)
+def test_times_begin_when_a_write_was_due_if_the_generator_knows(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    parameters: dict[str, Any],
+    tags: list[str],
+    timing: str,
+    largest: int,
+) -> None:
+    """Servers answer in a microsecond, but writes were sent five seconds late."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    measuring = phase(tmp_path, {**parameters, "load_seconds": 9})
+    late = [Interval("WRITE-rt", one.start, one.seconds, ((5 * 10**9, 5 * 10**9, 10),)) for one in INTERVALS]
+    by_tag = {"WRITE-st": INTERVALS, "requests": INTERVALS, "WRITE-rt": late}
+    read_tags: list[str] = []
+
+    def chosen(_: object, tag: str, problems: list[str]) -> list[Interval]:
+        read_tags.append(tag)
+        return by_tag[tag]
+
+    monkeypatch.setattr(drive, "this_phase", lambda: measuring)
+    monkeypatch.setattr(drive, "line", lambda *_: [])
+    monkeypatch.setattr(drive, "run", lambda *_: "")
+    monkeypatch.setattr(drive, "failed", lambda *_: [0] * len(INTERVALS))
+    monkeypatch.setattr(drive.hdr_log, "chosen", chosen)
+    monkeypatch.setattr(drive.subprocess, "run", lambda *_, **__: None)
+    drive.main()
+    (written,) = tmp_path.glob("operations-*.json")
+    write = operations.parse(json.loads(written.read_text())["operations"])["write"]
+    assert read_tags == tags
+    assert (write.timing, write.tools, write.times.count) == (timing, {parameters["driver"]}, 200)
+    assert write.times.max == pytest.approx(largest, rel=0.001)
+    if timing == "response":
+        assert write.service is not None
+        assert (write.service.count, write.service.max) == (200, 1)
 
 
 def test_failures_of_stress_are_one_number(tmp_path: Path) -> None:

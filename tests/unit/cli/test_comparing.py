@@ -13,7 +13,7 @@ from cli.bench.pricing import BadPriceError, Pricing, Term
 from tests.unit.cli.reports import NOW, cell, operation, repeated, report
 from troop.bench.money import Committed
 from troop.report.comparison import Comparison
-from troop.report.document import Charge, Report, Version
+from troop.report.document import Charge, Report, Times, Version
 
 BEFORE, AFTER = "20261120-150000-1f0c9b2e", "20261121-150000-2a1d8c3f"
 EIGHT = {"parameters.threads": 8}
@@ -376,3 +376,43 @@ def test_what_is_the_same_or_unknown_is_not_told() -> None:
     a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
     b = placed("us-east-1a", "c7g.large", "ami-1", None, AFTER)
     assert not [one for one in compared(a, b).warnings if "differs" in one]
+
+
+SERVICE_TIMES = Times(p50_ms=0.5, p99_ms=2.0)
+RESPONSES = {"timing": "response", "service": SERVICE_TIMES}
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "timing", "ratio", "warning"),
+    [
+        ({}, {"timing": "service"}, "service", 1.0, ""),
+        ({"timing": "service", "p99_ms": 4.0}, {}, "service", 2.0, ""),
+        (RESPONSES, {**RESPONSES, "p99_ms": 4.0}, "response", 0.5, ""),
+        (
+            RESPONSES, {"timing": "service", "p99_ms": 4.0}, "service", 2.0,
+            "times of A are response times and times of B are service times; service times of both are compared",
+        ),
+        (
+            {"timing": "response"}, {}, None, None,
+            "times of A are response times and times of B are service times, which cannot be compared",
+        ),
+        ({}, {"timing": "mixed"}, None, None, "response and service times are mixed in one histogram, which cannot"),
+        ({"timing": "mixed", "service": SERVICE_TIMES}, {}, "service", 4.0, "service times of both are compared"),
+    ],
+)  # fmt: skip
+def test_response_times_are_not_compared_with_service_times(
+    mine: dict[str, Any], other: dict[str, Any], timing: str | None, ratio: float | None, warning: str
+) -> None:
+    """A has 2 ms or 8 ms at p99, B 4 ms or 8 ms."""
+    comparison = compared(
+        side(cell(1, [operation(100.0, **mine)])), side(cell(1, [operation(100.0, **other)]), run=AFTER)
+    )
+    (row,) = comparison.rows
+    (p99,) = [figure for figure in row.times if figure.name == "p99_ms"]
+    assert (row.timing, p99.ratio) == (timing, ratio)
+    about = [text for text in comparison.warnings if "times of A" in text or "histogram" in text]
+    assert len(about) == bool(warning)
+    assert all(warning in text and text.startswith("read of drivers in measure: ") for text in about)
+    if timing is None:
+        assert p99.a is not None
+        assert p99.a.median == 8.0

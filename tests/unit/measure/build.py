@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from troop.measure.device_samples import DEVICE_SERIES, KINDS, Device, DeviceSamples
 from troop.measure.histogram import Histogram
-from troop.measure.operations import Operation, PerSecond, Rate
+from troop.measure.operations import MIXED, RESPONSE, TIMINGS, Operation, PerSecond, Rate
 from troop.measure.separate import Separate
 from troop.measure.summary import SERIES, Clock, Samples, Summary
 from troop.measure.windows import Windows
@@ -46,13 +46,18 @@ def windows(values: list[tuple[int, int]]) -> Windows:
 def operations(draw: st.DrawFn) -> Operation:
     length = draw(st.integers(0, 6))
     counts = st.lists(st.integers(0, 1000), min_size=length, max_size=length)
+    timing, values = draw(st.sampled_from([None, *TIMINGS])), draw(times)
+    has_service = timing in (RESPONSE, MIXED) and draw(st.booleans())
     return Operation(
-        times=histogram_of(draw(times)),
+        times=histogram_of(values),
         errors=draw(st.dictionaries(_kinds, st.integers(0, 10**9), max_size=4)),
         per_second=PerSecond(START + draw(st.integers(0, 5)), draw(counts), draw(counts)),
         bytes=draw(st.integers(0, 2**60)),
         over_time=draw(st.none() | st.builds(windows, _few)),
         rate=draw(st.none() | rates),
+        timing=timing,
+        service=histogram_of([value // 2 for value in values]) if has_service else None,
+        tools=frozenset(draw(st.lists(st.sampled_from("abcdefghij"), max_size=4))),
     )
 
 

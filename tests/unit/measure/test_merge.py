@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, histogram_of, latencies, sampled, summaries, summary
+from troop.measure import merge, operations
 from troop.measure.merge import MOST_SEPARATE, Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.separate import MOST_ROWS, Separate
@@ -94,6 +96,71 @@ def test_a_row() -> None:
         "p99_9_ms": 3.0,
         "max_ms": 3.0,
     }
+
+
+def timed_operation(timing: str | None, values: list[int], service: list[int] | None = None) -> Operation:
+    its = None if service is None else histogram_of(service)
+    return Operation(times=histogram_of(values), timing=timing, service=its)
+
+
+RESPONSES = timed_operation("response", [900, 1000], [100, 200])
+SERVICES = timed_operation("service", [300])
+OLD = timed_operation(None, [400])
+UNKNOWN = timed_operation("response", [5000])
+NOTHING = Operation(errors={"timeout": 3})
+
+
+@pytest.mark.parametrize(
+    ("parts", "timing", "service"),
+    [
+        ([RESPONSES], "response", [100, 200]),
+        ([RESPONSES, RESPONSES], "response", [100, 100, 200, 200]),
+        ([SERVICES, SERVICES], "service", None),
+        ([OLD, OLD], None, None),
+        ([SERVICES, OLD], None, None),
+        ([RESPONSES, SERVICES], "mixed", [100, 200, 300]),
+        ([RESPONSES, OLD], "mixed", [100, 200, 400]),
+        ([RESPONSES, UNKNOWN], "response", None),
+        ([RESPONSES, NOTHING], "response", [100, 200]),
+        ([NOTHING, SERVICES], "service", None),
+        ([NOTHING], None, None),
+    ],
+)
+def test_response_and_service_times_are_told_apart_or_called_mixed(
+    parts: list[Operation], timing: str | None, service: list[int] | None
+) -> None:
+    for ordered in (parts, parts[::-1]):
+        total = Operation()
+        for one in ordered:
+            total.add(one)
+        assert total.timing == timing
+        assert total.service == (None if service is None else histogram_of(service))
+
+
+def test_a_row_has_service_times_beside_response_times() -> None:
+    its = merge.row("drivers", "read", RESPONSES, 2.0)
+    assert (its["timing"], its["p50_ms"], its["max_ms"]) == ("response", 0.9, 1.0)
+    assert (its["service"]["p50_ms"], its["service"]["mean_ms"], its["service"]["max_ms"]) == (0.1, 0.15, 0.2)
+    assert merge.row("drivers", "read", SERVICES, 2.0)["timing"] == "service"
+    for one in (SERVICES, UNKNOWN, OLD):
+        assert "service" not in merge.row("drivers", "read", one, 2.0)
+    assert "timing" not in merge.row("drivers", "read", OLD, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"timing": "soon"}, "timing must be one of response, service, mixed"),
+        ({"timing": ["response"]}, "timing must be one of"),
+        ({"service": RESPONSES.times.document()}, "service needs a timing of response or mixed"),
+        ({"timing": "response", "service": {}}, "service"),
+        ({"tools": ["a b"]}, "tools"),
+        ({"tools": [f"t{n}" for n in range(9)]}, "at most 8"),
+    ],
+)
+def test_what_times_mean_is_checked(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(operations.OperationsError, match=message):
+        operations.parse({"read": {**SERVICES.document(), "timing": None, **more}})
 
 
 def test_only_errors_make_a_row_without_times() -> None:

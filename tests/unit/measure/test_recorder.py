@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -140,6 +141,87 @@ def test_no_thread_loses_a_count(tmp_path: Path) -> None:
     assert counter.totals("read") == (16_000, 16_000)
     read = written(counter)["read"]
     assert (read.times.count, read.bytes, sum(read.per_second.errors)) == (16_000, 16_000, 16_000)
+
+
+def test_a_missed_schedule_shows_as_response_time_and_not_as_service_time(tmp_path: Path) -> None:
+    """One operation stalls for a second. Those that were due meanwhile take 1 ms each, and users waited for them."""
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    for n, seconds in enumerate([1.0, 0.001, 0.001, 0.001]):
+        due = 100 + n * 0.25
+        clock.now = max(clock.now, due) + seconds
+        counter.ok("read", seconds, due=due)
+    read = written(counter)["read"]
+    assert read.timing == "response"
+    assert read.service is not None
+    assert (read.service.count, read.service.max, read.service.percentile(50)) == (4, 1_000_000, 1_000)
+    assert read.times.count == 4
+    assert read.times.percentile(50) == pytest.approx(502_000, rel=0.001)
+    assert read.times.percentile(75) == pytest.approx(751_000, rel=0.001)
+    assert read.over_time is not None
+    assert read.over_time.buckets > 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.floats(-1, 3)), max_size=20))
+def test_no_response_is_faster_than_its_service(tmp_path_factory: pytest.TempPathFactory, each: list[Any]) -> None:
+    """Also if an operation was sent before it was due."""
+    clock = Clock(101.0)
+    counter = recorder(tmp_path_factory.mktemp("results"), clock)
+    for seconds, waited in each:
+        counter.ok("read", seconds, due=clock.now - seconds - waited)
+    for read in written(counter).values():
+        service = read.service or Histogram()
+        assert service.count == read.times.count == len(each)
+        assert all((read.times.percentile(p) or 0) >= (service.percentile(p) or 0) for p in (1, 50, 99, 100))
+
+
+def test_service_times_of_the_warm_up_do_not_count(tmp_path: Path) -> None:
+    clock = Clock(95.0)
+    counter = recorder(tmp_path, clock, warm_up=10)
+    counter.ok("read", 0.5, due=94.0)
+    clock.now = 101.0
+    counter.ok("read", 0.25, due=100.0)
+    read = written(counter)["read"]
+    assert read.service is not None
+    assert (read.service.count, read.times.count) == (1, 1)
+
+
+def test_times_without_due_are_service_times(tmp_path: Path) -> None:
+    clock = Clock(101.0)
+    counter = recorder(tmp_path, clock)
+    counter.ok("read", 0.5)
+    counter.error("write", "timeout")
+    its = written(counter)
+    assert (its["read"].timing, its["read"].service) == ("service", None)
+    assert its["write"].timing is None
+
+
+@pytest.mark.parametrize("first", [None, 100.5])
+def test_an_operation_is_due_always_or_never(tmp_path: Path, first: float | None) -> None:
+    clock = Clock(101.0)
+    counter = recorder(tmp_path, clock)
+    counter.ok("read", 0.1, due=first)
+    with pytest.raises(ValueError, match="cannot record 'read' with due and without: use two names"):
+        counter.ok("read", 0.1, due=100.5 if first is None else None)
+    assert written(counter)["read"].times.count == 1
+
+
+def test_the_schedule_of_a_recorder_ends_with_the_measured_time_on_its_clock(tmp_path: Path) -> None:
+    clock = Clock(102.5)
+    its = iter(recorder(tmp_path, clock).schedule(per_second=4))
+    assert next(its) == 102.5
+    clock.now = 102.9
+    assert next(its) == 102.75
+    clock.now = 103.0
+    assert list(its) == []
+
+
+def test_a_recorder_names_the_tool_that_measures(tmp_path: Path) -> None:
+    counter = Recorder(tmp_path, 100.0, 3, Clock(101.0), tool="Locust")
+    counter.ok("read", 0.1)
+    assert written(counter)["read"].tools == {"Locust"}
+    with pytest.raises(ValueError, match="tool is 'a b'"):
+        Recorder(tmp_path, 100.0, 3, tool="a b")
 
 
 def test_each_recorder_has_a_file_of_its_own_and_leaves_no_half_of_one(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from troop.measure import hdr_log
+from troop.measure import operations as ops
 from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.window import Window
 from troop.measure.histogram import HIGHEST
@@ -27,7 +28,7 @@ TOTAL = "total"
 FAILED = "failed"
 
 RESPONSE, SERVICE = "-rt", "-st"
-"""Suffixes of tags: the time since an operation was due (with a fixed rate), or since it began."""
+"""Suffixes of tags: the time since an operation was due (with a rate), or since it began."""
 
 _RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
 _HEAD = re.compile(r"type,?\s+total ops\s*,\s*op/s\s*,")
@@ -259,8 +260,14 @@ def operations(logs: Iterable[Path], runs: list[Run], window: Window, problems: 
         if not kinds:
             raise CollectorError(f"{log}:1: there is no interval with a tag such as WRITE{SERVICE}")
         for kind in kinds:
-            counting = by_tag[kind + (RESPONSE if kind + RESPONSE in by_tag else SERVICE)]
-            add_bounded(result, {a_name(kind): counting.operation})
+            response, service = by_tag.get(kind + RESPONSE), by_tag.get(kind + SERVICE)
+            if response:
+                response.operation.timing = ops.RESPONSE
+                response.operation.service = service.operation.times if service else None
+            elif service:
+                service.operation.timing = ops.SERVICE
+            for counting in filter(None, (response or service,)):
+                add_bounded(result, {a_name(kind): counting.operation})
     if len(runs) == 1:
         _add_errors(result, runs[0], began, window)
     return result

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from troop.measure import tool_samples
-from troop.measure.operations import Operation, document_of
+from troop.measure.operations import SERVICE, Operation, document_of
 from troop.measure.recorder import FORMAT
 from troop.measure.separate import Separate, file_of
 from troop.measure.summary import Samples, samples_document
@@ -17,8 +17,16 @@ from troop.measure.whole_file import write_whole
 
 _numbers = itertools.count()
 
+_NAMES = {"jtl": "JMeter"}
+"""Names of tools whose collectors are named after their format."""
+
 
 def write_operations(tool: str, operations: Mapping[str, Operation], results: Path) -> Path:
+    """Writes operations with their tool. Their times are service times unless the collector states otherwise."""
+    for one in operations.values():
+        one.tools = frozenset({_NAMES.get(tool, tool)})
+        if one.has_times:
+            one.timing = one.timing or SERVICE
     return _write(results, f"operations-{tool}", {"format": FORMAT, "operations": document_of(operations)})
 
 

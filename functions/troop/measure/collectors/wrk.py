@@ -1,8 +1,9 @@
 """Reads wrk's and wrk2's output: rows per node, because percentiles without their histogram cannot be combined.
 
 wrk counts answers of any status and late ones as requests; neither counts as a success here. wrk2 prints the same with
-more digits; its "Detailed Percentile spectrum" is left out. A timeout of wrk2 is a connection without data for a while,
-counted at every check; it is not one of the counted requests.
+more digits; its "Detailed Percentile spectrum" is left out. wrk2 has a rate, and its latencies are response times, from
+the moment when a request was due. With -U it also prints the distribution of service times. A timeout of wrk2 is a
+connection without data for a while, counted at every check; it is not one of the counted requests.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 
 from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.operations import RESPONSE, SERVICE
 from troop.measure.separate import Separate, checked
 
 TOOL = "wrk"
@@ -75,7 +77,7 @@ def _finish(run: _Run | None, rows: list[Separate], name: str, line: int, operat
         return
     if run.whole:
         try:
-            rows.append(checked(run.row(operation)))
+            rows += map(checked, run.rows(operation))
         except (ValueError, ArithmeticError) as error:
             problems.add(f"{name}:{line}: wrk's output is damaged: {error}")
     else:
@@ -87,6 +89,8 @@ class _Run:
 
     def __init__(self) -> None:
         self.percentiles: dict[str, float] = {}
+        self.service_percentiles: dict[str, float] = {}
+        self._filling = self.percentiles
         self.lines: dict[str, re.Match[str]] = {}
         self._in_percentiles = False
         self._of_wrk2 = False
@@ -95,9 +99,10 @@ class _Run:
         self._of_wrk2 |= line.startswith("Thread calibration") or "HdrHistogram" in line
         if line.startswith("Latency Distribution"):
             self._in_percentiles = True
+            self._filling = self.service_percentiles if "Uncorrected" in line else self.percentiles
         elif self._in_percentiles and (match := _PERCENTILE.fullmatch(line)):
             if (value := _milliseconds(match[2], match[3])) is not None:
-                self.percentiles[f"{float(match[1]):g}"] = value
+                self._filling[f"{float(match[1]):g}"] = value
         elif match := _REQUESTS.fullmatch(line):
             self.lines["requests"] = match
         else:
@@ -118,7 +123,14 @@ class _Run:
     def whole(self) -> bool:
         return not self.missing
 
-    def row(self, operation: str) -> Separate:
+    def rows(self, operation: str) -> list[Separate]:
+        """Returns the row of the run, and that of wrk2's service times if it printed them."""
+        row = self._row(operation)
+        if not self.service_percentiles or not int(self.lines["requests"][1]):
+            return [row]
+        return [row, Separate(TOOL, operation, row.count, percentiles=self.service_percentiles, timing=SERVICE)]
+
+    def _row(self, operation: str) -> Separate:
         requests, latency, transfer = (self.lines[key] for key in ("requests", "Latency ", "Transfer/sec:"))
         errors = self._errors()
         late = 0 if self._of_wrk2 else errors.get("timeout", 0)
@@ -134,6 +146,7 @@ class _Run:
             mean_ms=_milliseconds(latency[1], latency[2]) if int(requests[1]) else None,
             max_ms=_milliseconds(latency[5], latency[6]) if int(requests[1]) else None,
             percentiles=self.percentiles if int(requests[1]) else {},
+            timing=RESPONSE if self._of_wrk2 else SERVICE,
         )
 
     def _seconds(self, requests: int) -> float:

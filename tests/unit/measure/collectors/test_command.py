@@ -15,6 +15,8 @@ from troop.measure.operations import Rate
 from troop.measure.summary import SERIES, Samples
 
 DATA = Path(__file__).with_name("data")
+STRESS = DATA / "cassandra-stress.hlog"
+LATTE = DATA.parent.parent / "logs" / "latte-0.29.0.hlog"
 BEGAN = 1_795_287_000
 """A whole second within half a minute of which all of the logs are."""
 
@@ -100,6 +102,56 @@ def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pyt
     assert operations_in(results, [])["read"].times.count == 860
     assert run("hdr", log, "--operation", "read") == 1
     assert "would count twice: choose one with --tag" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "timing", "tool"),
+    [
+        (["jtl", DATA / "jmeter-5.6.3.jtl"], "service", "JMeter"),
+        (["fio", DATA / "fio-3.33-client.json"], "service", "fio"),
+        (["cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", STRESS], "response", "cassandra-stress"),
+        (["hdr", STRESS, "--tag", "WRITE-rt", "--operation", "w"], "response", None),
+        (["hdr", STRESS, "--tag", "WRITE-st", "--operation", "w", "--tool", "stress"], "service", "stress"),
+        (["hdr", LATTE, "--tag", "requests", "--operation", "w"], None, None),
+        (["hdr", LATTE, "--tag", "requests", "--operation", "w", "--timing", "service"], "service", None),
+    ],
+)
+def test_results_say_what_their_times_mean_and_which_tool_measured(
+    arguments: list[object], timing: str | None, tool: str | None, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if arguments[0] == "fio":
+        monkeypatch.setenv("TROOP_MEASURED_SECONDS", "2")
+    if LATTE in arguments:
+        monkeypatch.setenv("TROOP_MEASURED_FROM", "1795286539")
+    assert run(*arguments) == 0
+    measured = [one for one in operations_in(results, []).values() if one.times.count]
+    assert {one.timing for one in measured} == {timing}
+    assert {one.tools for one in measured} == {frozenset({tool} if tool else ())}
+    for one in measured:
+        assert (one.service is None) == (timing != "response")
+
+
+def test_response_times_of_cassandra_stress_have_their_service_times_beside_them(results: Path) -> None:
+    assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt", "--hdr", STRESS) == 0
+    write = operations_in(results, [])["WRITE"]
+    for file in results.glob("operations-*.json"):
+        file.unlink()
+    assert run("hdr", STRESS, "--tag", "WRITE-st", "--operation", "w") == 0
+    assert write.service == operations_in(results, [])["w"].times
+    assert write.service != write.times
+
+
+def test_service_times_of_a_log_are_under_the_tag_that_is_named(results: Path) -> None:
+    arguments = ["hdr", STRESS, "--tag", "READ-wt", "--operation", "r"]
+    assert run(*arguments, "--timing", "response", "--service-tag", "READ-st") == 0
+    read = operations_in(results, [])["r"]
+    assert read.service is not None
+    assert read.service.count == read.times.count
+    assert run(*arguments, "--timing", "response", "--service-tag", "nowhere") == 1
+    with pytest.raises(SystemExit):
+        run(*arguments, "--service-tag", "READ-st")
+    with pytest.raises(SystemExit):
+        run(*arguments, "--tool", "my tool")
 
 
 def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Path) -> None:

@@ -25,6 +25,7 @@ def test_a_run_is_one_row_of_its_own() -> None:
             mean_ms=0.07955,
             max_ms=5.49,
             percentiles={"50": 0.019, "75": 0.023, "90": 0.025, "99": 2.42},
+            timing="service",
         )
     ]
     assert problems.lines() == []
@@ -48,6 +49,22 @@ def test_wrk2_prints_the_same_with_more_digits() -> None:
     assert row.percentiles["99"] == 2.42
     assert row.percentiles["99.9"] == 1050.0
     assert row.percentiles["100"] == 72_000.0
+    assert row.timing == "response"
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_wrk2_prints_service_times_apart_and_they_replace_no_response_times(recorded: bool) -> None:
+    text = (DATA / "wrk-4.1.0.txt").read_text()
+    printed = "  Latency Distribution\n     50%   19.00us\n     75%   23.00us\n     90%   25.00us\n     99%    2.42ms\n"
+    assert printed in text
+    response = "  Latency Distribution (HdrHistogram - Recorded Latency)\n 50.000%    3.00ms\n 99.000%   70.00ms\n\n"
+    service = "  Latency Distribution (HdrHistogram - Uncorrected Latency (measured without taking delayed starts into"
+    service += " account))\n 50.000%    1.00ms\n 99.000%    2.00ms\n\n"
+    one, other = wrk.rows(text.replace(printed, response * recorded + service), "a.txt", "home", Problems())
+    assert (one.timing, one.percentiles) == ("response", {"50": 3.0, "99": 70.0} if recorded else {})
+    assert one.mean_ms == 0.07955
+    assert (other.timing, other.percentiles) == ("service", {"50": 1.0, "99": 2.0})
+    assert (other.operation, other.count, other.per_second) == ("home", one.count, None)
 
 
 def test_the_rate_is_wrks_own_which_knows_its_time_better() -> None:

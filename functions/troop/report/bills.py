@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from troop.bench.estimate import NODE_HOUR
 from troop.bench.money import MONTH_HOURS, TERMS
-from troop.report.document import Cell, Charge, Fleet, Line
+from troop.report.document import Cell, Charge, Fleet, Line, Report
 from troop.report.fleets import system
 from troop.report.formatting import cell_name
-from troop.report.totals import leading
+from troop.report.totals import rows_of
 
 DAY = 24 * 3600
 
@@ -75,13 +75,23 @@ class Rate:
     per_million: float | None
 
 
+def lines(report: Report) -> list[Line]:
+    """Returns the lines of the run's bill, those of the same item one after another: prices differ between zones."""
+    every = report.money.actual.lines if report.money.actual else []
+    firsts = {line.what: place for place, line in reversed(list(enumerate(every)))}
+    roles = {line.role: firsts[line.what] for line in reversed(every) if line.role}
+    return sorted(
+        every, key=lambda line: (roles.get(line.role, len(every)) if line.role else len(every), firsts[line.what])
+    )
+
+
 def bills(cells: Iterable[Cell]) -> list[CellBill]:
     """Returns the bill of each cell that has fleets or a cost."""
     return [_bill(cell) for cell in cells if cell.fleets or cell.cost]
 
 
 def rates(cells: Iterable[Cell]) -> list[Rate]:
-    """Returns the measured throughput of each role, all its operations together, with what it costs to keep it up."""
+    """Returns each measured throughput with what it costs to keep it up: of operations with a total, only the total."""
     return [
         Rate(
             name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
@@ -93,8 +103,8 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
         )
         for cell in cells
         for phase in cell.phases
-        for operation in leading(phase)
-        if operation.per_second
+        for operation in rows_of(phase)
+        if operation.per_second and operation.share is None
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from troop.measure.operations import TOTAL
 from troop.report import open_loop, parameters
 from troop.report.document import Cell, Operation, Phase, Report, Scaling
 from troop.report.formatting import cell_name, number
@@ -47,14 +48,17 @@ def chart_data(report: Report) -> dict[str, Any]:
 
 
 def scaling_groups(report: Report) -> list[tuple[str, list[Scaling]]]:
-    """Collects the lines of each chart: all combinations of the matrix for one operation. Returns them with titles."""
+    """Collects the lines of each chart: all combinations of the matrix for one operation. Returns them with titles,
+    totals before single operations.
+    """
     groups: dict[tuple[str, str, str, str], list[Scaling]] = {}
     for one in report.scaling:
         if not one.points:
             continue
         groups.setdefault((one.phase, one.role, one.operation, one.counted), []).append(one)
     titles = _titles([key[:3] for key in groups])
-    return [(titles[key[:3]], members) for key, members in groups.items()]
+    ordered = sorted(groups.items(), key=lambda group: group[0][2] != TOTAL)
+    return [(titles[key[:3]], members) for key, members in ordered]
 
 
 def ideal(one: Scaling) -> float | None:

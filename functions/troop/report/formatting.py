@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Protocol, TypeVar
 
 from troop.bench.money import USD
 from troop.report.document import Cell
@@ -13,9 +14,25 @@ NOTHING = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
+class OfRole(Protocol):
+    """A row of a role, such as a fleet's use."""
+
+    @property
+    def role(self) -> str: ...
+
+
+_Row = TypeVar("_Row", bound=OfRole)
+
+
 def cell_name(cell: Cell) -> str:
     """Returns a cell's name, such as ``c001 n3, threads=50``."""
     return f"{cell.cell} {cell.label}".rstrip()
+
+
+def by_fleet(rows: Sequence[_Row], cell: Cell) -> list[_Row]:
+    """Returns rows of roles in the order of the cell's fleets, as in all other tables."""
+    order = {fleet.role: place for place, fleet in enumerate(cell.fleets)}
+    return sorted(rows, key=lambda row: order.get(row.role, len(order)))
 
 
 def number(value: float | None, digits: int = 4) -> float | None:

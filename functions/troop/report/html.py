@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, formatting, open_loop, over_time, overview, points, verdicts
+from troop.report import bills, charts, findings, formatting, open_loop, over_time, overview, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -48,7 +48,7 @@ _WORDS: Final[tuple[Callable[..., Any], ...]] = (
     open_loop.word,
     outline,
 )
-_One = TypeVar("_One")
+_One = TypeVar("_One", bound=formatting.OfRole)
 
 _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\N{REPLACEMENT CHARACTER}")
 """Characters that change the text direction, and NUL, which HTML does not allow."""
@@ -62,6 +62,10 @@ def report_page(report: Report, script: str) -> str:
     """
     rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
     entries = over_time.entries(report.cells)
+    roles = {operation.role for _, operation in rows}
+    pairs = {(phase.phase, operation.role) for phase, operation in rows}
+    by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
+    reason = (report.run.reason or "").split("\n")[0].rstrip(".")
     return _page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
@@ -69,6 +73,8 @@ def report_page(report: Report, script: str) -> str:
         report=report,
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
+        findings=findings.groups(report),
+        states_reason=any(not one.cell and reason in one.text for one in report.findings),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,
@@ -78,7 +84,8 @@ def report_page(report: Report, script: str) -> str:
         has_points=any(phase.point is not None for cell in report.cells for phase in cell.phases),
         shares_nodes=points.shares_nodes,
         within=list(points.within(report)),
-        several_roles=len({operation.role for _, operation in rows}) > 1,
+        several_roles=len(roles) > 1 and not by_phase,
+        role_by_phase=len(roles) > 1 and by_phase,
         capacities=overview.capacities(report),
         devices=_least(report, lambda phase: phase.devices, lambda one: -(one.busy or 0)),
         is_mixed=any(one.operation == TOTAL for cell in report.cells for _, one in charts.rows(cell)),
@@ -91,8 +98,9 @@ def report_page(report: Report, script: str) -> str:
             if cell.steps
         ],
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
-        interruptions=[(cell, one) for cell in report.cells for one in cell.interruptions],
+        interruptions=overview.interruptions(report),
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
+        lines=bills.lines(report),
         bills=bills.bills(report.cells),
         rates=bills.rates(report.cells),
         monthly=bills.monthly,
@@ -118,6 +126,8 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         a, b: cells of both sides, to draw their values over time.
     """
     half = over_time.MOST_VALUES // 2
+    named = [verdicts.full_name(row) for row in comparison.rows]
+    sized = verdicts.without_parts(comparison.rows)
     entries = [*over_time.entries(a, "A: ", half), *over_time.entries(b, "B: ", half)]
     return _page(
         "comparison.html",
@@ -128,16 +138,17 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         summary=verdicts.summed_up(comparison),
         data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[
-            *(("Warning", text) for text in comparison.warnings),
-            *(("Not compared", text) for text in comparison.unmatched),
+            *(("Warning", same) for same in findings.alike(comparison.warnings, named)),
+            *(("Not compared", same) for same in findings.alike(comparison.unmatched, [])),
         ],
-        equal=[row for row in comparison.rows if row.equal is not None],
+        equal=[row for row in sized if row.equal is not None],
         verdict=verdicts.verdict,
         row_name=verdicts.row_name,
         TIMES=verdicts.TIMES,
         SCALED=verdicts.SCALED,
         basis=verdicts.basis(comparison),
-        affordable=[row for row in comparison.rows if row.affordable is not None],
+        affordable=[row for row in sized if row.affordable is not None],
+        FEW_POINTS=FEW_POINTS,
         TERMS=verdicts.TERMS,
         DAY=bills.DAY,
     )
@@ -185,7 +196,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of)}
+    environment.filters |= {
+        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of, formatting.by_fleet)
+    }
     environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment
 
@@ -198,7 +211,7 @@ def _least(
     If there are too many rows, the first in ``order`` of each phase are kept.
     """
     named = [
-        (formatting.cell_name(cell) + f" · {phase.title}", rows(phase))
+        (formatting.cell_name(cell) + f" · {phase.title}", formatting.by_fleet(rows(phase), cell))
         for cell in report.cells
         for phase in cell.phases
         if rows(phase)

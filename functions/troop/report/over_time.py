@@ -15,7 +15,7 @@ from typing import Any
 from troop.measure.operations import TOTAL
 from troop.measure.summary import OK
 from troop.report.document import Cell, Phase, Series
-from troop.report.formatting import cell_name, number
+from troop.report.formatting import by_fleet, cell_name, number
 from troop.report.series_names import PANELS, Panel
 
 MOST_VALUES = 3_000_000
@@ -48,8 +48,8 @@ def entries(cells: Sequence[Cell], side: str = "", most: int = MOST_VALUES) -> l
 
     Returns:
         ``[{"name", "first", "warm_up", "measured", "marks": [{"at", "what", "kind"}], "left_out", "series": [{"role",
-        "node", "device", "operation", "name", "start", "step", "values"}]}]``. ``first`` is whether it is the first
-        repetition, ``left_out`` the number of series that are left out.
+        "node", "device", "operation", "name", "start", "step", "values"}]}]``. ``first`` is whether to show it at
+        first: it is the first repetition and has operations; ``left_out`` the number of series that are left out.
     """
     several = len({phase.phase for cell in cells for phase in cell.phases}) > 1
     drawn = [
@@ -59,7 +59,11 @@ def entries(cells: Sequence[Cell], side: str = "", most: int = MOST_VALUES) -> l
         if (its := [one for one in phase.series if any(number(value) is not None for value in one.values)])
     ]
     each = min(MOST_OF_ENTRY, most // max(len(drawn), 1))
-    return [_entry(cell, phase, its, f"{side}{_name(cell, phase, several)}", each) for cell, phase, its in drawn]
+    entries = [_entry(cell, phase, its, f"{side}{_name(cell, phase, several)}", each) for cell, phase, its in drawn]
+    worked = [any(one["operation"] for one in entry["series"]) for entry in entries]
+    if any(worked):  # without operations, such as by a tool that reports only rates, there is less to see
+        entries = [{**entry, "first": entry["first"] and its} for entry, its in zip(entries, worked, strict=True)]
+    return entries
 
 
 def _name(cell: Cell, phase: Phase, several: bool) -> str:
@@ -68,7 +72,7 @@ def _name(cell: Cell, phase: Phase, several: bool) -> str:
 
 def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: int) -> dict[str, Any]:
     embedded, left_out, room = [], 0, most
-    for one in sorted(series, key=lambda one: bool(one.node or one.device)):
+    for one in sorted(by_fleet(series, cell), key=lambda one: bool(one.node or one.device)):
         if len(one.values) > min(room, MOST_POINTS):
             left_out += 1
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
@@ -10,7 +9,8 @@ from statistics import fmean, median
 from troop.measure.operations import RESPONSE
 from troop.report import formatting, points
 from troop.report.charts import measured
-from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
+from troop.report.document import Capacity, Cell, Fleet, Interruption, Operation, Phase, Report, Scaling, Step
+from troop.report.formatting import cell_name
 from troop.report.scaling import combination
 from troop.report.totals import leading
 from troop.report.trust import generators
@@ -70,7 +70,8 @@ def cost(report: Report) -> str:
 def keys(report: Report) -> list[Key]:
     """Returns at most seven key figures from the known values."""
     keys = [_succeeded(report)] if report.cells else []
-    variants = _variants(report)
+    lead = _lead(report)
+    variants = _variants(report, lead)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:
         keys.append(Key("Highest throughput", f"{formatting.short(best.per_second)}/s", best.name))
@@ -82,8 +83,8 @@ def keys(report: Report) -> list[Key]:
             keys.append(
                 Key("p99 at highest throughput", f"{formatting.plain(best.p99_ms)} ms", best.name + best.timing)
             )
-    keys += _errors(report)
-    keys += _growth(report)
+    keys += _errors(report, lead)
+    keys += _growth(report, lead)
     keys += _price(report, variants)
     return keys
 
@@ -95,26 +96,42 @@ def _succeeded(report: Report) -> Key:
     return Key("Cells succeeded", value, f"{again} after a further attempt" if again else "")
 
 
-def _errors(report: Report) -> Iterator[Key]:
+def _errors(report: Report, lead: _Lead | None) -> Iterator[Key]:
+    """Yields the errors of the leading role: other roles may count the same operations once more."""
     successes = errors = 0
-    for _, _, operation in _rows(report):
-        successes += operation.count
-        errors += sum(operation.errors.values())
-    if successes + errors:
-        part = f"{formatting.short(errors)} of {formatting.short(successes + errors)} operations"
+    for phase, operation in _rows(report):
+        if (phase.phase, operation.role) == lead:
+            successes += operation.count
+            errors += sum(operation.errors.values())
+    if lead and successes + errors:
+        part = f"{_count(errors)} of {_count(successes + errors)} operations of {lead[1]}"
         yield Key("Errors", formatting.share(errors / (successes + errors)) if errors else "none", part)
 
 
-def _growth(report: Report) -> Iterator[Key]:
-    """Yields the efficiency of the combination with the most nodes: the mean of its repetitions at that step."""
-    growths = [(max((point.nodes for point in one.points), default=0), one) for one in report.scaling]
-    nodes, most = max(growths, key=lambda item: item[0], default=(0, None))
+def _count(number: int) -> str:
+    return formatting.short(number) if number >= 1000 else formatting.whole(number)
+
+
+def _growth(report: Report, lead: _Lead | None = None) -> Iterator[Key]:
+    """Yields the efficiency at the most nodes: of the leading role's operation with the highest throughput, which is
+    its total if it has one. It is the mean of the repetitions.
+    """
+    every = [one for one in report.scaling if one.points]
+    of_lead = [one for one in every if (one.phase, one.role) == lead] or every
+    most = max(of_lead, key=_nodes_and_rate, default=None)
     if most is None:
         return
+    nodes, _ = _nodes_and_rate(most)
     known = [point.efficiency for point in most.points if point.nodes == nodes and point.efficiency is not None]
     if known:
         note = f"{most.operation}, relative to ideal growth" + (f", {most.label}" if most.label else "")
         yield Key(f"Efficiency at {nodes:,} {most.counted}", formatting.share(fmean(known)), note)
+
+
+def _nodes_and_rate(one: Scaling) -> tuple[int, float]:
+    """Returns the most nodes, and the mean throughput at them."""
+    nodes = max(point.nodes for point in one.points)
+    return nodes, fmean(point.per_second for point in one.points if point.nodes == nodes)
 
 
 def _price(report: Report, variants: Sequence[_Variant]) -> Iterator[Key]:
@@ -143,27 +160,34 @@ class _Variant:
     timing: str = ""
 
 
-def _variants(report: Report) -> list[_Variant]:
-    """Returns the variants of all operations of one role in one phase, because others are not comparable.
+_Lead = tuple[str, str]
+"""A phase and a role."""
+
+
+def _lead(report: Report) -> _Lead | None:
+    """Returns the phase and the role whose operations are the run's subject; None without results.
 
     It is the role that generates the load and has the most operations: servers may count each operation several times.
+    """
+    counts: dict[_Lead, tuple[bool, int]] = {}
+    for cell in report.cells:
+        for phase in cell.phases if cell.status == GOOD else []:
+            for one in leading(phase):
+                generating, count = counts.get((phase.phase, one.role), (False, 0))
+                generating = generating or bool(one.count and one.role in generators(cell, phase))
+                counts[phase.phase, one.role] = generating, count + one.count
+    return max(counts, key=lambda key: counts[key], default=None)
+
+
+def _variants(report: Report, lead: _Lead | None) -> list[_Variant]:
+    """Returns the variants of all operations of the leading role, because others are not comparable.
+
     A cell contributes one value to each variant and point: the repeats of a point share its nodes.
     """
     good = [cell for cell in report.cells if cell.status == GOOD]
-    counts: Counter[tuple[str, str]] = Counter()
-    generating: set[tuple[str, str]] = set()
-    for cell in good:
-        for phase in cell.phases:
-            for one in leading(phase):
-                counts[phase.phase, one.role] += one.count
-                if one.count and one.role in generators(cell, phase):
-                    generating.add((phase.phase, one.role))
-    if not counts:
-        return []
-    most = max(generating or counts, key=lambda key: counts[key])
     by_variant: dict[str, list[tuple[Cell, Operation]]] = {}
     for (name, label, role, _), each in points.by_key(good, leading).items():
-        if (name, role) == most:
+        if (name, role) == lead:
             for cell, one in each:
                 parts = _variant_of(cell), label
                 by_variant.setdefault(", ".join(part for part in parts if part), []).append((cell, one))
@@ -209,9 +233,25 @@ def capacities(report: Report) -> list[tuple[list[str], list[Capacity]]]:
     same: dict[str, list[Capacity]] = {}
     for cell in report.cells:
         key = repr(cell.capacity)
-        cells.setdefault(key, []).append(formatting.cell_name(cell))
+        cells.setdefault(key, []).append(cell_name(cell))
         same[key] = cell.capacity
     return [(named, same[key]) for key, named in cells.items() if same[key]]
+
+
+def interruptions(report: Report) -> list[tuple[str, Interruption]]:
+    """Returns the interruptions of all attempts, each with the name of its cell or attempt."""
+    return [
+        named
+        for cell in report.cells
+        for named in (
+            *(
+                (f"{attempt.cell} (attempt of {cell_name(cell)})", one)
+                for attempt in cell.earlier
+                for one in attempt.interruptions
+            ),
+            *((cell_name(cell), one) for one in cell.interruptions),
+        )
+    ]
 
 
 def course(cell: Cell) -> list[tuple[Step, float | None]]:
@@ -223,10 +263,10 @@ def course(cell: Cell) -> list[tuple[Step, float | None]]:
     ]
 
 
-def _rows(report: Report) -> Iterator[tuple[Cell, Phase, Operation]]:
+def _rows(report: Report) -> Iterator[tuple[Phase, Operation]]:
     for cell in report.cells:
         if cell.status == GOOD:
-            yield from ((cell, phase, operation) for phase, operation in measured(cell))
+            yield from measured(cell)
 
 
 def _sizes_differ(report: Report) -> bool:

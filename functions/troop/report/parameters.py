@@ -1,6 +1,7 @@
 """Prepares the chart over a parameter: results of all cells and points as rows, each with all that varies.
 
-A row is one operation, or one total, of one phase or point of one cell. Repetitions are separate rows.
+A row is one operation, or one total, of one phase or point of one cell. Cells that repeat others have rows of their
+own; repeats of a point on the same nodes are combined in one, because they are not independent.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from troop.bench.record import CellStatus
 from troop.measure.operations import TOTAL
+from troop.report import points
 from troop.report.document import Cell, Operation, Phase, Report
 from troop.report.formatting import number
 from troop.report.timeouts import CONNECT, READ, timeouts
@@ -90,10 +92,9 @@ def _rows(report: Report) -> Iterator[_Row]:
     for cell in report.cells:
         if cell.status != CellStatus.SUCCEEDED:
             continue
-        for phase in cell.phases:
-            its = settings(cell, phase)
-            for one in rows_of(phase):
-                yield _Row(cell.cell, (phase.phase, one.role, one.operation), its, one)
+        by_key = {points.key_of(phase, one): phase for phase in cell.phases for one in rows_of(phase)}
+        for key, [(_, one)] in points.by_key([cell]).items():
+            yield _Row(cell.cell, (key[0], one.role, one.operation), settings(cell, by_key[key]), one)
 
 
 def settings(cell: Cell, phase: Phase) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class Panel:
         part: the number by which values are divided to have the unit.
         is_large: whether the panel has the full width.
         off: names that are not drawn until the reader wants them.
+        is_rare: whether the panel is left out if all values are 0.
         may_be_logarithmic: whether values can spread over several decades.
     """
 
@@ -28,6 +29,7 @@ class Panel:
     part: float = 1
     off: tuple[str, ...] = ()
     is_large: bool = False
+    is_rare: bool = False
     may_be_logarithmic: bool = False
 
 
@@ -41,7 +43,7 @@ PANELS: Final = (
         is_large=True,
         may_be_logarithmic=True,
     ),
-    Panel("Errors", "errors/s", {"errors_per_second": "errors"}),
+    Panel("Errors", "errors/s", {"errors_per_second": "errors"}, is_rare=True),
     Panel(
         "CPU",
         "% of all processors",
@@ -66,6 +68,7 @@ PANELS: Final = (
             "conntrack_exceeded": "tracked connections",
             "linklocal_exceeded": "link-local packets",
         },
+        is_rare=True,
     ),
     Panel(
         "EBS limits exceeded",
@@ -77,5 +80,6 @@ PANELS: Final = (
             "instance_throughput_exceeded": "throughput of the instance",
         },
         part=1000,
+        is_rare=True,
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from troop.measure.operations import TOTAL
 from troop.report import formatting
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread
 from troop.report.formatting import number
@@ -76,14 +77,27 @@ def summed_up(comparison: Comparison) -> str:
 
 
 def row_name(row: Row, rows: Sequence[Row]) -> str:
-    """Returns the parts of a row's name that differ between rows."""
+    """Returns the parts of a row's name that differ between rows. A role is left out if the phase determines it."""
+    phases, roles = {one.phase for one in rows}, {one.role for one in rows}
+    is_determined = len({(one.phase, one.role) for one in rows}) == len(phases)
     parts = [
         row.label,
-        row.phase if len({one.phase for one in rows}) > 1 else "",
-        row.role if len({one.role for one in rows}) > 1 else "",
+        row.phase if len(phases) > 1 else "",
+        row.role if len(roles) > 1 and not is_determined else "",
         row.operation,
     ]
     return " · ".join(part for part in parts if part)
+
+
+def full_name(row: Row) -> str:
+    """Returns a row's name as warnings begin with it."""
+    return f"{row.operation} of {row.role} in {row.phase}" + (f" ({row.label})" if row.label else "")
+
+
+def without_parts(rows: Sequence[Row]) -> list[Row]:
+    """Returns rows without the operations that a total contains: the nodes serve all of them together."""
+    totals = {(row.label, row.phase, row.role) for row in rows if row.operation == TOTAL}
+    return [row for row in rows if row.operation == TOTAL or (row.label, row.phase, row.role) not in totals]
 
 
 def ratio(value: float | None) -> str:
@@ -149,7 +163,7 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
                 "a": [_three(figure, "a") for figure in row.times],
                 "b": [_three(figure, "b") for figure in row.times],
             }
-            for row in rows
+            for row in sorted(rows, key=lambda row: -len(row.times))
             if row.times
         ],
     }

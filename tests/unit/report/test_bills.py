@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import measured
 from troop.bench.costs import Item, cost_of
 from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC
 from troop.report import bills, traffic
-from troop.report.document import Cell, Charge, Fleet, Phase, Use
+from troop.report.document import Cell, Charge, Fleet, Money, Operation, Phase, Use
 from troop.report.money import bill as bill_of
 
 
@@ -66,6 +67,45 @@ def test_a_throughput_has_its_operations_a_day_and_its_price_a_month() -> None:
     assert total.per_day == total.per_second * 86400
     assert (total.monthly, total.operation) == (1460.0, "all operations of drivers")
     assert bills.rates([cell.model_copy(update={"system_hourly": None})])[0].monthly is None
+
+
+def test_rates_without_a_total_have_a_price_each() -> None:
+    """A tool such as iozone reports rates of operations one after the other, which have no total."""
+    cell = measured("c001", 3, 50, 1)
+    rates = [
+        Operation(role="servers", operation=name, count=9, per_second=9.0, mean_ms=1.0, mean_derived=True)
+        for name in ("random-read", "random-write")
+    ]
+    phase = cell.phases[0].model_copy(update={"operations": rates, "totals": []})
+    priced = bills.rates([cell.model_copy(update={"phases": [phase]})])
+    assert [one.operation for one in priced] == ["random-read of servers", "random-write of servers"]
+
+
+def test_lines_of_the_same_item_are_beside_one_another() -> None:
+    """Each zone has a price for spot, and a backup on demand comes late."""
+    items = [
+        item("servers, i4i.large, spot", "1", "0.06"),
+        item("servers, storage gp3", "1", "0.1"),
+        item("servers, i4i.large, spot", "1", "0.07"),
+        item("drivers, c7g.large, on-demand", "1", "0.1"),
+        item(OWN, "1", "0.1"),
+        item("servers, i4i.large, on-demand", "1", "0.2"),
+        item(TRAFFIC, "1", "1"),
+        item(OWN, "1", "0.2"),
+    ]
+    actual = bill_of(cost_of(items, "USD"))
+    report = samples.bare().model_copy(update={"money": Money(actual=actual)})
+    assert [(line.what, line.price) for line in bills.lines(report)] == [
+        ("servers, i4i.large, spot", 0.06),
+        ("servers, i4i.large, spot", 0.07),
+        ("servers, storage gp3", 0.1),
+        ("servers, i4i.large, on-demand", 0.2),
+        ("drivers, c7g.large, on-demand", 0.1),
+        (OWN, 0.1),
+        (OWN, 0.2),
+        (TRAFFIC, 1),
+    ]
+    assert bills.lines(samples.bare()) == []
 
 
 def test_a_line_belongs_to_the_role_at_its_beginning() -> None:

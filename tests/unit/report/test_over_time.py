@@ -46,6 +46,17 @@ def test_the_key_of_a_series_says_of_what_it_is() -> None:
     assert [key for key, _ in keyed(cell)] == [Key("c001", 3, "servers", "i-1", "nvme1n1", None, "disk_reads")]
 
 
+def test_first_are_those_with_operations_of_the_first_repetition() -> None:
+    """A tool that reports only rates has nothing to draw over time except the load of its nodes."""
+    cell = measured("c001", 3, 50, 1)
+    (phase,) = cell.phases
+    loads = phase.model_copy(update={"phase": "disk", "series": [one for one in phase.series if not one.operation]})
+    again = phase.model_copy(update={"repeat": 2})
+    both = over_time.entries([cell.model_copy(update={"phases": [loads, phase, again]})])
+    assert [one["first"] for one in both] == [False, True, False]
+    assert [one["first"] for one in over_time.entries([cell.model_copy(update={"phases": [loads]})])] == [True]
+
+
 def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = of_node(0, 40).model_copy(update={"node": ""})
     long = of_node(9).model_copy(update={"values": [1.0] * (over_time.MOST_POINTS + 1)})

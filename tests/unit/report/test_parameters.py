@@ -40,12 +40,27 @@ def test_what_varies_is_an_axis_and_nothing_else() -> None:
 def test_points_of_a_cell_are_rows_with_their_own_parameters() -> None:
     one = swept(1, 1)
     points = [
-        one.phases[0].model_copy(update={"point": n, "parameters": {"threads": threads}})
+        one.phases[0].model_copy(update={"point": n, "label": f"threads={threads}", "parameters": {"threads": threads}})
         for n, threads in ((1, 8), (2, 16))
     ]
     data = chart(one.model_copy(update={"phases": points}))
     assert data["axes"] == ["threads"]
     assert [row[2] for row in data["rows"]] == [[8], [16]]
+
+
+def test_repeats_of_a_point_on_the_same_nodes_are_one_row() -> None:
+    one, other = swept(1, 1), swept(2, 2)
+    points = [
+        one.phases[0].model_copy(
+            update={"point": n, "repeat": n, "label": "threads=1", "operations": [operation(rate)]}
+        )
+        for n, rate in ((1, 100.0), (2, 400.0))
+    ]
+    data = chart(one.model_copy(update={"phases": points}), other)
+    assert [(row[1], row[3][0]) for row in data["rows"]] == [
+        ("c001", 200),
+        ("c002", other.phases[0].operations[0].per_second),
+    ]
 
 
 def test_a_report_of_an_earlier_version_has_the_values_of_its_matrix() -> None:

@@ -11,10 +11,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import BEGAN
-from troop.report import assets, formatting, overview
-from troop.report.document import Cell, Operation, Phase, Point, Scaling
+from troop.measure.operations import TOTAL
+from troop.report import assets, findings, formatting, overview, verdicts
+from troop.report.document import Attempt, Cell, Finding, Fleet, Interruption, Operation, Phase, Point, Scaling
 from troop.report.outline import outline
 
 _TEXT = st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" \n\t"), max_size=12)
@@ -119,7 +121,80 @@ def test_key_figures_are_of_cells_that_succeeded() -> None:
     figures = {key.label: key for key in overview.keys(report.model_copy(update={"cells": cells}))}
     assert figures["Cells succeeded"].value == "16 of 18"
     assert figures["Highest throughput"].note == "all operations, n12, threads=200"
-    assert figures["Efficiency at 12 servers"].note == "write, relative to ideal growth, threads=50"
+    assert figures["Efficiency at 12 servers"].note == "write, relative to ideal growth, threads=200"
+
+
+def test_all_key_figures_are_of_the_role_that_generates_the_load() -> None:
+    """Servers count each operation once more, and grow better; their disks do far more operations than the drivers."""
+    timed: dict[str, Any] = {"mean_ms": 1.0, "p99_ms": 5.0, "max_ms": 9.0}
+    cells, growths = [], []
+    for n, nodes in enumerate((3, 6)):
+        counted = Operation(role="servers", operation="read", count=10_000, per_second=9e6, **timed)
+        read = Operation(
+            role="drivers", operation="read", count=99 * nodes, per_second=9.9, errors={"t": nodes}, **timed
+        )
+        disk = Operation(role="servers", operation="random-read", count=10**9, per_second=9e7)
+        phases = [
+            Phase(phase="disk", nodes=1, measured_seconds=10, operations=[disk]),
+            Phase(phase="measure", nodes=1, measured_seconds=10, operations=[counted, read]),
+        ]
+        fleets = [Fleet(role=role, nodes=1, instance_type="i4i.large") for role in ("servers", "drivers")]
+        cells.append(_measured(n + 1, f"n{nodes}", 1, 1.0).model_copy(update={"phases": phases, "fleets": fleets}))
+    for role, phase, efficiency in (("servers", "disk", 1.0), ("servers", "measure", 0.9), ("drivers", "measure", 0.5)):
+        points = [Point(cell=f"c{n}", nodes=n, per_second=n, efficiency=efficiency) for n in (3, 6)]
+        growths.append(Scaling(phase=phase, role=role, operation="read", counted="servers", points=points))
+    report = samples.bare().model_copy(update={"cells": cells, "scaling": growths})
+    figures = {key.label: (key.value.replace("\N{NO-BREAK SPACE}", " "), key.note) for key in overview.keys(report)}
+    assert figures["Highest throughput"][0] == "9.90/s"
+    assert figures["Errors"] == ("1.0 %", "9 of 900 operations of drivers")
+    assert figures["Efficiency at 6 servers"][0] == "50 %"
+
+
+def test_interruptions_of_earlier_attempts_are_told_with_the_attempt() -> None:
+    taken, warned = (
+        Interruption(node="i-1", action="terminate"),
+        Interruption(node="i-2", action="rebalance-recommended"),
+    )
+    attempt = Attempt(cell="c001", status="INVALID", interruptions=[taken])
+    cell = Cell(cell="c001-2", label="n3", status="SUCCEEDED", earlier=[attempt], interruptions=[warned])
+    rows = overview.interruptions(samples.bare().model_copy(update={"cells": [cell]}))
+    assert rows == [("c001 (attempt of c001-2 n3)", taken), ("c001-2 n3", warned)]
+
+
+# Findings
+
+
+def _findings(*texts: tuple[str | None, str], severity: Any = "warning") -> list[Finding]:
+    return [Finding(severity=severity, cell=cell, text=text) for cell, text in texts]
+
+
+def test_findings_that_differ_in_point_nodes_and_numbers_are_one_group() -> None:
+    labels = [f"threads={n}" for n in (5, 50, 500)]
+    phases = [
+        Phase(phase="measure", point=n, label=label, nodes=1, measured_seconds=1) for n, label in enumerate(labels, 1)
+    ]
+    cells = [Cell(cell=name, status="SUCCEEDED", phases=phases) for name in ("c001", "c002")]
+    points = [(cell.cell, phase) for cell in cells for phase in phases]
+    few = [(cell, f"{phase.title}, get of drivers: {n} of 1,00{n} operations (0.{n}%) failed: {n} read-timeout.")
+           for n, (cell, phase) in enumerate(points, 1)]  # fmt: skip
+    lost = [(cell, f"{phase.title}, servers: EC2 queued or dropped packets of {', '.join(['i-0a1'] * n)} and more.")
+            for n, (cell, phase) in enumerate(points, 1)]  # fmt: skip
+    alone = _findings((None, "The run's cost was unknown."), ("c001", "It is unsteady: 5."))
+    error = _findings(("c002", "measure, threads=5, get of drivers: 7 of 7 operations failed."), severity="error")
+    report = samples.bare().model_copy(
+        update={"cells": cells, "findings": [*alone, *_findings(*few), *_findings(*lost), *error]}
+    )
+    groups = findings.groups(report)
+    assert [(len(one.findings), one.cells) for one in groups] == [(1, 1), (1, 1), (1, 1), (6, 2), (6, 2)]
+    assert groups[0].first == error[0]
+    assert [one.text for one in groups[3].findings] == [text for _, text in few]
+    assert sum(len(one.findings) for one in groups) == len(report.findings)
+
+
+def test_few_findings_are_told_one_by_one() -> None:
+    texts = [("c001", f"measure: {n} of 9 failed.") for n in range(findings.FEW)]
+    report = samples.bare().model_copy(update={"findings": _findings(*texts)})
+    assert [len(one.findings) for one in findings.groups(report)] == [1] * findings.FEW
 
 
 def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
@@ -183,3 +258,31 @@ def test_efficiency_is_the_mean_of_the_repetitions_with_the_most_nodes() -> None
     (figure,) = overview._growth(samples.bare().model_copy(update={"scaling": [few, one]}))
     assert (figure.label, figure.value) == ("Efficiency at 6 servers", "60\N{NO-BREAK SPACE}%")
     assert figure.note == "read, relative to ideal growth, threads=4"
+
+
+# Comparisons
+
+
+def test_warnings_of_a_comparison_that_differ_in_their_row_are_one_group() -> None:
+    comparison = comparisons.compared(variants=8)
+    names = [verdicts.full_name(row) for row in comparison.rows]
+    texts = [f"{name}: {side} has 0.0{n} errors per success" for n, name in enumerate(names) for side in "AB"]
+    alone = "the noise is unknown"
+    assert findings.alike([*texts, alone], names) == [texts[::2], texts[1::2], [alone]]
+    assert findings.alike(texts[:4], names) == [[text] for text in texts[:4]]
+
+
+def test_a_mixed_workload_is_sized_by_its_total() -> None:
+    """Nodes for the reads alone say nothing: they serve the writes too."""
+    one = comparisons.compared().rows[0]
+    mixed = [one.model_copy(update={"operation": name}) for name in (TOTAL, "read", "write")]
+    other = one.model_copy(update={"role": "servers", "operation": "read"})
+    assert verdicts.without_parts([*mixed, other]) == [mixed[0], other]
+
+
+def test_a_row_names_its_role_only_where_its_phase_does_not() -> None:
+    one = comparisons.compared().rows[0]
+    disk = one.model_copy(update={"phase": "disk", "role": "servers", "operation": "scan"})
+    also = one.model_copy(update={"role": "servers"})
+    assert verdicts.row_name(disk, [one, disk]) == f"{one.label} · disk · scan"
+    assert verdicts.row_name(also, [one, also]) == f"{one.label} · servers · {one.operation}"

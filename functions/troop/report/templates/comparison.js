@@ -3,10 +3,18 @@
 const MOST_RATIOS = 40;
 const ROW_HEIGHT = 34;
 const LABEL = 11; // font size of row names in pixels
+const LINE_HEIGHT = 13;
+
+const longestName = () => (isNarrow() ? 105 : 260);
+
+// Returns the height of a row with room for the lines of the longest name, which end at words.
+function rowHeight(rows) {
+  const lines = Math.min(8, Math.ceil((1.25 * widest(rows.map((row) => row.name), LABEL)) / longestName()));
+  return Math.max(ROW_HEIGHT, lines * LINE_HEIGHT + 8);
+}
 
 function ratioOption(rows, failBelow) {
-  const [longest, overflow] = isNarrow() ? [105, "break"] : [240, "truncate"];
-  const width = Math.min(longest, widest(rows.map((row) => row.name), LABEL));
+  const width = Math.min(longestName(), widest(rows.map((row) => row.name), LABEL));
   const ends = rows.flatMap((row) => [row.ratio, row.low, row.high, failBelow]).filter((value) => value !== null && value > 0);
   const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
   const room = Math.max(0.02, (most - least) * 0.08);
@@ -28,7 +36,7 @@ function ratioOption(rows, failBelow) {
     yAxis: {
       ...axis(""), type: "category", inverse: true, data: rows.map((row) => row.name), splitLine: { show: false },
       axisLabel: {
-        color: colour("ink"), interval: 0, lineHeight: 13, fontSize: LABEL, width, overflow,
+        color: colour("ink"), interval: 0, lineHeight: LINE_HEIGHT, fontSize: LABEL, width, overflow: "break",
       },
     },
     tooltip: tooltip({
@@ -97,8 +105,10 @@ function drawComparison() {
     if (rows.length < data.rows.length) {
       ratios.before(make("p", {}, `The ${rows.length} rows with the largest differences; the table contains all ${data.rows.length}.`));
     }
-    ratios.style.height = `${rows.length * ROW_HEIGHT + 90}px`;
+    const fit = () => { ratios.style.height = `${rows.length * rowHeight(rows) + 90}px`; };
+    fit();
     new Chart(ratios, ratios.dataset.label, () => ratioOption(rows, data.fail_below));
+    addEventListener("resize", fit);
   }
   const times = document.getElementById("times-chart");
   if (times) {

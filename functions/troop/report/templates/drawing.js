@@ -6,7 +6,7 @@ document.querySelector(".unscripted").remove();
 const MOST_LINES = 7;
 const PAPER_WIDTH = 690; // CSS pixels between the margins of A4
 const COLOURS = 7;
-const DASHES = [[], [7, 4], [2, 3], [12, 3, 2, 3]];
+const DASHES = [[], [7, 4], [2, 3], [12, 3, 2, 3], [12, 3, 2, 3, 2, 3]];
 const SYMBOLS = ["circle", "rect", "triangle", "diamond"];
 const charts = [];
 let onPaper = false;

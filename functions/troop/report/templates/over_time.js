@@ -2,6 +2,7 @@
 
 const WARM_UP_LABEL = 75; // in CSS pixels, with margin
 const MARK_LABEL = 110;
+const MOST_PAIRS = 3; // of both sides of a comparison
 const MOST_OVERLAID = 14; // lines that are shown at first
 const TOTAL = "all operations";
 const GROUPS = { role: "all nodes of a role together", node: "each node", device: "each device" };
@@ -40,13 +41,15 @@ function timeOption(panel, times, lines, width) {
   const ends = lines.flatMap((line) => [line.data[0][0], line.data[line.data.length - 1][0]]);
   const [from, to] = [Math.min(0, ...ends), Math.max(times.measured || 0, ...ends)];
   const seconds = to - from || 1;
+  const every = nice(seconds);
+  const ticks = Array.from({ length: Math.floor(to / every) - Math.ceil(from / every) + 1 }, (_, n) => (Math.ceil(from / every) + n) * every);
   const room = (width * (to - Math.max(0, from))) / seconds;
   const marks = times.marks.filter((mark) => mark.at >= from && mark.at <= to);
   const shaded = from < 0
     ? {
         silent: true, itemStyle: { color: colour("warm") },
         label: { show: (width * -from) / seconds > WARM_UP_LABEL, color: colour("soft"), position: "insideTop", fontSize: 11 },
-        data: [[{ name: "warm-up", xAxis: from }, { xAxis: 0 }]],
+        data: [[{ name: times.warm_up === 0 ? "before" : "warm-up", xAxis: from }, { xAxis: 0 }]],
       }
     : undefined;
   const limits = [
@@ -55,7 +58,7 @@ function timeOption(panel, times, lines, width) {
       xAxis: mark.at, name: mark.what,
       lineStyle: { color: colour(mark.kind === "lost" ? "bad" : "soft"), type: mark.kind === "lost" ? "solid" : "dotted" },
       label: {
-        show: room > MARK_LABEL * (marks.length + 1) && mark.at - from > 0.03 * seconds, formatter: "{b}", position: "insideEndTop", fontSize: 10,
+        show: room > MARK_LABEL * (marks.length + 1) && mark.at > 0.03 * seconds, formatter: "{b}", position: "insideEndTop", fontSize: 10,
         color: colour(mark.kind === "lost" ? "bad" : "soft"), width: 160, overflow: "truncate",
       },
     })),
@@ -72,15 +75,16 @@ function timeOption(panel, times, lines, width) {
   return basis({
     grid: { left: 4, right: 16, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
     xAxis: {
-      ...axis(""), type: "value", min: from, max: to, interval: nice(to - from),
-      axisLabel: { color: colour("soft"), hideOverlap: true, formatter: clock }, splitLine: { show: false },
+      ...axis(""), type: "value", min: from, max: to,
+      axisLabel: { color: colour("soft"), hideOverlap: true, formatter: clock, customValues: ticks },
+      axisTick: { lineStyle: { color: colour("soft") }, customValues: ticks }, splitLine: { show: false },
     },
     yAxis: panel.may_be_logarithmic ? valueAxis(values, "") : { ...axis(""), type: "value", min: 0 },
     tooltip: tooltip({
       trigger: "axis",
       formatter: (points) => {
         const at = points[0].data[0];
-        return tip(at < 0 ? `warm-up, ${clock(at)}` : clock(at), points.map(({ color, seriesName, data }) => [
+        return tip(at < 0 && times.warm_up !== 0 ? `warm-up, ${clock(at)}` : clock(at), points.map(({ color, seriesName, data }) => [
           color, seriesName, data[1] === null ? "–" : plain(data[1]),
         ]));
       },
@@ -97,7 +101,7 @@ function drawPanels(box, panels, cell, paper) {
   const made = [];
   for (const panel of panels) {
     const found = panelLines(panel, cell.series);
-    if (!found.length || (panel.title === "Errors" && !found.some((line) => line.data.some((point) => point[1] > 0)))) continue;
+    if (!found.length || (panel.is_rare && !found.some((line) => line.data.some((point) => point[1] > 0)))) continue;
     const lines = new Lines(found, () => chart.draw());
     const drawing = make("div", { class: "drawing" });
     const caption = make("figcaption", {}, `${panel.title} `, make("small", {}, panel.unit));
@@ -140,9 +144,20 @@ function switches(name, labels, on, changed) {
     });
     return make("label", {}, input, text);
   });
-  const element = make("fieldset", { class: "switches" }, make("legend", {}, name), ...boxes);
+  const element = make("fieldset", { class: labels.length > MOST_LINES ? "switches many" : "switches" }, make("legend", {}, name), ...boxes);
   element.hidden = labels.length < 2;
   return element;
+}
+
+// Returns the places of some cells of side A with those of side B that have the same settings; null without such.
+function pairsOfSides(names, firsts) {
+  const settings = names.map((name) => name.replace(/^[AB]: \S+/, ""));
+  const pairs = names.flatMap((name, place) => {
+    const other = names.findIndex((its, n) => its.startsWith("B: ") && firsts[n].first && settings[n] === settings[place]);
+    return name.startsWith("A: ") && firsts[place].first && other !== -1 ? [[place, other]] : [];
+  });
+  const some = pairs.length ? [...shownAtFirst(pairs.map(() => ({})), MOST_PAIRS)].flatMap((n) => pairs[n]) : null;
+  return some && some.sort((a, b) => a - b);
 }
 
 // One chart of any series: of the values, operations, roles, nodes, devices and cells that the reader chooses.
@@ -153,7 +168,7 @@ class Overlay {
     this.cells = new Map(); // those that were unpacked, by place
     const names = packed.map((one) => one.dataset.name);
     const firsts = packed.map((one) => ({ first: "first" in one.dataset }));
-    this.shown = [...shownAtFirst(firsts)].sort((a, b) => a - b);
+    this.shown = pairsOfSides(names, firsts) || [...shownAtFirst(firsts)].sort((a, b) => a - b);
     this.panels = data.panels.filter((panel) => data.tracks.some((track) => track[2] in panel.names));
     this.controls = make("div", { class: "controls" });
     this.caption = make("figcaption", {});
@@ -225,6 +240,7 @@ class Overlay {
   show() {
     const cells = this.shown.map((place) => this.cells.get(place)).filter(Boolean);
     const times = {
+      warm_up: Math.max(0, ...cells.map((cell) => cell.warm_up || 0)),
       measured: Math.max(0, ...cells.map((cell) => cell.measured || 0)),
       marks: cells.flatMap((cell) => cell.marks.filter((mark) => mark.kind === "lost")),
     };

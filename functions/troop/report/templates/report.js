@@ -98,15 +98,18 @@ function overTime(box, kinds) {
     notes.replaceChildren(...markList([cell], false));
     made = drawPanels(panels, kinds, cell);
   };
-  box.append(choice("Cell", packed.map((one) => one.dataset.name), show), panels, notes, paper);
+  const cells = choice("Cell", packed.map((one) => one.dataset.name), show);
+  const at = Math.max(0, packed.findIndex((one) => "first" in one.dataset));
+  cells.querySelector("select").value = at;
+  box.append(cells, panels, notes, paper);
 
   // Paper shows several cells one below the other. They are unpacked in advance, because printing does not wait.
   const firsts = packed.filter((one) => "first" in one.dataset).slice(0, PAPER_CELLS);
   const printed = Promise.all((firsts.length ? firsts : packed.slice(0, PAPER_CELLS)).map(unpacked));
-  let cells = [];
+  let sheets = [];
   let onSheet = [];
   beforePaper.push(() => {
-    for (const cell of cells) {
+    for (const cell of sheets) {
       const sheet = make("div", { class: "panels sheet" });
       paper.append(make("div", { class: "one-cell" }, make("h3", {}, cell.name), sheet));
       onSheet.push(...drawPanels(sheet, kinds, cell, (panel) => ({
@@ -118,7 +121,7 @@ function overTime(box, kinds) {
     for (const chart of onSheet.splice(0)) chart.drawn.dispose();
     paper.replaceChildren();
   });
-  return Promise.all([show(0), printed.then((found) => { cells = found; })]);
+  return Promise.all([show(at), printed.then((found) => { sheets = found; })]);
 }
 
 function drawReport() {

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from troop.bench.money import ZERO, Money, exact, money_document, money_of, number
+from troop.bench.phase_limits import PhaseLimit
 from troop.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
@@ -142,6 +143,7 @@ class Phase:
         repeat: how often it goes through the points.
         between: runs before each point but the first; None for nothing.
         nodes: for some roles, the parameter with the number of nodes that take part.
+        limits: what its results, or those of each point, must hold.
     """
 
     name: str
@@ -156,6 +158,7 @@ class Phase:
     repeat: int = 1
     between: Between | None = None
     nodes: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[PhaseLimit, ...] = ()
 
     @property
     def is_measured(self) -> bool:
@@ -364,10 +367,12 @@ def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
     document = _present(phase)
     points = [point["parameters"] | _present(_but(point, "parameters")) for point in document.pop("points")]
     repeat, between, nodes = document.pop("repeat"), document.pop("between", None), document.pop("nodes")
+    limits = [_present(limit) for limit in document.pop("limits")]
     document |= {"points": points} if points else {}
     document |= {"repeat": repeat} if repeat > 1 else {}
     document |= {"between": _present(between)} if between else {}
-    return document | ({"nodes": nodes} if nodes else {})
+    document |= {"nodes": nodes} if nodes else {}
+    return document | ({"limits": limits} if limits else {})
 
 
 def from_document(document: Mapping[str, Any]) -> Benchmark:
@@ -410,7 +415,8 @@ def _phase(document: Mapping[str, Any]) -> Phase:
     )
     between = document.get("between")
     between = between and _build(Between, {**between, "roles": tuple(between["roles"])})
-    return _build(Phase, {**document, "roles": tuple(document["roles"]), "points": points, "between": between})
+    more = {"points": points, "between": between, "limits": tuple(map(PhaseLimit.of, document.get("limits", ())))}
+    return _build(Phase, {**document, **more, "roles": tuple(document["roles"])})
 
 
 def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:

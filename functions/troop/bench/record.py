@@ -129,6 +129,8 @@ class Cell:
         attempt: from 1; only the last attempt at a cell counts.
         cost: None until its teardown is complete.
         order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
+        limits: whether the merged phases and points hold the file's limits, see :func:`troop.bench.judging.entry`; None
+            before the first one is merged, and without limits.
     """
 
     run: str
@@ -144,6 +146,7 @@ class Cell:
     cost: Cost | None = None
     point: PointOf | None = None
     order: int | None = None
+    limits: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

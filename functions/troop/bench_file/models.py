@@ -23,6 +23,7 @@ from troop.bench_file.fields import (
     values,
     whole,
 )
+from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.values import BUCKET_NAME
 
@@ -183,6 +184,11 @@ class PhaseIn(_Part):
         max_length=10,
         description="Number of nodes that take part: a mapping of roles to parameters with that number",
     )
+    limits: list[LimitIn] = Field(
+        [],
+        max_length=MOST_LIMITS,
+        description=f"What its results, or those of each point, must hold to pass: a list of at most {MOST_LIMITS}",
+    )
 
     def build(self) -> Phase:
         return Phase(
@@ -198,6 +204,7 @@ class PhaseIn(_Part):
             repeat=self.repeat,
             between=self.between.build() if self.between else None,
             nodes=dict(self.nodes),
+            limits=tuple(limit.build() for limit in self.limits),
         )
 
 

@@ -9,7 +9,7 @@ from troop.bench import names
 from troop.bench.definition import AROUND, SPOT, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
-from troop.bench_file import money, points
+from troop.bench_file import money, phase_limits, points
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
 from troop.bench_file.models import BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
@@ -187,6 +187,7 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
         allowed = f"longer than {busy}, its warm-up and measured time together"
         yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
     yield from _points(place, phase)
+    yield from phase_limits.problems(place, phase)
     if phase.between is not None:
         yield from _script((*place, "between"), phase.between, fleets, files)
 

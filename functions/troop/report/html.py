@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, formatting, over_time, overview, points, verdicts
+from troop.report import bills, charts, formatting, over_time, overview, passing, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -53,6 +53,10 @@ _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206
 """Characters that change the text direction, and NUL, which HTML does not allow."""
 
 
+FAILED_PAGE: Final = b'<meta name="troop-verdict" content="FAILED">'
+"""Part of the page of a report whose results do not hold the limits, for the command's exit code."""
+
+
 def report_page(report: Report, script: str) -> str:
     """Renders the page of a report.
 
@@ -68,6 +72,7 @@ def report_page(report: Report, script: str) -> str:
         report=report,
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
+        limits=passing.rows(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from troop.report import formatting, points
+from troop.report import formatting, passing, points
 from troop.report.charts import cell_name, measured
 from troop.report.document import Capacity, Cell, Fleet, Operation, Phase, Report, Step
 from troop.report.scaling import combination
@@ -67,8 +67,9 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns at most seven key figures from the known values."""
+    """Returns at most eight key figures from the known values."""
     keys = [_succeeded(report)] if report.cells else []
+    keys += [Key("Limits", value, note) for value, note in passing.key(report)]
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:

@@ -17,11 +17,11 @@ from troop.aws.bench.cell_store import CellStore, Listed, encoded, newest
 from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
-from troop.bench import names, verdicts
+from troop.bench import judging, names, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
-from troop.bench.definition import SPOT, Benchmark, Step, from_document, point_document
+from troop.bench.definition import SPOT, Benchmark, Step, from_document, is_load, point_document
 from troop.bench.progress import wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -77,10 +77,12 @@ class Results:
     Attributes:
         phases: number of phases and points.
         table: the rows of all of them.
+        limits: whether they hold the file's limits, see :func:`troop.bench.judging.entry`.
     """
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.table: list[dict[str, Any]] = []
+        self.limits: list[dict[str, Any]] = []
         self._is_complete = is_complete
         self._encoded: list[bytes] = []
 
@@ -92,6 +94,8 @@ class Results:
         """Adds a phase or a point, as merged."""
         place = {key: phase[key] for key in ("phase", "point", "repeat", "parameters") if key in phase}
         self.table += [{**place, **row} for row in phase["table"]]
+        if entry := judging.entry(phase):
+            self.limits.append(entry)
         self._encoded.append(encoded(phase))
 
     def body(self) -> bytes:
@@ -185,7 +189,7 @@ class CellSteps:
             self.store.write(key, document)
         self.runs.cells.change(run, cell, phase=step.name, at=self.clock(), point=step.point)
         if phase_index and _is_measured_point(earlier := benchmark.steps[phase_index - 1]):
-            self._merged_point(run, cell, earlier, roster)
+            self._record_limits(run, cell, self._merged_point(run, cell, benchmark, earlier, roster))
         wait_seconds = wait_in_phase(step.phase, began(document), self.clock())
         return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
 
@@ -217,8 +221,8 @@ class CellSteps:
         return self._answer(run, cell, verdict, phase_index, wait_in_phase(step.phase, start, now))
 
     def collect(self, run: str, cell: str) -> Answer:
-        """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED. Returns
-        DONE.
+        """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED, also if the
+        results do not hold the file's limits. Returns DONE.
 
         Raises:
             SummaryError: a summary cannot be read, or the summaries do not belong together.
@@ -230,9 +234,10 @@ class CellSteps:
         for step in benchmark.steps:
             if step.phase.is_measured:
                 merged = self._merged_point if step.point else self._merged
-                results.add(merged(run, cell, step, roster))
+                results.add(merged(run, cell, benchmark, step, roster))
         self.store.put(names.results_key(run, cell), results.body(), "application/json")
-        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=stored_table(results.table))
+        table, limits = stored_table(results.table), results.limits or None
+        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=table, limits=limits)
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 
@@ -341,18 +346,24 @@ class CellSteps:
             else:
                 yield NodeOutcome(i, summary.outcome, summary.reason, summary.interruption is not None)
 
-    def _merged_point(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+    def _record_limits(self, run: str, cell: str, phase: Mapping[str, Any]) -> None:
+        """Records whether a merged point holds the limits, so that the status shows it while the next one runs."""
+        if entry := judging.entry(phase):
+            entries = judging.with_entry(self.runs.cells.get(run, cell).limits, entry)
+            self.runs.cells.change(run, cell, limits=entries)
+
+    def _merged_point(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
         """Returns the merged results of a point, and merges them only once: many points together would take longer
         than a function may.
         """
         key = names.point_key(run, cell, step.name)
         document: dict[str, Any] | None = self.store.find_document(key)
         if document is None:
-            document = self._merged(run, cell, step, roster)
+            document = self._merged(run, cell, benchmark, step, roster)
             self.store.write(key, document)
         return document
 
-    def _merged(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+    def _merged(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
         expected = roster.ids(step.phase.roles, step.limits)
         listed = self.store.listed(names.phase_prefix(run, cell, step.name))
         if missing := expected - set(listed):
@@ -366,7 +377,12 @@ class CellSteps:
         for role in merged["roles"].values():
             for i, line in role["nodes"].items():
                 line["purchase"] = bought[i]
-        return merged | _place_of(step)
+        generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
+        judged = judging.judge(
+            step.phase.limits, merger.operations, generating, merger.measured_from, merger.measured_seconds
+        )
+        limits = {"limits": [one.document() for one in judged]} if judged else {}
+        return merged | _place_of(step) | limits
 
     def _end_barriers(self, run: str, cell: str) -> None:
         for step in self._benchmark(run, cell).steps:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cli.bench.cells import latest, name
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.phase_limits import FAILED, PASSED
+from troop.bench.phase_limits import FAILED, PASSED, missed
 from troop.bench.record import CellStatus
 
 COLUMNS = ("phase", "limits", "")
@@ -33,6 +33,9 @@ def table(view: Mapping[str, Any]) -> None:
     ]
     if rows:
         show.table((*(("cell",) if len(cells) > 1 else ()), *COLUMNS), rows, title=" ")
+    for cell in cells:
+        for one in cell.get("searches") or ():
+            show.say(f"{name(cell)} {one['phase']}: {one['text']}")
 
 
 def check(view: Mapping[str, Any]) -> None:
@@ -41,10 +44,10 @@ def check(view: Mapping[str, Any]) -> None:
     Raises:
         CliError: LIMITS_MISSED, with the first reasons.
     """
-    missed = [cell for cell in latest(view) if _has_failed(cell)]
-    if missed:
-        first = "; ".join(next(_reasons(cell)) for cell in missed[:_NAMED])
-        more = f"; and {len(missed) - _NAMED} more cells" if len(missed) > _NAMED else ""
+    bad = [cell for cell in latest(view) if _has_failed(cell)]
+    if bad:
+        first = "; ".join(f"{name(cell)} {_reason(cell)}" for cell in bad[:_NAMED])
+        more = f"; and {len(bad) - _NAMED} more cells" if len(bad) > _NAMED else ""
         raise CliError(Exit.LIMITS_MISSED, f"{view['run']['run']} does not hold its limits: {first}{more}")
 
 
@@ -55,10 +58,9 @@ def _has_failed(cell: Mapping[str, Any]) -> bool:
     return cell["status"] == CellStatus.SUCCEEDED and cell.get("verdict") == FAILED
 
 
-def _reasons(cell: Mapping[str, Any]) -> Iterator[str]:
-    for one in cell["limits"]:
-        if not one["held"]:
-            yield f"{name(cell)} {_phase(one)}: {one['reason']}"
+def _reason(cell: Mapping[str, Any]) -> str:
+    first, *others = missed(cell["limits"], cell.get("searches"))
+    return f"{first}; and {len(others)} more" if others else first
 
 
 def _phase(one: Mapping[str, Any]) -> str:

@@ -229,7 +229,7 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
     view = bench_follow.complete(client, client.run(run))
     with_results = [cell for cell in view["cells"] if cell["results"] is not None]
     if as_json:
-        keys = ("cell", "label", "variant", "status", "reason", "results", "verdict", "limits", "cost")
+        keys = ("cell", "label", "variant", "status", "reason", "results", "verdict", "limits", "searches", "cost")
         cells = [
             {key: cell[key] for key in keys if key in cell} for cell in bench_cells.latest(view) if cell in with_results
         ]

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
+from troop.bench.search import ANSWERS
+
 MEAN, MAX, PER_SECOND, BYTES, ERROR_RATE = "mean_ms", "max_ms", "per_second", "bytes_per_second", "error_rate"
 
 PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms")
@@ -67,12 +69,28 @@ FAILED: Final = "FAILED"
 """Words for results that hold all limits, and for others. A cell can have SUCCEEDED and its results FAILED."""
 
 
-def verdict(entries: Sequence[Mapping[str, Any]] | None) -> Outcome | None:
+def verdict(
+    entries: Sequence[Mapping[str, Any]] | None, searches: Sequence[Mapping[str, Any]] | None = None
+) -> Outcome | None:
     """Returns :data:`PASSED` or :data:`FAILED` for a cell; None if nothing was compared with a limit.
+
+    Points of a search are meant to reach what does not hold the limits. So a search passes if it has an answer: a value
+    that held them twice.
 
     Args:
         entries: of the cell's record, see :func:`troop.bench.judging.entry`.
+        searches: likewise, see :func:`troop.bench.search.document`.
     """
     if not entries:
         return None
-    return PASSED if all(one["held"] for one in entries) else FAILED
+    return FAILED if missed(entries, searches) else PASSED
+
+
+def missed(entries: Sequence[Mapping[str, Any]], searches: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
+    """Returns why a cell has failed: a text for each phase and point, and for each search without an answer."""
+    searched = {one["phase"] for one in searches or ()}
+    beyond = [one for one in entries if not one["held"] and one["phase"] not in searched]
+    return [
+        *(f"{', '.join(part for part in (one['phase'], one['setting']) if part)}: {one['reason']}" for one in beyond),
+        *(f"{one['phase']}: {one['text']}" for one in searches or () if one["outcome"] not in ANSWERS),
+    ]

@@ -131,6 +131,8 @@ class Cell:
         order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
         limits: whether the merged phases and points hold the file's limits, see :func:`troop.bench.judging.entry`; None
             before the first one is merged, and without limits.
+        searches: where the searches of its phases stand, see :func:`troop.bench.search.document`; None before the first
+            point is merged, and without a search.
     """
 
     run: str
@@ -147,6 +149,7 @@ class Cell:
     point: PointOf | None = None
     order: int | None = None
     limits: list[dict[str, Any]] | None = None
+    searches: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from troop.report import activity, fleets, limits, money, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
-from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Phase, Separate, Step
+from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Phase, Search, Separate, Step
 from troop.report.fleets import Place
 from troop.report.operations import operations
 from troop.report.series import partial_tools, series, use
@@ -73,6 +73,7 @@ class _Reading:
         self._id = last if isinstance(last, str) else last.cell
         self._findings: list[Finding] = []
         self._partial = False
+        self._searches: list[dict[str, Any]] = []
 
     def cell(self) -> tuple[Cell, list[Finding]]:
         record, variant = self._record, self._planned.variant
@@ -110,6 +111,7 @@ class _Reading:
             cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
             phases=phases,
             verdict=self._verdict(results or []) if status == CellStatus.SUCCEEDED else None,
+            searches=self._tried(self._searched, [], "its searches are left out"),
         )
         return cell, [*self._findings, *trust.findings(cell), *limits.findings(cell, self._types)]
 
@@ -126,6 +128,7 @@ class _Reading:
             if document.get("format") != RESULTS_FORMAT:
                 raise DamagedError(f"{name} has the format {document.get('format')!r}: must be {RESULTS_FORMAT}")
             self._partial = document.get("complete") is False
+            self._searches = document.get("searches") or []
             phases = document["phases"]
             if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
                 raise DamagedError(f"{name} must have a list of phases")
@@ -196,9 +199,12 @@ class _Reading:
 
     def _verdict(self, results: Sequence[Mapping[str, Any]]) -> Outcome | None:
         def read() -> Outcome | None:
-            return phase_limits.verdict([entry for one in results if (entry := judging.entry(one))])
+            return phase_limits.verdict([entry for one in results if (entry := judging.entry(one))], self._searches)
 
         return self._tried(read, None, "the verdict on its limits is left out")
+
+    def _searched(self) -> list[Search]:
+        return [Search.model_validate(one) for one in self._searches]
 
     def _values(self) -> dict[str, Any]:
         values = self._planned.variant.values.items()

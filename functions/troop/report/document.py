@@ -412,6 +412,24 @@ class Phase(Part):
         return ", ".join(part for part in (self.phase, self.setting) if part)
 
 
+class Search(Part):
+    """A search for the largest value of a parameter that holds the limits, over points of a phase."""
+
+    phase: str
+    parameter: str
+    outcome: str | None = Field(
+        default=None,
+        description="BRACKETED: a value holds the limits, and the next larger one does not. ALL_HELD, NONE_HELD: so do "
+        "all values, or none. UNSTABLE: a value had the other verdict when it was measured again. null if the cell "
+        "ended before the search",
+    )
+    largest: float | None = Field(default=None, description="The largest value that holds the limits")
+    smallest: float | None = Field(default=None, description="The smallest value above it that does not")
+    points: int = Field(description="The number of points that were measured")
+    most: int = Field(description="The number of points in the worst case")
+    text: str = Field(description="The answer as a sentence")
+
+
 class Attempt(Part):
     """An earlier attempt at a cell, which does not count."""
 
@@ -456,8 +474,10 @@ class Cell(Part):
     phases: list[Phase] = []
     verdict: Outcome | None = Field(
         default=None,
-        description="Whether the results hold all limits; null without limits, and if the cell has not SUCCEEDED",
+        description="Whether the results hold all limits, and each search has an answer; null without limits, and if "
+        "the cell has not SUCCEEDED",
     )
+    searches: list[Search] = []
 
 
 class Point(Part):

@@ -73,6 +73,7 @@ def report_page(report: Report, script: str) -> str:
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
         limits=passing.rows(report),
+        searches=passing.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,

@@ -67,9 +67,9 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns at most eight key figures from the known values."""
+    """Returns the key figures from the known values: at most eight, and one for each search."""
     keys = [_succeeded(report)] if report.cells else []
-    keys += [Key("Limits", value, note) for value, note in passing.key(report)]
+    keys += [Key(*one) for one in passing.keys(report)]
     variants = _variants(report)
     best = max(variants, key=lambda one: one.per_second, default=None)
     if best is not None and best.per_second:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from troop.bench.judging import bound, shown
 from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
+from troop.bench.search import ANSWERS
 from troop.report import formatting
-from troop.report.document import Cell, Limit, Phase, Report
+from troop.report.document import Cell, Limit, Phase, Report, Search
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,32 @@ def rows(report: Report) -> list[Row]:
     return [Row(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
 
 
-def key(report: Report) -> Iterator[tuple[str, str]]:
-    """Yields the value and the note of the key figure; nothing without a verdict."""
+def searches(report: Report) -> list[tuple[Cell, Search]]:
+    """Returns the searches of all cells."""
+    return [(cell, one) for cell in report.cells for one in cell.searches]
+
+
+def keys(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yields the label, the value and the note of key figures; nothing without a verdict."""
     judged = [cell for cell in report.cells if cell.verdict]
-    missed = [cell for cell in judged if cell.verdict == FAILED]
+    bad = [cell for cell in judged if cell.verdict == FAILED]
     if not judged:
         return
-    if not missed:
-        yield PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
+    if len(judged) == 1:
+        for one in judged[0].searches:
+            if one.outcome in ANSWERS:
+                yield f"Largest {one.parameter}", f"{one.largest:g}", one.text
+    if not bad:
+        yield "Limits", PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
         return
-    first = next(one.reason for phase in missed[0].phases for one in phase.limits if not one.held)
-    cells = f"{len(missed):,} of {len(judged):,} cells: " if len(judged) > 1 else ""
-    yield FAILED, f"{cells}{first}"
+    cells = f"{len(bad):,} of {len(judged):,} cells: " if len(judged) > 1 else ""
+    yield "Limits", FAILED, f"{cells}{_reason(bad[0])}"
+
+
+def _reason(cell: Cell) -> str:
+    searched = {one.phase for one in cell.searches}
+    reasons = [
+        *(one.reason for phase in cell.phases if phase.phase not in searched for one in phase.limits if not one.held),
+        *(one.text for one in cell.searches if one.outcome not in ANSWERS),
+    ]
+    return next((one for one in reasons if one), "")

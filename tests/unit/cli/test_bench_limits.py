@@ -57,6 +57,8 @@ def test_status_shows_the_verdicts_and_succeeds(run: Run, api: FakeApi) -> None:
 def test_limits_of_a_cell_that_did_not_succeed_do_not_count(run: Run, api: FakeApi, file: Path, status: str) -> None:
     going(api, judged("FAILED", status=status) | {"run": run_document("launch", **ENDED | {"status": "FAILED"})["run"]})
     assert run("bench", "run", str(file)).exit_code == Exit.FAILED
+    going(api, judged("FAILED", status=status))
+    assert run("bench", "results", ID).exit_code == 0
 
 
 def test_programs_get_the_verdict(run: Run, api: FakeApi) -> None:

@@ -164,6 +164,7 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "point": point_document(cell.point) if cell.point else None,
             "order": cell.order,
             "limits": cell.limits,
+            "searches": cell.searches,
         }
     )
 
@@ -192,6 +193,7 @@ def cell_of(item: Item) -> Cell:
         point=_point_of(values["point"]) if values.get("point") else None,
         order=int(values["order"]) if "order" in values else None,
         limits=jsonable(values["limits"]) if "limits" in values else None,
+        searches=jsonable(values["searches"]) if "searches" in values else None,
     )
 
 

@@ -65,6 +65,7 @@ def report_page(report: Report, script: str) -> str:
     """
     rows = [(phase, operation) for cell in report.cells for phase, operation in charts.measured(cell)]
     entries = over_time.entries(report.cells)
+    limits, limits_left_out = passing.shown_rows(report)
     return _page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
@@ -72,7 +73,8 @@ def report_page(report: Report, script: str) -> str:
         report=report,
         told=f"{overview.headline(report)} {overview.cost(report)}",
         keys=overview.keys(report),
-        limits=passing.rows(report),
+        limits=limits,
+        limits_left_out=limits_left_out,
         searches=passing.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,

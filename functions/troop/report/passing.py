@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
 
 from troop.bench.judging import bound, shown
 from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
 from troop.bench.search import ANSWERS
 from troop.report import formatting
 from troop.report.document import Cell, Limit, Phase, Report, Search
+
+MOST_ROWS: Final = 1000
+"""The most limits of all cells on a page."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,11 @@ class Row:
         return formatting.NOTHING if self.limit.value is None else shown(self.limit.figure, self.limit.value)
 
     @property
+    def of(self) -> str:
+        """What the limit concerns: ``drivers · read``."""
+        return " · ".join(part for part in (self.limit.role, self.limit.operation) if part)
+
+    @property
     def outcome(self) -> str:
         return PASSED if self.limit.held else FAILED
 
@@ -39,6 +49,16 @@ class Row:
 def rows(report: Report) -> list[Row]:
     """Returns all limits of all cells, also of cells that have not SUCCEEDED."""
     return [Row(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
+
+
+def shown_rows(report: Report) -> tuple[list[list[Row]], int]:
+    """Returns the limits of each phase or point for a page, and the number of limits that are left out. Those that are
+    not held stay first.
+    """
+    every = rows(report)
+    first = sorted(range(len(every)), key=lambda n: every[n].limit.held)[:MOST_ROWS]
+    groups = [list(group) for _, group in groupby((every[n] for n in sorted(first)), key=lambda row: id(row.phase))]
+    return groups, len(every) - len(first)
 
 
 def searches(report: Report) -> list[tuple[Cell, Search]]:
@@ -55,7 +75,10 @@ def keys(report: Report) -> Iterator[tuple[str, str, str]]:
     if len(judged) == 1:
         for one in judged[0].searches:
             if one.outcome in ANSWERS:
-                yield f"Largest {one.parameter}", f"{one.largest:g}", one.text
+                beyond = (
+                    "the largest value of the range" if one.smallest is None else "{:,.10g} does not hold the limits"
+                )
+                yield f"Largest {one.parameter}", f"{one.largest:,.10g}", beyond.format(one.smallest)
     if not bad:
         yield "Limits", PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
         return

@@ -40,10 +40,10 @@ def test_each_limit_is_a_row_with_what_was_measured() -> None:
     assert report.cells[0].verdict == "FAILED"
     assert report.cells[1].verdict is None
     read = Read(page(report))
-    rows = [row[3:] for row in read.rows if row[2:3] == ["drivers · read"]]
+    rows = [row[-3:] for row in read.rows if row[-3:-2] in (["PASSED"], ["FAILED"])]
     assert rows == [
-        ["per_second at least 100/s", "312.5/s", "PASSED"],
-        ["p90_ms at most 300 ms in every 10 s", "312 ms", f"FAILED {REASON}"],
+        ["PASSED", "per_second at least 100/s drivers · read", "312.5/s"],
+        ["FAILED", f"p90_ms at most 300 ms in every 10 s drivers · read: {REASON}", "312 ms"],
     ]
     assert ("a", {"href": "#limits"}) in read.elements
 
@@ -82,3 +82,41 @@ def test_limits_of_a_cell_that_did_not_succeed_are_shown_and_do_not_count() -> N
 def test_damaged_verdicts_are_a_finding() -> None:
     report = judged({"figure": "p90_ms"})
     assert any("verdict on its limits" in one.text for one in report.findings)
+
+
+def test_of_very_many_limits_a_page_shows_those_that_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passing, "MOST_ROWS", 2)
+    ((first, second),), left_out = passing.shown_rows(judged(HELD, HELD | {"operation": "write"}, MISSED))
+    assert ([first.limit.held, second.limit.held], left_out) == ([True, False], 1)
+
+
+SEARCH = {
+    "phase": "measure", "parameter": "threads", "outcome": "BRACKETED", "largest": 120, "smallest": 121, "points": 13,
+    "most": 13, "text": "the largest threads that holds the limits is 120; 121 does not hold them (both measured twice)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "value", "note"),
+    [
+        ({}, "PASSED", "120", "121 does not hold the limits"),
+        ({"outcome": "ALL_HELD", "smallest": None}, "PASSED", "120", "the largest value of the range"),
+        ({"outcome": "UNSTABLE", "text": "not stable"}, "FAILED", None, None),
+    ],
+)
+def test_a_search_has_an_answer_on_the_page_and_its_points_need_not_hold_the_limits(
+    change: dict[str, Any], verdict: str, value: str | None, note: str | None
+) -> None:
+    def searched(document: Any) -> None:
+        document["phases"] = [{**document["phases"][0], "limits": [MISSED]}]
+        document["searches"] = [SEARCH | change]
+
+    report = build(runs.archive().changed("c001/results.json", searched), runs.AT, "0.3")
+    assert (report.verdict, report.cells[0].searches[0].most) == (verdict, 13)
+    figures = {one.label: one for one in overview.keys(report)}
+    assert figures["Limits"].value == verdict
+    assert figures["Limits"].note == ("not stable" if verdict == "FAILED" else "")
+    largest = figures.get("Largest threads")
+    assert (largest and (largest.value, largest.note)) == (value and (value, note))
+    text = " ".join(Read(page(report)).text)
+    assert str((SEARCH | change)["text"]) in text

@@ -255,7 +255,8 @@ def _what(source: Source) -> str:
     most = bench_show.duration(plan.longest)
     nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
     if points := max(bench_cells.points_of(cell.benchmark) for cell in plan.cells):
-        phases += f" with {_count(points, 'point')}"
+        searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)
+        phases += f" with {'at most ' if searches else ''}{_count(points, 'point')}"
     if len(plan.cells) == 1:
         return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
     at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"

@@ -84,3 +84,30 @@ def test_a_report_is_written_before_the_command_fails(
     result = run("bench", "report", ID, "-o", str(tmp_path / "report"), *words)
     assert result.exit_code == Exit.LIMITS_MISSED
     assert (tmp_path / "report").read_bytes() == body
+
+
+ANSWER = "the largest threads that holds the limits is 8; 9 does not hold them (both measured twice)"
+UNSTABLE = "not stable: threads=8 held the limits at first, and not when it was measured again"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text", "verdict", "code"),
+    [("BRACKETED", ANSWER, "PASSED", Exit.OK), ("UNSTABLE", UNSTABLE, "FAILED", Exit.LIMITS_MISSED)],
+)
+def test_a_search_prints_its_answer(run: Run, api: FakeApi, outcome: str, text: str, verdict: str, code: Exit) -> None:
+    document = judged("FAILED")
+    search = {"phase": "measure", "parameter": "threads", "outcome": outcome, "text": text}
+    document["cells"][0] |= {"verdict": verdict, "searches": [search]}
+    api.refusals[ONE] = [Answer(200, document)]
+    result = run("bench", "results", ID)
+    assert result.exit_code == code
+    assert f"c001 measure: {text}" in " ".join(result.stdout.split())
+    assert (f"does not hold its limits: c001 measure: {text}" in " ".join(result.stderr.split())) is bool(code)
+
+
+def test_validate_names_the_worst_case_of_a_search(run: Run, file: Path) -> None:
+    search = "    limits: [{figure: p90_ms, at_most: 300}]\n    search: {parameter: threads, from: 1, to: 400}\n"
+    file.write_text(file.read_text().replace("    measured: 5m\n", f"    measured: 5m\n{search}").replace("2h", "9h"))
+    result = run("bench", "validate", str(file))
+    assert result.exit_code == 0, result.output
+    assert "1 phase with at most 13 points" in " ".join(result.stdout.split())

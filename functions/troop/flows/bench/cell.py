@@ -395,8 +395,6 @@ class CellSteps:
         if index == 0 or not _is_measured_point(benchmark.steps[index - 1]):
             return
         earlier = self._chosen(run, cell, benchmark, benchmark.steps[index - 1])
-        if earlier.is_skipped:
-            return
         phase = self._merged_point(run, cell, benchmark, earlier, roster)
         if entry := judging.entry(phase):
             entries = judging.with_entry(self.runs.cells.get(run, cell).limits, entry)

@@ -55,6 +55,8 @@ def _without(phase: Any, absent: Collection[str]) -> Any:
     rest = {**phase, "roles": left}
     if isinstance(limits := rest.get("nodes"), Mapping):
         rest["nodes"] = {role: name for role, name in limits.items() if role not in absent}
+    if isinstance(bounds := rest.get("limits"), list):
+        rest["limits"] = [one for one in bounds if not (isinstance(one, Mapping) and one.get("role") in absent)]
     if (others := _left(rest.get("between"), absent)) is not None:
         between = rest.pop("between")
         if others:

@@ -11,6 +11,7 @@ from tests.unit.bench_file.test_schema import SCHEMA
 from troop.bench.definition import from_document, to_document
 from troop.bench.phase_limits import PhaseLimit
 from troop.bench_file.phase_limits import MOST_LIMITS
+from troop.bench_file.read import read_all
 
 PARTS = {"figure": "p90_ms", "at_most": 300, "every": "10s", "operation": "read", "role": "drivers"}
 ERRORS = {"figure": "error_rate", "at_most": 0.001}
@@ -96,3 +97,10 @@ def test_a_size_changes_single_limits() -> None:
     }
     assert read(document, FILES, "smoke").phase("measure").limits[0].at_least == 5
     assert read(document, FILES, "free").phase("measure").limits == ()
+
+
+def test_a_step_without_a_role_has_no_limits_of_it() -> None:
+    document = limited(ERRORS, {**RATE, "role": "servers"}, roles=["servers", "drivers"], timeout="6m")
+    steps = {"with": {"fleets.servers.count": 3}, "without": {"fleets.servers.count": 0}}
+    plan = read_all(document | {"scale": steps, "expires_after": "24h"}, FILES).plan
+    assert [len(cell.benchmark.phase("measure").limits) for cell in plan.cells] == [2, 1]

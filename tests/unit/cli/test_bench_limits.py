@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cli.bench import report_source
+from cli.bench.show import now_at
 from cli.client.api import Answer
 from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, going, run_document
@@ -111,3 +112,10 @@ def test_validate_names_the_worst_case_of_a_search(run: Run, file: Path) -> None
     result = run("bench", "validate", str(file))
     assert result.exit_code == 0, result.output
     assert "1 phase with at most 13 points" in " ".join(result.stdout.split())
+
+
+def test_the_present_step_of_a_search_is_one_of_at_most_so_many() -> None:
+    point = {"number": 3, "of": 13, "repeat": 1, "parameters": {"threads": 200}}
+    cell = {"phase": "measure.3", "point": point, "searches": [{"phase": "measure"}]}
+    assert now_at(cell) == "measure.3 (of at most 13: threads=200)"
+    assert now_at(cell | {"searches": []}) == "measure.3 (of 13: threads=200)"

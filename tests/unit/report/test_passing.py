@@ -92,7 +92,7 @@ def test_of_very_many_limits_a_page_shows_those_that_are_not_held(monkeypatch: p
 
 SEARCH = {
     "phase": "measure", "parameter": "threads", "outcome": "BRACKETED", "largest": 120, "smallest": 121, "points": 13,
-    "most": 13, "text": "the largest threads that holds the limits is 120; 121 does not hold them (both measured twice)",
+    "most": 13, "text": "the largest threads that holds the limits is 120; 121 does not hold them",
 }  # fmt: skip
 
 

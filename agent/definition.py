@@ -73,7 +73,9 @@ def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
     """
     name, between = str(phase["name"]), phase.get("between")
     number_of_points = len(phase.get("points") or (None,)) * int(phase.get("repeat", 1))
-    if not phase.get("points") and number_of_points == 1:
+    if phase.get("search"):
+        number_of_points = _most(phase["search"])
+    elif not phase.get("points") and number_of_points == 1:
         if role in phase["roles"]:
             yield name
         return
@@ -82,6 +84,12 @@ def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
             yield f"{name}.{number}.between"
         if role in phase["roles"]:
             yield f"{name}.{number}"
+
+
+def _most(search: Mapping[str, Any]) -> int:
+    """Returns the largest number of points of a search; the workflow skips those that it does not need."""
+    values = search.get("values") or range(search["from"], search["to"] + 1, search["step"])
+    return 4 + (len(values) - 2).bit_length()
 
 
 def _setup(phase: Mapping[str, Any]) -> Setup:

@@ -252,14 +252,14 @@ class SimulatedNodes:
     def _is_done(self, barrier: Mapping[str, Any]) -> bool:
         start = barrier["start_at"] or 0.0
         end = start + float(barrier["warm_up_seconds"]) + float(barrier["measured_seconds"])
-        return not self._real_time or time.time() >= end
+        return not self._real_time or bool(barrier.get("skipped")) or time.time() >= end
 
     def _perform(self, cell: _Cell, barrier: Mapping[str, Any]) -> None:
         roster = self._read(names.roster_key(cell.run, cell.cell))
         if roster is None:
             raise RuntimeError(f"{cell.run} {cell.cell}: a barrier is open, but there is no roster")
         step = cell.steps[cell.phase]
-        roster_ids = roster_of(roster).ids(step.phase.roles, step.limits)
+        roster_ids = roster_of(roster).ids(step.phase.roles, barrier.get("nodes", {}))
         members = [node for node in roster["nodes"] if node["id"] in roster_ids]
         kinds = {node["id"]: self._kind(cell, node["id"], step.name) for node in members}
         taken = [node for node, kind in kinds.items() if kind is FaultKind.INTERRUPTED]

@@ -36,10 +36,13 @@ def registration(instance_id: str, facts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed: bool) -> dict[str, Any]:
-    """Creates the summary of a phase. `member`: of the roster. `barrier`: the released barrier of the phase."""
+    """Creates the summary of a phase. `member`: of the roster. `barrier`: the released barrier of the phase. The
+    parameter `slowdown` of a point multiplies its times.
+    """
     started = barrier["start_at"] or time.time()
     warm_up, measured = float(barrier["warm_up_seconds"]), float(barrier["measured_seconds"])
     begun = started + warm_up
+    slowdown = float(barrier.get("parameters", {}).get("slowdown", 1))
     node_summary = Summary(
         node=member["id"],
         role=member["role"],
@@ -54,7 +57,7 @@ def summary(member: Mapping[str, Any], barrier: Mapping[str, Any], *, has_failed
         measured_from=begun if measured else None,
         measured_seconds=measured,
         warm_up_seconds=warm_up if measured else 0.0,
-        operations={"read": _operation(member["id"], begun, measured, warm_up)} if measured else {},
+        operations={"read": _operation(member["id"], begun, measured, warm_up, slowdown)} if measured else {},
         samples=_samples(int(started), min(int(warm_up + measured), _MOST_SAMPLES)),
     )
     return node_summary.document()
@@ -66,7 +69,7 @@ def interrupted(notice: Mapping[str, str]) -> dict[str, Any]:
     return {"outcome": LOST, "reason": reason, "exit_code": None, "interruption": dict(notice)}
 
 
-def _operation(seed: str, measured_from: float, seconds: float, warm_up: float) -> Operation:
+def _operation(seed: str, measured_from: float, seconds: float, warm_up: float, slowdown: float) -> Operation:
     """Creates operations with the same rate in warm-up and measurement; the first ones take longer."""
     dice, first = random.Random(seed), math.floor(measured_from - warm_up)
     length = math.ceil(measured_from + seconds) - first
@@ -80,7 +83,7 @@ def _operation(seed: str, measured_from: float, seconds: float, warm_up: float) 
         is_measured = n >= 0
         since = (n + 0.5) / (_OPERATIONS if is_measured else drawn)
         at, count = measured_from + since * (seconds if is_measured else warm_up), 1 if is_measured else before // drawn
-        micros = int(dice.lognormvariate(8, 0.6) * (1 if is_measured else 1 + 3 * since**2)) + 1
+        micros = int(dice.lognormvariate(8, 0.6) * slowdown * (1 if is_measured else 1 + 3 * since**2)) + 1
         over_time.record(at, micros, count)
         per_second.count[math.floor(at) - first] += count
         if is_measured:

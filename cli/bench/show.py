@@ -157,12 +157,16 @@ def phase_of(row: Mapping[str, Any]) -> str:
 
 
 def now_at(cell: Mapping[str, Any]) -> str:
-    """Returns a cell's present step: ``boot``, or of a phase with points ``measure.3 (of 12: threads=50)``."""
+    """Returns a cell's present step: ``boot``, or of a phase with points ``measure.3 (of 12: threads=50)``. Of a search
+    with a verdict, it is ``measure.3 (of at most 12: threads=50)``.
+    """
     at = cell.get("point")
     if not at:
         return str(cell["phase"])
     setting = phase_of({**at, "phase": ""})
-    return f"{cell['phase']} (of {at['of']}{': ' + setting if setting else ''})"
+    searched = {one["phase"] for one in cell.get("searches") or ()}
+    most = "at most " if str(cell["phase"]).partition(".")[0] in searched else ""
+    return f"{cell['phase']} (of {most}{at['of']}{': ' + setting if setting else ''})"
 
 
 def _milliseconds(value: float | None) -> str:

@@ -15,6 +15,7 @@ from cli.bench import cells as bench_cells
 from cli.bench import checking
 from cli.bench import files as bench_files
 from cli.bench import follow as bench_follow
+from cli.bench import limits as bench_limits
 from cli.bench import money as bench_money
 from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
@@ -150,7 +151,10 @@ def run(
     accept: Accept = False,
     as_json: Json = False,
 ) -> None:
-    """Run a benchmark and show its results. Does not ask for confirmation. Fails if the run does not succeed."""
+    """Run a benchmark and show its results. Does not ask for confirmation.
+
+    Fails if the run does not succeed, or if its results do not hold the limits of the file.
+    """
     values = checking.accepting(bench_files.assignments(changes or []), accept)
     size = _size(sizes)
     source = bench_files.load(file, size, values)
@@ -201,6 +205,7 @@ def status(
         [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in view["resources"]],
         title=" ",
     )
+    bench_limits.table(view)
     bench_money.cost_table(view)
 
 
@@ -219,12 +224,12 @@ def stop(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
 
 @app.command("results")
 def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
-    """Show the results of a run."""
+    """Show the results of a run. Fails if they do not hold the limits of its file."""
     client = connection(ctx).client.benchmarks
     view = bench_follow.complete(client, client.run(run))
     with_results = [cell for cell in view["cells"] if cell["results"] is not None]
     if as_json:
-        keys = ("cell", "label", "variant", "status", "reason", "results", "cost")
+        keys = ("cell", "label", "variant", "status", "reason", "results", "verdict", "limits", "searches", "cost")
         cells = [
             {key: cell[key] for key in keys if key in cell} for cell in bench_cells.latest(view) if cell in with_results
         ]
@@ -235,6 +240,7 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         bench_money.cost_table(view)
     if not with_results:
         raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
+    bench_limits.check(view)
 
 
 def _size(sizes: list[str] | None) -> str | None:
@@ -249,7 +255,8 @@ def _what(source: Source) -> str:
     most = bench_show.duration(plan.longest)
     nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
     if points := max(bench_cells.points_of(cell.benchmark) for cell in plan.cells):
-        phases += f" with {_count(points, 'point')}"
+        searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)
+        phases += f" with {'at most ' if searches else ''}{_count(points, 'point')}"
     if len(plan.cells) == 1:
         return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
     at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
@@ -288,6 +295,7 @@ def _start(
 def _results(view: Mapping[str, Any]) -> None:
     """Prints the table of results."""
     (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
+    bench_limits.table(view)
 
 
 def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
@@ -297,7 +305,7 @@ def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> Non
         more: an additional line.
 
     Raises:
-        CliError: FAILED; its status is not SUCCEEDED.
+        CliError: FAILED, if its status is not SUCCEEDED; LIMITS_MISSED, if its results do not hold their limits.
     """
     if as_json:
         show.document(view)
@@ -309,3 +317,4 @@ def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> Non
     if view["run"]["status"] != RunStatus.SUCCEEDED:
         raise CliError(Exit.FAILED, summary)
     (show.note if as_json else show.say)(summary)
+    bench_limits.check(view)

@@ -16,10 +16,11 @@ from cli.client.connection import connection
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
 from troop.bench.names import REPORT_HTML, REPORT_JSON, RUN
+from troop.bench.phase_limits import FAILED
 from troop.errors import TroopError
 from troop.report.assets import chart_script
 from troop.report.document import Report
-from troop.report.html import report_page
+from troop.report.html import FAILED_PAGE, report_page
 
 STDOUT = "-"
 
@@ -41,7 +42,7 @@ def report(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a page.")] = False,
 ) -> None:
-    """Write the report of a run as one page.
+    """Write the report of a run as one page. Fails if the results do not hold the limits of the benchmark's file.
 
     Needs no permissions for S3. For a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`) it needs no AWS at all.
     """
@@ -64,16 +65,25 @@ def report(
         )
     if as_json and output in (None, STDOUT):
         show.document(json.loads(body))
-        return
-    if output == STDOUT:
+    elif output == STDOUT:
         sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
-        return
-    path = usual if output is None else Path(output)
-    _write(path, body, os.O_NOFOLLOW if output is None else 0)
-    show.say(f"the report: {path}")
-    if in_browser:
-        _open(path)
+    else:
+        path = usual if output is None else Path(output)
+        _write(path, body, os.O_NOFOLLOW if output is None else 0)
+        show.say(f"the report: {path}")
+        if in_browser:
+            _open(path)
+    if _has_failed(body, as_json):
+        raise CliError(Exit.LIMITS_MISSED, f"{source} does not hold its limits: the report shows which")
+
+
+def _has_failed(body: bytes, is_json: bool) -> bool:
+    """Checks whether a report says that its results do not hold the limits; old reports do not say it."""
+    if not is_json:
+        return FAILED_PAGE in body
+    cells = json.loads(body).get("cells") or []
+    return any(cell.get("verdict") == FAILED for cell in cells)
 
 
 def page(report: Report) -> bytes:

@@ -28,6 +28,8 @@ class Exit(IntEnum):
     """The API failed (5xx), or the command does not understand its answer."""
     NOT_CONFIRMED = 13
     """The command needs a confirmation and did not get one."""
+    LIMITS_MISSED = 14
+    """A benchmark's run succeeded, but its results do not hold the limits of its file."""
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:

@@ -12,9 +12,12 @@ from troop.api.models import In, Moment, Out
 from troop.api.money_models import CostOut, EstimateIn, ExpectedOut, RunKey
 from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.definition import point_document
+from troop.bench.phase_limits import Outcome as Verdict
+from troop.bench.phase_limits import verdict
 from troop.bench.plan import variant_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
+from troop.bench.search import Outcome
 from troop.bench_file.models import FILE
 from troop.flows.bench.benchmarks import RunView
 
@@ -151,6 +154,33 @@ class PointOut(Out):
     parameters: dict[str, JsonValue] = Field(description="What the phase's points set, with the values of this one")
 
 
+class LimitsOut(BaseModel):
+    """Whether the results of a phase or a point hold the limits of the benchmark's file."""
+
+    phase: str
+    point: int | None = Field(description="The number of the point; null in a phase that runs once")
+    repeat: int = Field(description="From 1; different for points with the same parameters")
+    setting: str = Field(description="The point in short, such as threads=50, #2; empty in a phase that runs once")
+    held: bool = Field(description="Whether all limits are held")
+    reason: str | None = Field(description="What is beyond a limit; null if all are held")
+
+
+class SearchOut(BaseModel):
+    """Where the search of a phase stands."""
+
+    phase: str
+    parameter: str
+    outcome: Outcome | None = Field(
+        description="BRACKETED: a value holds the limits, and the next larger one does not. ALL_HELD, NONE_HELD: so do "
+        "all, or none. UNSTABLE: a value had the other verdict when it was measured again. null until it is over"
+    )
+    largest: float | None = Field(description="The largest value so far that holds the limits")
+    smallest: float | None = Field(description="The smallest value so far that does not, above it")
+    points: int = Field(description="The number of points so far")
+    most: int = Field(description="The number of points in the worst case")
+    text: str = Field(description="The same as a sentence")
+
+
 class CellOut(BaseModel):
     """One cell of a run."""
 
@@ -172,6 +202,12 @@ class CellOut(BaseModel):
         description="A row for each measured phase, point, role and operation; null before the merge"
     )
     results_left_out: bool = Field(description="The results do not fit into the answer: use the parameter cell")
+    verdict: Verdict | None = Field(
+        description="Whether its results hold all limits of the file; null before the first merge, and without limits. "
+        "It counts only if the cell SUCCEEDED. A search passes if it has an answer"
+    )
+    limits: list[LimitsOut] = Field(description="The same for each merged phase and point; empty without limits")
+    searches: list[SearchOut] = Field(description="Where the searches of its phases stand; empty without a search")
     cost: CostOut | None = Field(description="Its cost; null while resources of it remain")
 
     @classmethod
@@ -189,6 +225,9 @@ class CellOut(BaseModel):
             reason=cell.reason,
             results=cell.results,
             results_left_out=False,
+            verdict=verdict(cell.limits, cell.searches),
+            limits=[LimitsOut.model_validate(one) for one in cell.limits or ()],
+            searches=[SearchOut.model_validate(one) for one in cell.searches or ()],
             cost=None if cell.cost is None else CostOut.model_validate(cell.cost),
         )
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from troop.bench.definition import Step, point_document
+from troop.bench.definition import Benchmark, Step, point_document
 
 FORMAT = "troop.barrier/1"
 
@@ -51,7 +51,8 @@ def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
 
 
 def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float) -> dict[str, Any]:
-    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``.
+    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``, ``repeat`` and
+    ``skipped``.
 
     Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
     """
@@ -59,7 +60,18 @@ def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float) -> 
     document = barrier(step, BarrierState.RELEASE)
     document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
     document |= {"nodes": dict(step.limits)} if step.limits else {}
+    if step.search and step.point:
+        document |= {"repeat": step.point.repeat, "skipped": step.is_skipped}
     return document | {"start_at": start_at, "released_at": now.timestamp()}
+
+
+def chosen(benchmark: Benchmark, step: Step, document: Mapping[str, Any]) -> Step:
+    """Returns a step of a search as its released barrier has it; other steps unchanged."""
+    if step.search is None:
+        return step
+    if document["skipped"]:
+        return step.skipped()
+    return benchmark.step_at(step, document["parameters"], document["repeat"])
 
 
 def margin(nodes: int, clock_uncertainty: float) -> float:

@@ -16,6 +16,8 @@ from decimal import Decimal
 from typing import Any, TypeVar
 
 from troop.bench.money import ZERO, Money, exact, money_document, money_of, number
+from troop.bench.phase_limits import PhaseLimit
+from troop.bench.search import Search
 from troop.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
@@ -143,6 +145,8 @@ class Phase:
         between: runs before each point but the first; None for nothing.
         nodes: for some roles, the parameter with the number of nodes that take part.
         rate: for some roles, the parameter with the rate of each node, in operations per second; 0 for none.
+        limits: what its results, or those of each point, must hold.
+        search: chooses the points one by one, in place of ``points``; None for none.
     """
 
     name: str
@@ -158,6 +162,8 @@ class Phase:
     between: Between | None = None
     nodes: Mapping[str, str] = field(default_factory=dict)
     rate: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[PhaseLimit, ...] = ()
+    search: Search | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -166,7 +172,12 @@ class Phase:
 
     @property
     def has_points(self) -> bool:
-        return bool(self.points) or self.repeat > 1
+        return bool(self.points) or self.repeat > 1 or self.search is not None
+
+    @property
+    def number_of_points(self) -> int:
+        """With repeats; of a search in the worst case. 1 for a phase that runs once."""
+        return self.search.most if self.search else (len(self.points) or 1) * self.repeat
 
 
 @dataclass(frozen=True)
@@ -197,6 +208,9 @@ class Step:
         point: None for a phase that runs once.
         is_between: whether it runs before the point.
         limits: for some roles, the number of nodes that take part: those with the lowest ranks.
+        search: chooses the point's parameters when the step begins, see :meth:`Benchmark.step_at`; None for a planned
+            point.
+        is_skipped: whether the search was over before it, so that no node takes part.
     """
 
     phase: Phase
@@ -204,10 +218,16 @@ class Step:
     point: PointOf | None = None
     is_between: bool = False
     limits: Mapping[str, int] = field(default_factory=dict)
+    search: Search | None = None
+    is_skipped: bool = False
 
     @property
     def name(self) -> str:
         return self.phase.name
+
+    def skipped(self) -> Step:
+        """Returns the step as one in which no node takes part."""
+        return replace(self, limits=dict.fromkeys(self.phase.roles, 0), is_skipped=True)
 
 
 @dataclass(frozen=True)
@@ -281,6 +301,18 @@ class Benchmark:
         """Seconds within which the nodes of all fleets must register: fleets boot in parallel."""
         return max(fleet.boot_timeout for fleet in self.fleets)
 
+    def step_at(self, step: Step, parameters: Mapping[str, Parameter], repeat: int) -> Step:
+        """Returns a step of a search with the parameters of its point.
+
+        Args:
+            repeat: from 1; equal points of a phase have different ones.
+        """
+        if step.point is None:
+            raise ValueError(f"{step.name} has no point")
+        point = replace(step.point, parameters=parameters, repeat=repeat)
+        limits = {} if step.is_between else _limits(self.phase(step.of), {**self.parameters, **parameters})
+        return replace(step, point=point, limits=limits)
+
     def fleet(self, role: str) -> Fleet:
         """Returns the fleet of a role; raises KeyError if there is none."""
         return next((fleet for fleet in self.fleets if fleet.role == role), None) or _missing(role)
@@ -314,23 +346,24 @@ def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
     """Yields the executions of a phase. A repeat goes through all points, so that a slow change of the nodes does not
     look like an effect of the parameters.
     """
-    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={})
+    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={}, search=None)
     if not phase.has_points:
         yield Step(once, phase.name, limits=_limits(phase, parameters))
         return
     points, settings = phase.points or (Point(),), point_parameters(phase, parameters)
-    for order in range(1, len(points) * phase.repeat + 1):
-        repeat, position = divmod(order - 1, len(points))
+    for order in range(1, phase.number_of_points + 1):
+        repeat, position = (0, 0) if phase.search else divmod(order - 1, len(points))
         point, its = points[position], settings[position]
-        at = PointOf(order, len(points) * phase.repeat, repeat + 1, its)
+        at = PointOf(order, phase.number_of_points, repeat + 1, its)
         if phase.between and order > 1:
             between = phase.between
             name = f"{phase.name}.{order}.between"
             script = Phase(name, between.roles, between.script, between.timeout, expected=between.expected)
-            yield Step(script, phase.name, at, is_between=True)
+            yield Step(script, phase.name, at, is_between=True, search=phase.search)
         warm_up = phase.warm_up if point.warm_up is None else point.warm_up
         limits = _limits(phase, {**parameters, **its})
-        yield Step(replace(once, name=f"{phase.name}.{order}", warm_up=warm_up), phase.name, at, limits=limits)
+        own = replace(once, name=f"{phase.name}.{order}", warm_up=warm_up)
+        yield Step(own, phase.name, at, limits=limits, search=phase.search)
 
 
 def _limits(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, int]:
@@ -376,11 +409,14 @@ def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
     document = _present(phase)
     points = [point["parameters"] | _present(_but(point, "parameters")) for point in document.pop("points")]
     repeat, between, nodes = document.pop("repeat"), document.pop("between", None), document.pop("nodes")
+    limits, search = [_present(limit) for limit in document.pop("limits")], document.pop("search", None)
     document |= {"points": points} if points else {}
     document |= {"repeat": repeat} if repeat > 1 else {}
     document |= {"between": _present(between)} if between else {}
     document |= {"rate": rate} if (rate := document.pop("rate")) else {}
-    return document | ({"nodes": nodes} if nodes else {})
+    document |= {"nodes": nodes} if nodes else {}
+    document |= {"search": Search(**search).document()} if search else {}
+    return document | ({"limits": limits} if limits else {})
 
 
 def from_document(document: Mapping[str, Any]) -> Benchmark:
@@ -423,7 +459,14 @@ def _phase(document: Mapping[str, Any]) -> Phase:
     )
     between = document.get("between")
     between = between and _build(Between, {**between, "roles": tuple(between["roles"])})
-    return _build(Phase, {**document, "roles": tuple(document["roles"]), "points": points, "between": between})
+    search = Search.of(document["search"]) if document.get("search") else None
+    more = {
+        "points": points,
+        "between": between,
+        "search": search,
+        "limits": tuple(map(PhaseLimit.of, document.get("limits", ()))),
+    }
+    return _build(Phase, {**document, **more, "roles": tuple(document["roles"])})
 
 
 def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:

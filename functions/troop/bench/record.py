@@ -129,6 +129,10 @@ class Cell:
         attempt: from 1; only the last attempt at a cell counts.
         cost: None until its teardown is complete.
         order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
+        limits: whether the merged phases and points hold the file's limits, see :func:`troop.bench.judging.entry`; None
+            before the first one is merged, and without limits.
+        searches: where the searches of its phases stand, see :func:`troop.bench.search.document`; None before the first
+            point is merged, and without a search.
     """
 
     run: str
@@ -144,6 +148,8 @@ class Cell:
     cost: Cost | None = None
     point: PointOf | None = None
     order: int | None = None
+    limits: list[dict[str, Any]] | None = None
+    searches: list[dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)

@@ -140,8 +140,11 @@ def _too_many_points(benchmarks: Sequence[Benchmark], repetitions: int) -> Itera
 def _twice(model: BenchmarkIn) -> Iterator[Problem]:
     for key in model.matrix:
         for phase in model.phases:
-            if any(key == f"parameters.{name}" for point in phase.points for name in point.parameters):
-                message = f"is also set by the points of the phase {phase.name}"
+            by_points = {name for point in phase.points for name in point.parameters}
+            by_points |= {phase.search.parameter} if phase.search else set()
+            if any(key == f"parameters.{name}" for name in by_points):
+                what = "search" if phase.search else "points"
+                message = f"is also set by the {what} of the phase {phase.name}"
                 yield Problem(("matrix", key), message, "in only one of them")
     for step, changes in model.scale.items():
         for key in changes:

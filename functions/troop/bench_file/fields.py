@@ -124,6 +124,18 @@ def amount(low: int, high: int) -> Checked:
 _MILLIONTH = Decimal("0.000001")
 
 
+def finite(low: int, high: int) -> Checked:
+    """Accepts numbers from ``low`` to ``high``, both included, as they are."""
+
+    def parse(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise ValueError
+        return value
+
+    allowed = f"a number from {low} to {high}"
+    return Checked(parse, allowed, {"type": "number", "minimum": low, "maximum": high})
+
+
 def matching(pattern: str, allowed: str) -> Checked:
     """Accepts text that a regular expression matches completely."""
     compiled = re.compile(pattern)

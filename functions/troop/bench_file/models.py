@@ -23,7 +23,9 @@ from troop.bench_file.fields import (
     values,
     whole,
 )
+from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
+from troop.bench_file.searches import SearchIn
 from troop.values import BUCKET_NAME
 
 LONGEST_RUN = "168h"
@@ -189,6 +191,16 @@ class PhaseIn(_Part):
         description="Rate that the script of a measured phase sets, in operations a second of each node: a mapping of "
         "roles to parameters with that rate; 0 for none",
     )
+    limits: list[LimitIn] = Field(
+        [],
+        max_length=MOST_LIMITS,
+        description=f"What its results, or those of each point, must hold to pass: a list of at most {MOST_LIMITS}",
+    )
+    search: SearchIn | None = Field(
+        None,
+        description="Searches the largest value of a parameter that holds the limits, in place of points: a mapping "
+        "with parameter, and either from and to or values",
+    )
 
     def build(self) -> Phase:
         return Phase(
@@ -205,6 +217,8 @@ class PhaseIn(_Part):
             between=self.between.build() if self.between else None,
             nodes=dict(self.nodes),
             rate=dict(self.rate),
+            limits=tuple(limit.build() for limit in self.limits),
+            search=self.search.build() if self.search else None,
         )
 
 

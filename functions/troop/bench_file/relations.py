@@ -9,7 +9,7 @@ from troop.bench import names
 from troop.bench.definition import AROUND, SPOT, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
-from troop.bench_file import money, points
+from troop.bench_file import money, phase_limits, points, searches
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
 from troop.bench_file.models import BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
@@ -176,6 +176,8 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         yield from points.equal(("phases", n), phase, benchmark.parameters)
         yield from points.node_counts(("phases", n), phase, counts, benchmark.parameters)
         yield from points.rates(("phases", n), phase, benchmark.parameters)
+        yield from searches.unknown(("phases", n), phase, benchmark.parameters)
+        yield from searches.node_counts(("phases", n), phase, counts)
 
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
@@ -188,6 +190,8 @@ def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collect
         allowed = f"longer than {busy}, its warm-up and measured time together"
         yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
     yield from _points(place, phase)
+    yield from phase_limits.problems(place, phase)
+    yield from searches.problems(place, phase)
     if phase.between is not None:
         yield from _script((*place, "between"), phase.between, fleets, files)
 
@@ -215,7 +219,7 @@ def _points(place: Place, phase: PhaseIn) -> Iterator[Problem]:
         for key in ("points", "between") if phase.repeat == 1 else ("points", "repeat", "between"):
             if getattr(phase, key):
                 yield Problem((*place, key), "is set", "left out in a phase that measures nothing")
-    elif phase.between is not None and number == 1:
+    elif phase.between is not None and number == 1 and phase.search is None:
         yield Problem((*place, "between"), "is set", "left out in a phase with a single point")
 
 
@@ -225,7 +229,10 @@ def longest(benchmark: Benchmark) -> int:
 
 
 def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
-    of_points = sum((len(phase.points) or 1) * phase.repeat for phase in benchmark.phases if _has_points(phase))
+    if not all(phase.search is None or searches.is_right(phase.search) for phase in benchmark.phases):
+        return
+    phases = [phase.build() for phase in benchmark.phases]
+    of_points = sum(phase.number_of_points for phase in phases if phase.has_points)
     if of_points > points.MOST_POINTS:
         allowed = f"phases with at most {points.MOST_POINTS} points together, repeats included"
         yield Problem(("phases",), f"have {of_points} points", allowed)
@@ -245,10 +252,6 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
             f"{written(longest)}, and {written(around)} for launching, collecting, teardown, and between phases"
         )
         yield Problem(("expires_after",), f"is {written(benchmark.expires_after)}", allowed)
-
-
-def _has_points(phase: PhaseIn) -> bool:
-    return bool(phase.points) or phase.repeat > 1
 
 
 def _once(entries: Iterable[tuple[Place, str]], others: str) -> Iterator[Problem]:

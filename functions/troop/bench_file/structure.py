@@ -7,6 +7,7 @@ from types import UnionType
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from troop.bench.problems import Place, Problem, shown
 from troop.bench_file.fields import NOT_ALLOWED
@@ -45,7 +46,7 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
         case "missing":
             return Problem(place, "is missing", f"set ({_description(place, model)})")
         case "extra_forbidden":
-            known = _inner(place[:-1], model).model_fields if in_full else ()
+            known = _fields(_inner(place[:-1], model)) if in_full else ()
             return Problem(place, "is not known", spelling(str(place[-1]), known) if known else "left out")
         case kind if kind in _KINDS:
             return Problem(place, description, _KINDS[kind])
@@ -64,7 +65,12 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
 
 def _description(place: Place, model: type[BaseModel]) -> str:
     """Returns the description of the field at a place."""
-    return _inner(place[:-1], model).model_fields[str(place[-1])].description or ""
+    return _fields(_inner(place[:-1], model))[str(place[-1])].description or ""
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Returns the fields of a model by their keys in the file."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
@@ -72,7 +78,7 @@ def _inner(place: Place, model: type[BaseModel]) -> type[BaseModel]:
     inner_model: Any = model
     for part in place:
         of_model = isinstance(inner_model, type) and issubclass(inner_model, BaseModel)
-        inner_model = inner_model.model_fields[str(part)].annotation if of_model else get_args(inner_model)[-1]
+        inner_model = _fields(inner_model)[str(part)].annotation if of_model else get_args(inner_model)[-1]
         if isinstance(inner_model, UnionType):  # with None
             inner_model = get_args(inner_model)[0]
     inner: type[BaseModel] = inner_model

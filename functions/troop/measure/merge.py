@@ -214,6 +214,11 @@ class Merger:
         """The nodes whose summaries were added."""
         return {node for role in self._roles.values() for node in role.nodes}
 
+    @property
+    def operations(self) -> dict[str, Operations]:
+        """The merged operations of each role; not copies."""
+        return {name: role.operations for name, role in self._roles.items()}
+
     def _check(self, phase: str, interval: int, nodes: set[str]) -> None:
         if self.phase not in (None, phase):
             raise SummaryError(f"cannot merge a summary of phase {phase} with those of phase {self.phase}")

@@ -197,6 +197,16 @@ class Windows:
         buckets_by_percent = buckets_at(self._counts[step], percents)
         return [None if index is None else highest_in(index) for index in buckets_by_percent]
 
+    def buckets_within(self, second: int, seconds: int) -> dict[int, int]:
+        """Returns the counts by bucket of all whole steps in the ``seconds`` from ``second`` since 1970."""
+        first = -(-second // self.step_seconds) - self._first
+        last = (second + seconds) // self.step_seconds - self._first
+        totals: dict[int, int] = {}
+        for counts in self._counts[max(0, first) : max(0, last)]:
+            for index, count in counts.items():
+                totals[index] = totals.get(index, 0) + count
+        return totals
+
     def document(self) -> dict[str, Any]:
         """Returns ``{"from", "step_seconds", "counts": [[[bucket, count], ...], ...]}``: one list per step, buckets in
         order.

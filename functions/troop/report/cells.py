@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from troop.bench import names
+from troop.bench import judging, names, phase_limits
 from troop.bench.instance_types import TypeFacts
+from troop.bench.phase_limits import Outcome
 from troop.bench.plan import Variant
 from troop.bench.record import Cell as Recorded
 from troop.bench.record import CellStatus
@@ -20,7 +21,7 @@ from troop.report import activity, fleets, limits, money, open_loop, traffic, tr
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
-from troop.report.document import Attempt, Cell, Finding, Interruption, Phase, Separate, Step
+from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Phase, Search, Separate, Step
 from troop.report.fleets import Place
 from troop.report.operations import operations
 from troop.report.series import partial_tools, series, use
@@ -72,6 +73,7 @@ class _Reading:
         self._id = last if isinstance(last, str) else last.cell
         self._findings: list[Finding] = []
         self._partial = False
+        self._searches: list[dict[str, Any]] = []
 
     def cell(self) -> tuple[Cell, list[Finding]]:
         record, variant = self._record, self._planned.variant
@@ -108,6 +110,8 @@ class _Reading:
             system_hourly=hourly,
             cross_zone=traffic.cross_zone(there, phases, benchmark, self._prices),
             phases=phases,
+            verdict=self._verdict(results or []) if status == CellStatus.SUCCEEDED else None,
+            searches=self._tried(self._searched, [], "its searches are left out"),
         )
         return cell, [*self._findings, *trust.findings(cell), *limits.findings(cell, self._types)]
 
@@ -124,6 +128,7 @@ class _Reading:
             if document.get("format") != RESULTS_FORMAT:
                 raise DamagedError(f"{name} has the format {document.get('format')!r}: must be {RESULTS_FORMAT}")
             self._partial = document.get("complete") is False
+            self._searches = document.get("searches") or []
             phases = document["phases"]
             if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
                 raise DamagedError(f"{name} must have a list of phases")
@@ -179,6 +184,7 @@ class _Reading:
                 series=series(document),
                 members=members,
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
+                limits=[Limit.model_validate(one) for one in document.get("limits") or []],
             )
             if left_out := document.get("separate_left_out"):
                 text = f"{name}: {left_out} more rows of single nodes are left out; the nodes' summaries contain them."
@@ -193,6 +199,15 @@ class _Reading:
         except _DAMAGE as error:
             self._say(f"The results of phase {name} are damaged and left out: {_shown_error(error)}.")
             return None
+
+    def _verdict(self, results: Sequence[Mapping[str, Any]]) -> Outcome | None:
+        def read() -> Outcome | None:
+            return phase_limits.verdict([entry for one in results if (entry := judging.entry(one))], self._searches)
+
+        return self._tried(read, None, "the verdict on its limits is left out")
+
+    def _searched(self) -> list[Search]:
+        return [Search.model_validate(one) for one in self._searches]
 
     def _values(self) -> dict[str, Any]:
         values = self._planned.variant.values.items()

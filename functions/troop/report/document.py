@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from troop.bench.definition import is_load
+from troop.bench.phase_limits import FAILED, PASSED, Outcome
 
 FORMAT: Final = "troop.report/1"
 
@@ -380,6 +381,23 @@ class Node(Part):
     clock_uncertainty_seconds: float | None = None
 
 
+class Limit(Part):
+    """A limit of the benchmark's file, and how the results compare with it. Times are in milliseconds."""
+
+    figure: str = Field(description="As in the results; error_rate is the part of all operations, from 0 to 1")
+    at_most: float | None = None
+    at_least: float | None = None
+    every: int | None = Field(
+        default=None,
+        description="Seconds of the parts of the measured time, each of which must hold it; null for the whole time",
+    )
+    role: str = ""
+    operation: str
+    value: float | None = Field(description="The figure, or the worst of all parts; null if unknown")
+    held: bool
+    reason: str | None = Field(default=None, description="Why it is not held")
+
+
 class Phase(Part):
     """The results of a cell in one phase, or in one point of it. Points of a cell share its nodes, so they are not
     independent of one another.
@@ -414,6 +432,7 @@ class Phase(Part):
     series: list[Series] = []
     members: list[Node] = []
     separate: list[Separate] = []
+    limits: list[Limit] = Field(default=[], description="Empty if the file has no limits for it")
 
     @property
     def setting(self) -> str:
@@ -424,6 +443,24 @@ class Phase(Part):
     def title(self) -> str:
         """The phase with its point: ``measure, threads=50``."""
         return ", ".join(part for part in (self.phase, self.setting) if part)
+
+
+class Search(Part):
+    """A search for the largest value of a parameter that holds the limits, over points of a phase."""
+
+    phase: str
+    parameter: str
+    outcome: str | None = Field(
+        default=None,
+        description="BRACKETED: a value holds the limits, and the next larger one does not. ALL_HELD, NONE_HELD: so do "
+        "all values, or none. UNSTABLE: a value had the other verdict when it was measured again. null if the cell "
+        "ended before the search",
+    )
+    largest: float | None = Field(default=None, description="The largest value that holds the limits")
+    smallest: float | None = Field(default=None, description="The smallest value above it that does not")
+    points: int = Field(description="The number of points that were measured")
+    most: int = Field(description="The number of points in the worst case")
+    text: str = Field(description="The answer as a sentence")
 
 
 class Attempt(Part):
@@ -468,6 +505,12 @@ class Cell(Part):
     )
     cross_zone: CrossZone | None = None
     phases: list[Phase] = []
+    verdict: Outcome | None = Field(
+        default=None,
+        description="Whether the results hold all limits, and each search has an answer; null without limits, and if "
+        "the cell has not SUCCEEDED",
+    )
+    searches: list[Search] = []
 
 
 class Point(Part):
@@ -520,3 +563,9 @@ class Report(Part):
     cells: list[Cell]
     scaling: list[Scaling] = []
     findings: list[Finding] = []
+
+    @property
+    def verdict(self) -> Outcome | None:
+        """Whether all cells with a verdict have passed; None without any."""
+        verdicts = {cell.verdict for cell in self.cells} - {None}
+        return FAILED if FAILED in verdicts else PASSED if verdicts else None

@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from troop.measure.operations import TOTAL
-from troop.report import bills, charts, findings, formatting, open_loop, over_time, overview, points, verdicts
+from troop.report import bills, charts, findings, formatting, open_loop, over_time, overview, passing, points, verdicts
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
@@ -54,6 +54,10 @@ _TURNING: Final = dict.fromkeys([0, *range(0x202A, 0x202F), *range(0x2066, 0x206
 """Characters that change the text direction, and NUL, which HTML does not allow."""
 
 
+FAILED_PAGE: Final = b'<meta name="troop-verdict" content="FAILED">'
+"""Part of the page of a report whose results do not hold the limits, for the command's exit code."""
+
+
 def report_page(report: Report, script: str) -> str:
     """Renders the page of a report.
 
@@ -66,6 +70,7 @@ def report_page(report: Report, script: str) -> str:
     pairs = {(phase.phase, operation.role) for phase, operation in rows}
     by_phase = len(pairs) == len({phase for phase, _ in pairs})  # then a role need not be told beside its phase
     reason = (report.run.reason or "").split("\n")[0].rstrip(".")
+    limits, limits_left_out = passing.shown_rows(report)
     return _page(
         "report.html",
         ("over_time.js", "parameters.js", "report.js"),
@@ -75,6 +80,9 @@ def report_page(report: Report, script: str) -> str:
         keys=overview.keys(report),
         findings=findings.groups(report),
         states_reason=any(not one.cell and reason in one.text for one in report.findings),
+        limits=limits,
+        limits_left_out=limits_left_out,
+        searches=passing.searches(report),
         scaling=charts.scaling_groups(report),
         ideal=charts.ideal,
         few_points=sum(len(one.points) for one in report.scaling) <= FEW_POINTS,

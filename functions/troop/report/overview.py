@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from troop.measure.operations import RESPONSE
-from troop.report import formatting, points
+from troop.report import formatting, passing, points
 from troop.report.charts import measured
 from troop.report.document import Capacity, Cell, Fleet, Interruption, Operation, Phase, Report, Scaling, Step
 from troop.report.formatting import cell_name
@@ -68,8 +68,9 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns at most seven key figures from the known values."""
+    """Returns the key figures from the known values: at most eight, and one for each search."""
     keys = [_succeeded(report)] if report.cells else []
+    keys += [Key(*one) for one in passing.keys(report)]
     lead = _lead(report)
     variants = _variants(report, lead)
     best = max(variants, key=lambda one: one.per_second, default=None)

@@ -127,9 +127,9 @@ def test_a_point_is_merged_while_the_next_step_goes_on(swept: Bench, monkeypatch
     merged: list[str] = []
     merge = cells.CellSteps._merged
 
-    def counted(steps: Any, run: str, cell: str, step: Any, roster: Any) -> Any:
+    def counted(steps: Any, run: str, cell: str, benchmark: Any, step: Any, roster: Any) -> Any:
         merged.append(step.name)
-        return merge(steps, run, cell, step, roster)
+        return merge(steps, run, cell, benchmark, step, roster)
 
     monkeypatch.setattr(cells.CellSteps, "_merged", counted)
     swept.step("release", phase_index=BETWEEN)  # a retry

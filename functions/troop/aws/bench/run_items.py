@@ -163,6 +163,8 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "cost": costs.to_document(cell.cost) if cell.cost else None,
             "point": point_document(cell.point) if cell.point else None,
             "order": cell.order,
+            "limits": cell.limits,
+            "searches": cell.searches,
         }
     )
 
@@ -190,6 +192,8 @@ def cell_of(item: Item) -> Cell:
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
         point=_point_of(values["point"]) if values.get("point") else None,
         order=int(values["order"]) if "order" in values else None,
+        limits=jsonable(values["limits"]) if "limits" in values else None,
+        searches=jsonable(values["searches"]) if "searches" in values else None,
     )
 
 

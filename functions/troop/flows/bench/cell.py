@@ -17,12 +17,12 @@ from troop.aws.bench.cell_store import CellStore, Listed, encoded, newest
 from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
-from troop.bench import names, verdicts
+from troop.bench import judging, names, searching, verdicts
 from troop.bench.attempts import latest
-from troop.bench.barriers import BarrierState, barrier, began, is_released, release
+from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
-from troop.bench.definition import SPOT, Benchmark, Step, from_document, point_document
-from troop.bench.progress import wait, wait_in_phase
+from troop.bench.definition import SPOT, Benchmark, Step, from_document, is_load, point_document
+from troop.bench.progress import FIRST_WAIT, wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
 from troop.bench.roster import from_document as roster_from
@@ -77,10 +77,12 @@ class Results:
     Attributes:
         phases: number of phases and points.
         table: the rows of all of them.
+        limits: whether they hold the file's limits, see :func:`troop.bench.judging.entry`.
     """
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.table: list[dict[str, Any]] = []
+        self.limits: list[dict[str, Any]] = []
         self._is_complete = is_complete
         self._encoded: list[bytes] = []
 
@@ -92,11 +94,18 @@ class Results:
         """Adds a phase or a point, as merged."""
         place = {key: phase[key] for key in ("phase", "point", "repeat", "parameters") if key in phase}
         self.table += [{**place, **row} for row in phase["table"]]
+        if entry := judging.entry(phase):
+            self.limits.append(entry)
         self._encoded.append(encoded(phase))
 
-    def body(self) -> bytes:
-        """Returns the stored document."""
-        head = {"format": "troop.results/1"} | ({} if self._is_complete else {"complete": False})
+    def body(self, searches: list[dict[str, Any]]) -> bytes:
+        """Returns the stored document.
+
+        Args:
+            searches: see :func:`troop.bench.searching.documents`.
+        """
+        head: dict[str, Any] = {"format": "troop.results/1"} | ({} if self._is_complete else {"complete": False})
+        head |= {"searches": searches} if searches else {}
         return encoded(head)[:-1] + b',"phases":[' + b",".join(self._encoded) + b"]}"
 
 
@@ -171,23 +180,29 @@ class CellSteps:
         """Releases the barrier of a phase or a point, once. Then merges the point before it, while the nodes work.
         Returns WAITING.
 
+        A search needs the point before it first. When it is over, its other points are released without nodes, and the
+        next phase begins; the answer has the index of the step that was released last.
+
         Raises:
             RunClosedError: the run or the cell is closed.
             SummaryError, CellDamagedError: as :meth:`collect`.
         """
         self.runs.launches.check_open(run, cell)
         benchmark = self._benchmark(run, cell)
-        step = benchmark.steps[phase_index]
-        key = names.barrier_key(run, cell, step.name)
-        document, roster = self.store.read(key), self._roster(run, cell)
-        if not is_released(document):
-            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty)
-            self.store.write(key, document)
+        roster = self._roster(run, cell)
+        first, merges_first = phase_index, benchmark.steps[phase_index].search is not None
+        if merges_first:
+            self._merge_before(run, cell, benchmark, roster, first)
+        while (step := self._next_step(run, cell, benchmark, phase_index)).is_skipped:
+            self._release(run, cell, step, roster)
+            if phase_index + 1 == len(benchmark.steps):
+                return Answer(run, cell, State.WAITING, phase_index, FIRST_WAIT)
+            phase_index += 1
+        document = self._release(run, cell, step, roster)
         self.runs.cells.change(run, cell, phase=step.name, at=self.clock(), point=step.point)
-        if phase_index and _is_measured_point(earlier := benchmark.steps[phase_index - 1]):
-            self._merged_point(run, cell, earlier, roster)
-        wait_seconds = wait_in_phase(step.phase, began(document), self.clock())
-        return Answer(run, cell, State.WAITING, phase_index, wait_seconds)
+        if not merges_first:
+            self._merge_before(run, cell, benchmark, roster, first)
+        return Answer(run, cell, State.WAITING, phase_index, wait_in_phase(step.phase, began(document), self.clock()))
 
     def check(self, run: str, cell: str, phase_index: int) -> Answer:
         """Checks the progress of a phase or a point.
@@ -201,7 +216,7 @@ class CellSteps:
         barrier_document = self.store.read(names.barrier_key(run, cell, step.name))
         if not is_released(barrier_document):
             raise CellDamagedError(f"the barrier of {run} {cell} {step.name} is no longer released")
-        start = began(barrier_document)
+        step, start = chosen(benchmark, step, barrier_document), began(barrier_document)
         verdict = verdicts.of_closed(record, now) or self._check(run, cell, benchmark, step, roster, now - start)
         if verdict.state is State.FAILED:  # perhaps because a teardown has begun to remove the nodes
             verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
@@ -217,8 +232,8 @@ class CellSteps:
         return self._answer(run, cell, verdict, phase_index, wait_in_phase(step.phase, start, now))
 
     def collect(self, run: str, cell: str) -> Answer:
-        """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED. Returns
-        DONE.
+        """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED, also if the
+        results do not hold the file's limits. Returns DONE.
 
         Raises:
             SummaryError: a summary cannot be read, or the summaries do not belong together.
@@ -227,12 +242,21 @@ class CellSteps:
         self.runs.cells.change(run, cell, phase=names.COLLECT, at=self.clock())
         benchmark, roster = self._benchmark(run, cell), self._roster(run, cell)
         results = Results()
-        for step in benchmark.steps:
-            if step.phase.is_measured:
+        for planned in benchmark.steps:
+            step = self._chosen(run, cell, benchmark, planned)
+            if step.phase.is_measured and not step.is_skipped:
                 merged = self._merged_point if step.point else self._merged
-                results.add(merged(run, cell, step, roster))
-        self.store.put(names.results_key(run, cell), results.body(), "application/json")
-        self.runs.cells.change(run, cell, status=CellStatus.SUCCEEDED, results=stored_table(results.table))
+                results.add(merged(run, cell, benchmark, step, roster))
+        searches = searching.documents(benchmark, results.limits)
+        self.store.put(names.results_key(run, cell), results.body(searches), "application/json")
+        self.runs.cells.change(
+            run,
+            cell,
+            status=CellStatus.SUCCEEDED,
+            results=stored_table(results.table),
+            limits=results.limits or None,
+            searches=searches or None,
+        )
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)
 
@@ -341,18 +365,54 @@ class CellSteps:
             else:
                 yield NodeOutcome(i, summary.outcome, summary.reason, summary.interruption is not None)
 
-    def _merged_point(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+    def _next_step(self, run: str, cell: str, benchmark: Benchmark, index: int) -> Step:
+        """Returns the step to release. A search chooses it from the points before it; an earlier choice stays."""
+        step = benchmark.steps[index]
+        if step.search is None:
+            return step
+        document = self.store.read(names.barrier_key(run, cell, step.name))
+        if is_released(document):
+            return chosen(benchmark, step, document)
+        return searching.next_step(benchmark, step, self.runs.cells.get(run, cell).limits) or step.skipped()
+
+    def _release(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+        """Releases a step's barrier unless it is released. Returns its document."""
+        key = names.barrier_key(run, cell, step.name)
+        document: dict[str, Any] = self.store.read(key)
+        if not is_released(document):
+            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty)
+            self.store.write(key, document)
+        return document
+
+    def _chosen(self, run: str, cell: str, benchmark: Benchmark, step: Step) -> Step:
+        """Returns a step as it was released."""
+        if step.search is None:
+            return step
+        return chosen(benchmark, step, self.store.read(names.barrier_key(run, cell, step.name)))
+
+    def _merge_before(self, run: str, cell: str, benchmark: Benchmark, roster: Roster, index: int) -> None:
+        """Merges the point before a step, and records whether it holds the limits."""
+        if index == 0 or not _is_measured_point(benchmark.steps[index - 1]):
+            return
+        earlier = self._chosen(run, cell, benchmark, benchmark.steps[index - 1])
+        phase = self._merged_point(run, cell, benchmark, earlier, roster)
+        if entry := judging.entry(phase):
+            entries = judging.with_entry(self.runs.cells.get(run, cell).limits, entry)
+            searches = searching.documents(benchmark, entries)
+            self.runs.cells.change(run, cell, limits=entries, searches=searches or None)
+
+    def _merged_point(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
         """Returns the merged results of a point, and merges them only once: many points together would take longer
         than a function may.
         """
         key = names.point_key(run, cell, step.name)
         document: dict[str, Any] | None = self.store.find_document(key)
         if document is None:
-            document = self._merged(run, cell, step, roster)
+            document = self._merged(run, cell, benchmark, step, roster)
             self.store.write(key, document)
         return document
 
-    def _merged(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+    def _merged(self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster) -> dict[str, Any]:
         expected = roster.ids(step.phase.roles, step.limits)
         listed = self.store.listed(names.phase_prefix(run, cell, step.name))
         if missing := expected - set(listed):
@@ -366,7 +426,12 @@ class CellSteps:
         for role in merged["roles"].values():
             for i, line in role["nodes"].items():
                 line["purchase"] = bought[i]
-        return merged | _place_of(step)
+        generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
+        judged = judging.judge(
+            step.phase.limits, merger.operations, generating, merger.measured_from, merger.measured_seconds
+        )
+        limits = {"limits": [one.document() for one in judged]} if judged else {}
+        return merged | _place_of(step) | limits
 
     def _end_barriers(self, run: str, cell: str) -> None:
         for step in self._benchmark(run, cell).steps:
@@ -376,15 +441,17 @@ class CellSteps:
 
     def _keep_points(self, run: str, cell: str) -> None:
         """Stores the results of the points that were over before the cell failed: they are valid, but incomplete."""
-        results = Results(is_complete=False)
-        for step in self._benchmark(run, cell).steps:
+        results, benchmark = Results(is_complete=False), self._benchmark(run, cell)
+        for step in benchmark.steps:
             if _is_measured_point(step):
                 document = self.store.find_document(names.point_key(run, cell, step.name))
-                if document is None:
+                if document is not None:
+                    results.add(document)
+                elif step.search is None:  # a search can be over before its last point
                     break
-                results.add(document)
         if results.phases:
-            self.store.put(names.results_key(run, cell), results.body(), "application/json")
+            searches = searching.documents(benchmark, results.limits)
+            self.store.put(names.results_key(run, cell), results.body(searches), "application/json")
 
     def _keep_consoles(self, run: str, cell: str) -> None:
         registered = set(self.store.listed(names.nodes_prefix(run, cell)))

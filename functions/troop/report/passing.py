@@ -1,0 +1,95 @@
+"""Prepares what a report says about the limits of the benchmark's file: a key figure, and a row for each limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from troop.bench.judging import bound, shown
+from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
+from troop.bench.search import ANSWERS
+from troop.report import formatting
+from troop.report.document import Cell, Limit, Phase, Report, Search
+
+MOST_ROWS: Final = 1000
+"""The most limits of all cells on a page."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A limit of one phase or point of a cell."""
+
+    cell: Cell
+    phase: Phase
+    limit: Limit
+
+    @property
+    def bound(self) -> str:
+        """The limit in words: ``p90_ms at most 300 ms in every 10 s``."""
+        one = self.limit
+        return f"{one.figure} {bound(PhaseLimit(one.figure, one.at_most, one.at_least, one.every))}"
+
+    @property
+    def value(self) -> str:
+        """The measured value; of parts of the measured time the worst."""
+        return formatting.NOTHING if self.limit.value is None else shown(self.limit.figure, self.limit.value)
+
+    @property
+    def of(self) -> str:
+        """What the limit concerns: ``drivers · read``."""
+        return " · ".join(part for part in (self.limit.role, self.limit.operation) if part)
+
+    @property
+    def outcome(self) -> str:
+        return PASSED if self.limit.held else FAILED
+
+
+def rows(report: Report) -> list[Row]:
+    """Returns all limits of all cells, also of cells that have not SUCCEEDED."""
+    return [Row(cell, phase, limit) for cell in report.cells for phase in cell.phases for limit in phase.limits]
+
+
+def shown_rows(report: Report) -> tuple[list[list[Row]], int]:
+    """Returns the limits of each phase or point for a page, and the number of limits that are left out. Those that are
+    not held stay first.
+    """
+    every = rows(report)
+    first = sorted(range(len(every)), key=lambda n: every[n].limit.held)[:MOST_ROWS]
+    groups = [list(group) for _, group in groupby((every[n] for n in sorted(first)), key=lambda row: id(row.phase))]
+    return groups, len(every) - len(first)
+
+
+def searches(report: Report) -> list[tuple[Cell, Search]]:
+    """Returns the searches of all cells."""
+    return [(cell, one) for cell in report.cells for one in cell.searches]
+
+
+def keys(report: Report) -> Iterator[tuple[str, str, str]]:
+    """Yields the label, the value and the note of key figures; nothing without a verdict."""
+    judged = [cell for cell in report.cells if cell.verdict]
+    bad = [cell for cell in judged if cell.verdict == FAILED]
+    if not judged:
+        return
+    if len(judged) == 1:
+        for one in judged[0].searches:
+            if one.outcome in ANSWERS:
+                beyond = (
+                    "the largest value of the range" if one.smallest is None else "{:,.10g} does not hold the limits"
+                )
+                yield f"Largest {one.parameter}", f"{one.largest:,.10g}", beyond.format(one.smallest)
+    if not bad:
+        yield "Limits", PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
+        return
+    cells = f"{len(bad):,} of {len(judged):,} cells: " if len(judged) > 1 else ""
+    yield "Limits", FAILED, f"{cells}{_reason(bad[0])}"
+
+
+def _reason(cell: Cell) -> str:
+    searched = {one.phase for one in cell.searches}
+    reasons = [
+        *(one.reason for phase in cell.phases if phase.phase not in searched for one in phase.limits if not one.held),
+        *(one.text for one in cell.searches if one.outcome not in ANSWERS),
+    ]
+    return next((one for one in reasons if one), "")

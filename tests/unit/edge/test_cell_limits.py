@@ -1,0 +1,67 @@
+"""A cell whose phase has limits: it succeeds whether or not its results hold them, and the record says which."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.edge.benches import BENCHMARK, CELL, Bench
+from troop.api.bench_models import CellOut
+from troop.bench import names
+from troop.bench.definition import Phase, Point
+from troop.bench.phase_limits import PhaseLimit
+from troop.bench.record import CellStatus
+
+PREPARE, MEASURE = BENCHMARK.phases
+HELD, MISSED = PhaseLimit("p90_ms", at_most=2), PhaseLimit("error_rate", at_most=0.001)
+"""Of a node's 1,000 reads, p90 is 1 ms; 2 of 1,002 time out."""
+
+
+def measured(bench: Bench, phase: Phase) -> Bench:
+    """A cell that has collected the results of one phase or of its two points."""
+    benchmark = replace(BENCHMARK, phases=(PREPARE, phase), expires_after=3 * 7200)
+    ended = bench.again(f"limits {len(phase.limits)} {len(phase.points)}", benchmark).gathered()
+    ended.step("release", phase_index=0)
+    ended.finish("prepare", ended.nodes())
+    for index, step in list(enumerate(benchmark.steps))[1:]:
+        assert ended.check(index - 1) == "next"
+        ended.step("release", phase_index=index)
+        ended.finish(step.name, ended.nodes("drivers"))
+    assert ended.check(len(benchmark.steps) - 1) == "done"
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict", "reason"),
+    [
+        ((HELD,), "PASSED", None),
+        ((HELD, MISSED), "FAILED", "error_rate of read was 0.1996 %; at most 0.1 %"),
+        ((PhaseLimit("per_second", at_least=11),), "FAILED", "per_second of read was 10/s; at least 11/s"),
+        ((PhaseLimit("p90_ms", 2, operation="raed"),), "FAILED", "raed was not measured; measured were read"),
+        ((), None, None),
+    ],
+)
+def test_a_cell_that_measured_succeeds_and_its_verdict_is_on_record(
+    bench: Bench, limits: tuple[PhaseLimit, ...], verdict: str | None, reason: str | None
+) -> None:
+    ended = measured(bench, replace(MEASURE, limits=limits))
+    assert ended.step("collect")["state"] == "done"
+    cell = ended.cell()
+    assert (cell.status, cell.reason) == (CellStatus.SUCCEEDED, None)
+    shown = CellOut.of(cell)
+    assert (shown.verdict, [one.reason for one in shown.limits]) == (verdict, [reason] if limits else [])
+    (stored,) = ended.get(names.results_key(ended.run, CELL))["phases"]
+    assert [one["held"] for one in stored.get("limits", [])] == [one == HELD for one in limits]
+
+
+def test_each_point_has_its_verdict_as_soon_as_it_is_merged(bench: Bench) -> None:
+    points = (Point({"threads": 1}), Point({"threads": 8}))
+    ended = measured(bench, replace(MEASURE, points=points, limits=(MISSED,)))
+    before = ended.cell().limits or []
+    assert [(one["point"], one["setting"], one["held"]) for one in before] == [(1, "threads=1", False)]
+    ended.step("release", phase_index=2)  # a retry
+    assert ended.cell().limits == before
+    ended.step("collect")
+    after = ended.cell().limits or []
+    assert [(one["point"], one["setting"]) for one in after] == [(1, "threads=1"), (2, "threads=8")]

@@ -1,0 +1,122 @@
+"""Limits in a report: a row for each, the key figure, and the verdict of each cell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.report import runs
+from tests.unit.report.reading import Read
+from troop.bench.record import CellStatus
+from troop.report import overview, passing
+from troop.report.build import build
+from troop.report.document import Report
+from troop.report.html import FAILED_PAGE, report_page
+
+REASON = "p90_ms of read was 312 ms in the 10 s from 0:40; at most 300 ms in every 10 s (1 of 6 missed)"
+HELD: dict[str, Any] = {
+    "figure": "per_second", "at_most": None, "at_least": 100, "every": None, "role": "drivers", "operation": "read",
+    "value": 312.5, "held": True, "reason": None,
+}  # fmt: skip
+MISSED = HELD | {
+    "figure": "p90_ms", "at_most": 300, "at_least": None, "every": 10, "value": 312.0, "held": False, "reason": REASON,
+}  # fmt: skip
+
+
+def judged(*limits: dict[str, Any], cell: str = "c001") -> Report:
+    def change(document: Any) -> None:
+        document["phases"][0]["limits"] = list(limits)
+
+    return build(runs.archive().changed(f"{cell}/results.json", change), runs.AT, "0.3")
+
+
+def page(report: Report) -> str:
+    return report_page(report, "var echarts = {};")
+
+
+def test_each_limit_is_a_row_with_what_was_measured() -> None:
+    report = judged(HELD, MISSED)
+    assert report.cells[0].verdict == "FAILED"
+    assert report.cells[1].verdict is None
+    read = Read(page(report))
+    rows = [row[-3:] for row in read.rows if row[-3:-2] in (["PASSED"], ["FAILED"])]
+    assert rows == [
+        ["PASSED", "per_second at least 100/s drivers · read", "312.5/s"],
+        ["FAILED", f"p90_ms at most 300 ms in every 10 s drivers · read: {REASON}", "312 ms"],
+    ]
+    assert ("a", {"href": "#limits"}) in read.elements
+
+
+@pytest.mark.parametrize(("limits", "value"), [((HELD,), "PASSED"), ((HELD, MISSED), "FAILED")])
+def test_the_key_figure_and_the_page_have_the_verdict_of_the_run(limits: Any, value: str) -> None:
+    report = judged(*limits)
+    (figure,) = [one for one in overview.keys(report) if one.label == "Limits"]
+    assert (figure.value, report.verdict) == (value, value)
+    assert figure.note == ("" if value == "PASSED" else REASON)
+    assert (FAILED_PAGE in page(report).encode()) == (value == "FAILED")
+
+
+def test_without_limits_a_report_says_nothing_of_them() -> None:
+    report = build(runs.archive(), runs.AT, "0.3")
+    assert (report.verdict, passing.rows(report)) == (None, [])
+    assert "limits" not in [attributes.get("id") for _, attributes in Read(page(report)).elements]
+    assert not [one for one in overview.keys(report) if one.label == "Limits"]
+
+
+def test_limits_of_a_cell_that_did_not_succeed_are_shown_and_do_not_count() -> None:
+    report = judged(MISSED)
+    name = next(one.cell for one in report.cells if one.status == CellStatus.SUCCEEDED)
+
+    def fail(document: Any) -> None:
+        next(one for one in document["cells"] if one["cell"] == name)["status"] = "INVALID"
+
+    def change(document: Any) -> None:
+        document["phases"][0]["limits"] = [MISSED]
+
+    archive = runs.archive().changed(f"{name}/results.json", change).changed("record.json", fail)
+    failed = build(archive, runs.AT, "0.3")
+    assert (failed.verdict, len(passing.rows(failed))) == (None, 1)
+
+
+def test_damaged_verdicts_are_a_finding() -> None:
+    report = judged({"figure": "p90_ms"})
+    assert any("verdict on its limits" in one.text for one in report.findings)
+
+
+def test_of_very_many_limits_a_page_shows_those_that_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passing, "MOST_ROWS", 2)
+    ((first, second),), left_out = passing.shown_rows(judged(HELD, HELD | {"operation": "write"}, MISSED))
+    assert ([first.limit.held, second.limit.held], left_out) == ([True, False], 1)
+
+
+SEARCH = {
+    "phase": "measure", "parameter": "threads", "outcome": "BRACKETED", "largest": 120, "smallest": 121, "points": 13,
+    "most": 13, "text": "the largest threads that holds the limits is 120; 121 does not hold them",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "value", "note"),
+    [
+        ({}, "PASSED", "120", "121 does not hold the limits"),
+        ({"outcome": "ALL_HELD", "smallest": None}, "PASSED", "120", "the largest value of the range"),
+        ({"outcome": "UNSTABLE", "text": "not stable"}, "FAILED", None, None),
+    ],
+)
+def test_a_search_has_an_answer_on_the_page_and_its_points_need_not_hold_the_limits(
+    change: dict[str, Any], verdict: str, value: str | None, note: str | None
+) -> None:
+    def searched(document: Any) -> None:
+        document["phases"] = [{**document["phases"][0], "limits": [MISSED]}]
+        document["searches"] = [SEARCH | change]
+
+    report = build(runs.archive().changed("c001/results.json", searched), runs.AT, "0.3")
+    assert (report.verdict, report.cells[0].searches[0].most) == (verdict, 13)
+    figures = {one.label: one for one in overview.keys(report)}
+    assert figures["Limits"].value == verdict
+    assert figures["Limits"].note == ("not stable" if verdict == "FAILED" else "")
+    largest = figures.get("Largest threads")
+    assert (largest and (largest.value, largest.note)) == (value and (value, note))
+    text = " ".join(Read(page(report)).text)
+    assert str((SEARCH | change)["text"]) in text

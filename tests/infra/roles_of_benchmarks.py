@@ -220,7 +220,7 @@ API_OF_BENCHMARKS = (
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
     | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
-    | allow("*", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets")
+    | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
     | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")

@@ -77,6 +77,7 @@ class Fleet:
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
+        image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
     """
 
     role: str
@@ -90,6 +91,7 @@ class Fleet:
     spot_timeout: int = 300
     load: bool | None = None
     license_fee: Decimal = ZERO
+    image: str | None = None
 
     @property
     def is_spot(self) -> bool:
@@ -350,8 +352,9 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         if fleet["purchase"] == ON_DEMAND:
             del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
-        if fleet["load"] is None:
-            del fleet["load"]
+        for key in ("load", "image"):
+            if fleet[key] is None:
+                del fleet[key]
         fleet["license_fee"] = number(fleet["license_fee"])
         if not fleet["license_fee"]:
             del fleet["license_fee"]

@@ -21,18 +21,20 @@ class Limits:
         max_nodes_total: maximum nodes of all open runs and standing fleets.
         max_run_cost: maximum cost of one run; None for no limit.
         instance_types: globs over the types that nodes may have.
+        images: ids, and names or patterns of parameters, of the images that files may name.
     """
 
     max_nodes: int
     max_nodes_total: int
     max_run_cost: Decimal | None
     instance_types: tuple[str, ...]
+    images: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """Takes the limits from a deployment's settings."""
         cost = None if settings.max_run_cost is None else Decimal(str(settings.max_run_cost))
-        return cls(settings.max_nodes, settings.max_nodes_total, cost, settings.instance_types)
+        return cls(settings.max_nodes, settings.max_nodes_total, cost, settings.instance_types, settings.allowed_images)
 
 
 def setting(name: str, value: str, example: str) -> str:

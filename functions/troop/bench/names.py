@@ -127,9 +127,15 @@ def estimate_key(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/estimate.json"
 
 
-def image_key(run: str, architecture: str) -> str:
-    """Returns the key of the machine image for an architecture. All cells use it, even if AWS publishes a newer one."""
-    return f"{RUNS_PREFIX}{run}/images/{architecture}.json"
+def image_key(run: str, name: str) -> str:
+    """Returns the key of the machine image that all cells use, even if AWS publishes a newer one.
+
+    Args:
+        name: an architecture for the default image, or the image in the file: an id, or the name of a parameter.
+    """
+    if name.startswith("/"):
+        name = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{RUNS_PREFIX}{run}/images/{name}.json"
 
 
 def artifact_key(sha256: str) -> str:

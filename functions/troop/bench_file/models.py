@@ -24,7 +24,7 @@ from troop.bench_file.fields import (
     whole,
 )
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
-from troop.values import BUCKET_NAME
+from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME
 
 LONGEST_RUN = "168h"
 
@@ -48,6 +48,10 @@ SOURCE = matching(
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
 INSTANCE_TYPE = money.INSTANCE_TYPE
+IMAGE = matching(
+    rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
+    "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
+)
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
@@ -94,6 +98,9 @@ class FleetIn(_Part):
 
     count: Annotated[int, _COUNT] = described(_COUNT, "Number of nodes")
     instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "Instance type, x86-64 or arm64")
+    image: Annotated[str | None, IMAGE] = described(
+        IMAGE, "Machine image, if the deployment also allows it; by default Amazon Linux 2023", default=None
+    )
     zones: Annotated[int, _ZONES] = described(_ZONES, "Number of availability zones to spread over", default=1)
     boot_timeout: Annotated[int, _BOOT] = described(
         _BOOT, "Time within which all nodes must boot and start their agent", default=seconds("10m")
@@ -131,6 +138,7 @@ class FleetIn(_Part):
             spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
             load=self.load,
             license_fee=Decimal(self.license_fee),
+            image=self.image,
         )
 
 

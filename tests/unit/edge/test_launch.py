@@ -351,3 +351,14 @@ def test_all_cells_and_tries_take_the_image_that_the_first_has_found(bench: Benc
     )
     bench.launch()
     assert bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["ImageId"] == first["arm64"]
+
+
+def test_a_fleet_boots_from_the_image_that_its_admission_has_checked(bench: Bench) -> None:
+    servers, drivers = BENCHMARK.fleets
+    bench.admit(replace(BENCHMARK, fleets=(replace(servers, image="/images/db"), drivers)), "own")
+    bench.put(names.image_key(bench.run, "/images/db"), {"id": bench.images["x86_64"], "root_device": "/dev/sda1"})
+    bench.launched()
+    data = bench.template_data(names.fleet_name(bench.run, CELL, "servers"))
+    assert data["ImageId"] == bench.images["x86_64"]
+    assert data["BlockDeviceMappings"][0]["DeviceName"] == "/dev/sda1"
+    assert bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["ImageId"] == bench.images["x86_64"]

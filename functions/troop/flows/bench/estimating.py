@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +13,7 @@ from troop.bench import estimate as estimates
 from troop.bench import quotas
 from troop.bench.admission import InstanceType
 from troop.bench.estimate import ROOT_VOLUME, Estimate, estimate
+from troop.bench.images import ImageFacts
 from troop.bench.instance_types import TypeFacts
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
@@ -30,6 +31,7 @@ class Judged:
         problems: the reasons why the run must not start; empty if it may.
         warnings: what the user should know before starting it.
         types: facts of the plan's instance types by name.
+        images: the images that the plan names, by these names.
     """
 
     estimate: Estimate
@@ -37,6 +39,7 @@ class Judged:
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...]
     types: Mapping[str, TypeFacts]
+    images: Mapping[str, ImageFacts] = field(default_factory=dict)
 
     @property
     def expected(self) -> Expected:

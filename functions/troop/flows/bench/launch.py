@@ -102,8 +102,7 @@ class Launching:
         types = {fleet.instance_type for fleet in benchmark.fleets}
         subnets, offered = self.fleets.subnets(self.network.subnets), self.fleets.zones_of(types)
         where = {f.role: choose_subnets(f, subnets, offered[f.instance_type]) for f in benchmark.fleets}
-        supported = self.fleets.architectures(types)
-        images = self._images(run, {one: architecture(one, supported[one]) for one in types})
+        images = self._images(run, benchmark)
         s3 = self.fleets.s3_prefix_list()
         agent_sha256 = self._agent(run)
         self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
@@ -122,7 +121,7 @@ class Launching:
             data = user_data(self._boot(record, launch, fleet, agent_sha256))
             self._check(launch)
             templates[fleet.role] = self.fleets.launch_template(
-                name, fleet, images[fleet.instance_type], group, self.profile, data, names.of_fleet(tags, fleet.role)
+                name, fleet, images[fleet.role], group, self.profile, data, names.of_fleet(tags, fleet.role)
             )
             self._created(launch, Kind.LAUNCH_TEMPLATE, name)
         for fleet in benchmark.fleets:  # last, because costs begin here
@@ -139,12 +138,20 @@ class Launching:
         now = self.clock()
         self.runs.resources.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
 
-    def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
-        """Returns the image for each instance type. All cells of a run and all tries of this step use the image that
-        was looked up first.
+    def _images(self, run: str, benchmark: Benchmark) -> dict[str, Image]:
+        """Returns the image for each role. All cells of a run and all tries of this step use the same ones: those that
+        the admission of the run has checked, and the default image that was looked up first.
         """
-        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(architectures.values()))}
-        return {one: known[arch] for one, arch in architectures.items()}
+        types = {fleet.instance_type for fleet in benchmark.fleets if fleet.image is None}
+        supported = self.fleets.architectures(types) if types else {}
+        defaults = {one: architecture(one, supported[one]) for one in types}
+        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(defaults.values()))}
+        return {
+            fleet.role: Image(**self.store.read(names.image_key(run, fleet.image)))
+            if fleet.image is not None
+            else known[defaults[fleet.instance_type]]
+            for fleet in benchmark.fleets
+        }
 
     def _image(self, key: str, architecture: str) -> Image:
         if (image := self.store.find(key)) is None:

@@ -79,7 +79,8 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)
     )
     groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{GROUPS}"
-    removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups]
+    placement = f"arn:<AWS::Partition>:ec2:{_ACCOUNT}:placement-group/{GROUPS}"
+    removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups, placement]
 
     registrations = f"{results}/{REGISTRATIONS}"
     launch, cell = functions.roles["launch"], functions.roles["cell"]

@@ -63,11 +63,12 @@ _RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress
 _REMOVES = (
     "autoscaling:DeleteAutoScalingGroup",
     "ec2:DeleteLaunchTemplate",
+    "ec2:DeletePlacementGroup",
     "ec2:DeleteSecurityGroup",
     "ec2:DeleteVolume",
     "ec2:TerminateInstances",
 )
-_CREATES = ("CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances")
+_CREATES = ("CreateLaunchTemplate", "CreatePlacementGroup", "CreateSecurityGroup", "RunInstances")
 
 
 def launch(
@@ -79,8 +80,8 @@ def launch(
     instance_types: Sequence[str],
     images: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Allows creating security groups, launch templates and Auto Scaling groups, all tagged, only in the network's
-    subnets.
+    """Allows creating security groups, placement groups, launch templates and Auto Scaling groups, all tagged, only
+    in the network's subnets.
 
     Auto Scaling checks that the creator of a group with a launch template could launch its instances directly.
     Instances must use Amazon's images or those in ``images``; instances, their volumes and interfaces must carry the
@@ -102,6 +103,7 @@ def launch(
                 "ec2:DescribeInstanceTypes",
                 "ec2:DescribeLaunchTemplates",
                 "ec2:DescribeManagedPrefixLists",
+                "ec2:DescribePlacementGroups",
                 "ec2:DescribeSecurityGroups",
                 "ec2:DescribeSubnets",
             ],
@@ -113,6 +115,7 @@ def launch(
         allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
         # EC2 may also check the rule, which has no tags and no power of its own: the group decides.
         allow(_RULES, _ec2(stack, "security-group-rule")),
+        allow(["ec2:CreatePlacementGroup"], _placement_groups(stack), conditions=_CREATED),
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
         allow(
@@ -130,7 +133,11 @@ def launch(
             *(_ec2(stack, kind) for kind in ("network-interface", "volume")),
             conditions=_CREATED,
         ),
-        allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
+        allow(
+            ["ec2:RunInstances"],
+            *(_ec2(stack, "launch-template"), _ec2(stack, "security-group"), _placement_groups(stack)),
+            conditions=_OURS,
+        ),
         allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
         # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
@@ -141,6 +148,7 @@ def launch(
                 _ec2(stack, kind)
                 for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
             ),
+            _placement_groups(stack),
             # Only at creation: existing resources can never be tagged as this deployment's.
             conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": list(_CREATES)}},
         ),
@@ -224,6 +232,7 @@ def _seeing() -> iam.PolicyStatement:
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeInstances",
             "ec2:DescribeLaunchTemplates",
+            "ec2:DescribePlacementGroups",
             "ec2:DescribeSecurityGroups",
             "ec2:DescribeVolumes",
         ],
@@ -245,6 +254,7 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
         _record(data, "GetItem", "Query", "UpdateItem"),
         _seeing(),
         allow(["autoscaling:DeleteAutoScalingGroup"], _groups(stack), conditions=_OURS),
+        allow(["ec2:DeletePlacementGroup"], _placement_groups(stack), conditions=_OURS),
         allow(["ec2:DeleteLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_OURS),
         allow(
             ["ec2:DeleteSecurityGroup"],
@@ -461,6 +471,11 @@ def _groups(stack: cdk.Stack) -> str:
         resource_name=f"*:autoScalingGroupName/{GROUPS}",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
+
+
+def _placement_groups(stack: cdk.Stack) -> str:
+    """Returns the ARN of placement groups with runs' names."""
+    return _ec2(stack, "placement-group", GROUPS)
 
 
 def _executions(stack: cdk.Stack, machine: sfn.StateMachine) -> str:

@@ -32,12 +32,14 @@ class InstanceType:
         zones: zones of the deployment's network that offer it.
         vcpus: number of virtual processors; 0 if EC2 does not report it.
         facts: what a report must know of it.
+        strategies: strategies of placement groups that it supports; None if EC2 does not report them.
     """
 
     architectures: frozenset[str]
     zones: frozenset[str]
     vcpus: int = 0
     facts: TypeFacts = field(default_factory=TypeFacts)
+    strategies: frozenset[str] | None = None
 
 
 def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:
@@ -123,6 +125,10 @@ def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Prob
     elif not offer.architectures & ARCHITECTURES:
         has, needs = ", ".join(sorted(offer.architectures)), " or ".join(sorted(ARCHITECTURES))
         yield Problem((*place, "instance_type"), f"{subject} ({has})", f"one of {needs}")
+    elif fleet.placement and offer.strategies is not None and fleet.placement not in offer.strategies:
+        has = ", ".join(sorted(offer.strategies)) or "none"
+        allowed = f"one that {fleet.instance_type} supports: {has}"
+        yield Problem((*place, "placement"), f"is {fleet.placement!r}", allowed)
     elif not offer.zones:
         yield Problem((*place, "instance_type"), subject, "one that a zone of the deployment's network offers")
     elif len(offer.zones) < fleet.zones:

@@ -23,6 +23,9 @@ FORMAT = "troop.benchmark/1"
 ON_DEMAND, SPOT = "on-demand", "spot"
 """Purchase options of a fleet's nodes."""
 
+CLUSTER, SPREAD, PARTITION = "cluster", "spread", "partition"
+"""Strategies of a fleet's placement group."""
+
 LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
 """Words in the names of roles that generate load unless the file states otherwise; also with an s."""
 
@@ -77,6 +80,7 @@ class Fleet:
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
+        placement: strategy of its placement group; None for none.
         image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
     """
 
@@ -92,6 +96,7 @@ class Fleet:
     load: bool | None = None
     license_fee: Decimal = ZERO
     image: str | None = None
+    placement: str | None = None
 
     @property
     def is_spot(self) -> bool:
@@ -352,7 +357,7 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         if fleet["purchase"] == ON_DEMAND:
             del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
-        for key in ("load", "image"):
+        for key in ("load", "image", "placement"):
             if fleet[key] is None:
                 del fleet[key]
         fleet["license_fee"] = number(fleet["license_fee"])

@@ -58,11 +58,11 @@ def attempt_of(cell: str) -> tuple[str, int]:
 
 
 GROUPS = "troop-????????-??????-????????-c*"
-"""IAM wildcard pattern of the Auto Scaling groups that runs create."""
+"""IAM wildcard pattern of the Auto Scaling groups, and of the placement groups, that runs create."""
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:
-    """Returns the name of a fleet's Auto Scaling group and launch template."""
+    """Returns the name of a fleet's Auto Scaling group, launch template and placement group."""
     return f"troop-{run}-{cell}-{role}"
 
 

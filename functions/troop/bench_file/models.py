@@ -7,7 +7,20 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Between, Fleet, Phase, Point, Volume
+from troop.bench.definition import (
+    CLUSTER,
+    ON_DEMAND,
+    PARTITION,
+    SPOT,
+    SPREAD,
+    Artifact,
+    Benchmark,
+    Between,
+    Fleet,
+    Phase,
+    Point,
+    Volume,
+)
 from troop.bench.money import STORAGE, Price
 from troop.bench_file import money
 from troop.bench_file.fields import (
@@ -62,7 +75,7 @@ _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
     duration("1s", "24h"),
     duration("0s", "24h"),
 )
-_TYPE = one_of(*STORAGE)
+_TYPE, _PLACEMENT = one_of(*STORAGE), one_of(CLUSTER, SPREAD, PARTITION)
 _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
@@ -102,6 +115,9 @@ class FleetIn(_Part):
         IMAGE, "Machine image, if the deployment also allows it; by default Amazon Linux 2023", default=None
     )
     zones: Annotated[int, _ZONES] = described(_ZONES, "Number of availability zones to spread over", default=1)
+    placement: Annotated[str | None, _PLACEMENT] = described(
+        _PLACEMENT, "How EC2 places the nodes on its hardware; by default anywhere", default=None
+    )
     boot_timeout: Annotated[int, _BOOT] = described(
         _BOOT, "Time within which all nodes must boot and start their agent", default=seconds("10m")
     )
@@ -139,6 +155,7 @@ class FleetIn(_Part):
             load=self.load,
             license_fee=Decimal(self.license_fee),
             image=self.image,
+            placement=self.placement,
         )
 
 

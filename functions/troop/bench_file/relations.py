@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from troop.bench import names
-from troop.bench.definition import AROUND, SPOT, Benchmark
+from troop.bench.definition import AROUND, CLUSTER, SPOT, SPREAD, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
 from troop.bench_file import money, points
@@ -17,6 +17,9 @@ from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
+
+MOST_SPREAD = 7
+"""Running instances of a spread placement group in one zone."""
 
 _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
@@ -107,6 +110,7 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.zones > fleet.count:
         allowed = f"at most {fleet.count}, which is its count"
         yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
+    yield from _placement(place, fleet)
     yield from (_no_backup if isinstance(fleet, StandingIn) else _spot)(place, fleet)
     devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
@@ -123,6 +127,14 @@ def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
         current = f"is {written(fleet.build('').spot_timeout)}" + ("" if is_explicit else " by default")
         allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: backup nodes must boot, too"
         yield Problem((*place, "spot_timeout"), current, allowed)
+
+
+def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    if fleet.placement == CLUSTER and fleet.zones > 1:
+        yield Problem((*place, "zones"), f"is {fleet.zones}", "1 with placement: cluster, which is within one zone")
+    if fleet.placement == SPREAD and fleet.count > fleet.zones * MOST_SPREAD:
+        allowed = f"with a count of at most {fleet.zones * MOST_SPREAD}: {MOST_SPREAD} in each of its zones"
+        yield Problem((*place, "placement"), f"is {SPREAD!r} for {fleet.count} nodes", allowed)
 
 
 def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:

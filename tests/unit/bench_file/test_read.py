@@ -110,6 +110,14 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"fleets__drivers__count": float("nan")}, "fleets.drivers.count", "is nan: must be a whole number"),
     ({"fleets__drivers__count": True}, "fleets.drivers.count", "is true: must be a whole number"),
     ({"fleets__drivers__zones": 3}, "fleets.drivers.zones", "is 3: must be at most 2, which is its count"),
+    ({"fleets__drivers__image": "al2023"}, "fleets.drivers.image", "is 'al2023': must be the id of an image"),
+    ({"fleets__drivers__placement": "near"}, "fleets.drivers.placement", "one of cluster, spread, partition"),
+    ({"fleets__servers__placement": "cluster"}, "fleets.servers.zones", "1 with placement: cluster"),
+    (
+        {"fleets__drivers__placement": "spread", "fleets__drivers__count": 8},
+        "fleets.drivers.placement",
+        "is 'spread' for 8 nodes: must be with a count of at most 7",
+    ),
     ({"fleets__drivers__instance_type": "large"}, "fleets.drivers.instance_type", "must be an EC2 instance type"),
     ({"fleets__servers__volumes__0__device": "/dev/sda"}, "fleets.servers.volumes.0.device", "/dev/sdf to /dev/sdp"),
     (

@@ -115,13 +115,26 @@ class Launching:
         group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})
         self._created(launch, Kind.SECURITY_GROUP, group_name)
         self.fleets.restrict(group, s3)
+        for fleet in benchmark.fleets:
+            if fleet.placement is not None:
+                name = names.fleet_name(run, cell, fleet.role)
+                self._check(launch)
+                self.fleets.placement_group(name, fleet.placement, names.of_fleet(tags, fleet.role))
+                self._created(launch, Kind.PLACEMENT_GROUP, name)
         templates = {}
         for fleet in benchmark.fleets:
             name = names.fleet_name(run, cell, fleet.role)
             data = user_data(self._boot(record, launch, fleet, agent_sha256))
             self._check(launch)
             templates[fleet.role] = self.fleets.launch_template(
-                name, fleet, images[fleet.role], group, self.profile, data, names.of_fleet(tags, fleet.role)
+                name,
+                fleet,
+                images[fleet.role],
+                group,
+                self.profile,
+                data,
+                names.of_fleet(tags, fleet.role),
+                name if fleet.placement is not None else None,
             )
             self._created(launch, Kind.LAUNCH_TEMPLATE, name)
         for fleet in benchmark.fleets:  # last, because costs begin here
@@ -197,6 +210,8 @@ def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Re
     yield Resource(
         launch.run, launch.cell, Kind.SECURITY_GROUP, names.security_group_name(launch.run, launch.cell), now
     )
-    for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
+    for kind in (Kind.PLACEMENT_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
         for fleet in benchmark.fleets:
+            if kind is Kind.PLACEMENT_GROUP and fleet.placement is None:
+                continue
             yield Resource(launch.run, launch.cell, kind, names.fleet_name(launch.run, launch.cell, fleet.role), now)

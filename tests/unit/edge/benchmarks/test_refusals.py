@@ -35,6 +35,11 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
             "is 'mac1.metal' (x86_64_mac): must be one of arm64 or x86_64",
         ),
         (
+            {"definition": changed(instance_type="t3.micro", placement="cluster")},
+            "body.definition.fleets.drivers.placement",
+            "is 'cluster': must be one that t3.micro supports: partition, spread",
+        ),
+        (
             {"definition": changed(count=3, zones=3, sizes={})},
             "body.definition.fleets.drivers.zones",
             "at most 2: in the network, only eu-central-1a, eu-central-1b offer it",

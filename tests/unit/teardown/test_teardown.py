@@ -188,7 +188,8 @@ def test_it_is_not_over_while_something_may_still_be_launched(world: World) -> N
     world.launch()  # it had looked before the run was closed
     work = world.step("remove", work)
     assert not work["over"]
-    assert [kind for kind, _ in world.left()] == ["placement group", "security group"], "what can go at once goes at once"
+    left = [kind for kind, _ in world.left()]
+    assert left == ["placement group", "security group"], "what can go at once goes at once"
     while not work["over"]:
         world.forward(seconds=work["wait_seconds"])
         work = world.step("remove", work)

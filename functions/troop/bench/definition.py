@@ -80,6 +80,9 @@ class Fleet:
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
+        fallback_types: instance types of further attempts if EC2 lacks capacity, in order.
+        zone_names: zones to use, in order: the first ``zones`` of them, and later ones in further attempts if EC2 lacks
+            capacity; empty for any.
         placement: strategy of its placement group; None for none.
         image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
     """
@@ -97,6 +100,13 @@ class Fleet:
     license_fee: Decimal = ZERO
     image: str | None = None
     placement: str | None = None
+    fallback_types: tuple[str, ...] = ()
+    zone_names: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All instance types that it may have, in the order of the attempts."""
+        return self.instance_type, *self.fallback_types
 
     @property
     def is_spot(self) -> bool:
@@ -360,6 +370,9 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         for key in ("load", "image", "placement"):
             if fleet[key] is None:
                 del fleet[key]
+        for key in ("fallback_types", "zone_names"):
+            if not fleet[key]:
+                del fleet[key]
         fleet["license_fee"] = number(fleet["license_fee"])
         if not fleet["license_fee"]:
             del fleet["license_fee"]
@@ -408,7 +421,8 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
 def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
     fee = exact(fleet.get("license_fee")) or ZERO
-    return _build(Fleet, {**fleet, "role": role, "volumes": volumes, "license_fee": fee})
+    lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
+    return _build(Fleet, {**fleet, **lists, "role": role, "volumes": volumes, "license_fee": fee})
 
 
 def _phase(document: Mapping[str, Any]) -> Phase:

@@ -51,13 +51,14 @@ def architecture(instance_type: str, supported: Collection[str]) -> str:
 
 
 def choose_subnets(fleet: Fleet, subnets: Sequence[Subnet], offered: Collection[str]) -> tuple[str, ...]:
-    """Returns the ids of the subnets of a fleet's zones: the first zones by name that offer its instance type, so that
-    fleets with one zone share it.
+    """Returns the ids of the subnets of a fleet's zones: those that the file names, otherwise the first zones by name
+    that offer its instance type, so that fleets with one zone share it.
 
     Raises:
         LaunchImpossibleError: too few of the network's zones offer the type.
     """
-    zones = sorted({subnet.zone for subnet in subnets} & set(offered))[: fleet.zones]
+    usable = {subnet.zone for subnet in subnets} & set(offered)
+    zones = [zone for zone in fleet.zone_names or sorted(usable) if zone in usable][: fleet.zones]
     if len(zones) < fleet.zones:
         have = ", ".join(sorted({subnet.zone for subnet in subnets}))
         raise LaunchImpossibleError(

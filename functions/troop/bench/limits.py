@@ -52,16 +52,21 @@ def setting(name: str, value: str, example: str) -> str:
 
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:
     """Lists the fleets whose instance type no glob matches."""
-    wrong = [fleet for fleet in benchmark.fleets if not any(fnmatchcase(fleet.instance_type, one) for one in globs)]
+    wrong = [
+        (("fleets", fleet.role, *(("fallback_types", n - 1) if n else ("instance_type",))), kind)
+        for fleet in benchmark.fleets
+        for n, kind in enumerate(fleet.types)
+        if not any(fnmatchcase(kind, one) for one in globs)
+    ]
     allowed = ",".join(globs)
     return [
         Problem(
-            ("fleets", fleet.role, "instance_type"),
-            f"is {fleet.instance_type!r}",
+            place,
+            f"is {kind!r}",
             "a type that the deployment allows: "
-            + setting("instance_types", allowed.replace(",", ", "), f"{allowed},{fleet.instance_type}"),
+            + setting("instance_types", allowed.replace(",", ", "), f"{allowed},{kind}"),
         )
-        for fleet in wrong
+        for place, kind in wrong
     ]
 
 

@@ -152,6 +152,11 @@ def cell_definition_key(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}definition.json"
 
 
+def choices_key(run: str, cell: str) -> str:
+    """Returns the key of what an attempt buys if earlier ones found no capacity, see :mod:`troop.bench.choices`."""
+    return f"{cell_prefix(run, cell)}choices.json"
+
+
 def roster_key(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}roster.json"
 

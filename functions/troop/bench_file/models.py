@@ -37,7 +37,7 @@ from troop.bench_file.fields import (
     whole,
 )
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
-from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME
+from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, ZONE_NAME
 
 LONGEST_RUN = "168h"
 
@@ -65,6 +65,7 @@ IMAGE = matching(
     rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
     "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
 )
+ZONE = matching(ZONE_NAME, "the name of an availability zone, such as us-east-1a")
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
@@ -111,6 +112,17 @@ class FleetIn(_Part):
 
     count: Annotated[int, _COUNT] = described(_COUNT, "Number of nodes")
     instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "Instance type, x86-64 or arm64")
+    fallback_types: list[Annotated[str, INSTANCE_TYPE]] = Field(
+        [],
+        max_length=4,
+        description="Instance types of further attempts if EC2 lacks capacity, in order: a list of at most 4 types",
+    )
+    zone_names: list[Annotated[str, ZONE]] = Field(
+        [],
+        max_length=6,
+        description="Availability zones to use, in order, later ones if EC2 lacks capacity: a list of at most 6 names; "
+        "by default any",
+    )
     image: Annotated[str | None, IMAGE] = described(
         IMAGE, "Machine image, if the deployment also allows it; by default Amazon Linux 2023", default=None
     )
@@ -156,6 +168,8 @@ class FleetIn(_Part):
             license_fee=Decimal(self.license_fee),
             image=self.image,
             placement=self.placement,
+            fallback_types=tuple(self.fallback_types),
+            zone_names=tuple(self.zone_names),
         )
 
 

@@ -111,6 +111,18 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"fleets__drivers__count": True}, "fleets.drivers.count", "is true: must be a whole number"),
     ({"fleets__drivers__zones": 3}, "fleets.drivers.zones", "is 3: must be at most 2, which is its count"),
     ({"fleets__drivers__image": "al2023"}, "fleets.drivers.image", "is 'al2023': must be the id of an image"),
+    (
+        {"fleets__drivers__fallback_types": ["m7g.large", "c7g.large"]},
+        "fleets.drivers.fallback_types.1",
+        "is 'c7g.large': must be unique",
+    ),
+    ({"fleets__servers__zone_names": ["us-east-1a"]}, "fleets.servers.zone_names", "names 1: must be at least 3"),
+    ({"fleets__drivers__zone_names": ["a"]}, "fleets.drivers.zone_names.0", "the name of an availability zone"),
+    (
+        {"fleets__drivers__zone_names": ["us-east-1a", "us-east-1b"], "fleets__drivers__fallback_types": ["c6g.large"]},
+        "fleets.drivers.fallback_types",
+        "makes 4 choices: must be at most 3",
+    ),
     ({"fleets__drivers__placement": "near"}, "fleets.drivers.placement", "one of cluster, spread, partition"),
     ({"fleets__servers__placement": "cluster"}, "fleets.servers.zones", "1 with placement: cluster"),
     (

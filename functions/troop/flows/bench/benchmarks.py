@@ -242,7 +242,7 @@ class Benchmarks:
             raise BucketError(wrong, allowed)
         limits = Limits.of(self.settings)
         problems = admission.over_limits(benchmark, plan, limits)
-        types = sorted({fleet.instance_type for cell in cells for fleet in cell.fleets})
+        types = sorted({kind for cell in cells for fleet in cell.fleets for kind in fleet.types})
         offers = read_offers(self.ec2, types, self.subnets)
         problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
         images: dict[str, ImageFacts | str] = {}

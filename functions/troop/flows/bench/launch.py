@@ -17,12 +17,14 @@ from troop.aws.bench.runs import RunTable
 from troop.aws.bench.service_roles import ServiceRoles
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
+from troop.bench.choices import chosen
 from troop.bench.definition import Benchmark, Fleet, to_document
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
 from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
+from troop.flows.bench.capacity import choices_at
 from troop.flows.bench.cost_records import over_budget
 
 LONGEST = timedelta(seconds=130)
@@ -93,7 +95,8 @@ class Launching:
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
         """Returns the cell's benchmark, and stores it under the cell for its nodes and the other steps."""
-        benchmark = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        planned = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        benchmark = chosen(planned, choices_at(self.store, run, cell))
         self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
         return benchmark
 

@@ -190,6 +190,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "autoscaling:DescribeAutoScalingGroups",
         "ec2:DescribeInstances",
         "ec2:DescribeLaunchTemplates",
+        "ec2:DescribePlacementGroups",
         "ec2:DescribeSecurityGroups",
         "ec2:DescribeVolumes",
     )

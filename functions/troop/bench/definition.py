@@ -30,7 +30,7 @@ LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
 """Words in the names of roles that generate load unless the file states otherwise; also with an s."""
 
 Scalar = str | int | float | bool
-Parameter = Scalar | tuple[Scalar, ...]
+Parameter = Scalar | tuple[Scalar, ...] | Mapping[str, Scalar | tuple[Scalar, ...]]
 
 AROUND = 5 * 60
 """Seconds allowed for launch, collect and teardown, in addition to all time-outs."""
@@ -311,7 +311,7 @@ def _missing(name: str) -> Any:
 
 def point_document(point: PointOf) -> dict[str, Any]:
     """Converts a point to JSON-like values."""
-    document: dict[str, Any] = _lists(asdict(point))
+    document: dict[str, Any] = plain_parameter(asdict(point))
     return document
 
 
@@ -359,7 +359,7 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
     ``standing``, which is not a key of benchmark files.
     """
     plain = _but(asdict(benchmark), "money")
-    document: dict[str, Any] = {"format": FORMAT, **_lists(plain), **money_document(benchmark.money)}
+    document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
     if not benchmark.standing:
         del document["standing"]
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
@@ -405,7 +405,7 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
         known = {
             "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
             "phases": tuple(map(_phase, document["phases"])),
-            "parameters": {key: _tuples(value) for key, value in document["parameters"].items()},
+            "parameters": {key: parameter_of(value) for key, value in document["parameters"].items()},
             "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
             "buckets": tuple(document["buckets"]),
             "files": tuple(document["files"]),
@@ -427,7 +427,7 @@ def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
 
 def _phase(document: Mapping[str, Any]) -> Phase:
     points = tuple(
-        Point({k: _tuples(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
+        Point({k: parameter_of(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
         for one in document.get("points", ())
     )
     between = document.get("between")
@@ -440,15 +440,18 @@ def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:
     return kind(**{key: value for key, value in values.items() if key in known})
 
 
-def _tuples(value: Any) -> Any:
+def parameter_of(value: Any) -> Any:
+    """Converts a parameter from JSON: lists become tuples; the reverse of :func:`plain_parameter`."""
+    if isinstance(value, Mapping):
+        return {key: parameter_of(inner) for key, inner in value.items()}
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _lists(value: Any) -> Any:
+def plain_parameter(value: Any) -> Any:
     """Replaces tuples by lists, so that the document equals the one read back from JSON."""
     if isinstance(value, Mapping):
-        return {key: _lists(inner) for key, inner in value.items()}
-    return [_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain_parameter(inner) for key, inner in value.items()}
+    return [plain_parameter(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:

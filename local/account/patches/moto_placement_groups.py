@@ -20,7 +20,7 @@ from moto.ec2.utils import generic_filter, random_id
 from ._wrap import wrap
 
 
-class PlacementGroup(TaggedEC2Resource):
+class PlacementGroup(TaggedEC2Resource):  # type: ignore[misc]  # moto has no types
     """A placement group."""
 
     def __init__(self, backend: Any, name: str, strategy: str, partitions: int | None) -> None:

@@ -209,7 +209,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"phases__1__start_together": "yes"}, "phases.1.start_together", "is 'yes': must be true or false"),
     ({"parameters__Threads": 1}, "parameters.Threads", "is not a valid name"),
     ({"parameters__threads": None}, "parameters.threads", "is null: must be text"),
-    ({"parameters__threads": {"a": 1}}, "parameters.threads", "must be text"),
+    ({"parameters__threads": {"a": {"b": 1}}}, "parameters.threads", "must be text"),
     ({"parameters__threads": [[1]]}, "parameters.threads", "is [[1]]: must be text"),
     ({"parameters__bucket": 10**400}, "parameters.bucket", "is 1000000000"),
     ({"parameters__threads": float("inf")}, "parameters.threads", "is inf: must be text"),

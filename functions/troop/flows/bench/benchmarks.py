@@ -246,11 +246,12 @@ class Benchmarks:
         offers = read_offers(self.ec2, types, self.subnets)
         problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
         images: dict[str, ImageFacts | str] = {}
-        if not (wrong := admission.in_all_cells(benchmark, plan, lambda c: forbidden_images(c, limits.images))):
+        forbidden = admission.in_all_cells(benchmark, plan, lambda cell: forbidden_images(cell, limits.images))
+        problems += forbidden
+        if not forbidden:
             named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
             images = read_images(self.ec2, self.ssm, named)
-            wrong = admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
-        problems += wrong
+            problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}

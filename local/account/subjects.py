@@ -12,7 +12,6 @@ from typing import Any
 from moto.backends import get_backend
 
 from .config import ACCOUNT_ID, REGION
-from .patches.moto_placement_groups import groups_of
 
 SERVICES = ("ec2", "autoscaling", "elasticloadbalancing")
 _EC2_KINDS = {
@@ -82,8 +81,8 @@ def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: st
 
 
 def placement_subject(name: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
-    """Returns the subject of an existing placement group."""
-    group = groups_of(backend("ec2")).get(name)
+    """Returns the subject of an existing placement group, see :mod:`.patches.moto_placement_groups`."""
+    group = getattr(backend("ec2"), "placement_groups", {}).get(name)
     tags = _resource_tags("ec2", backend("ec2").tags.get(group.id, {})) if group else {}
     return Subject(ec2_arn(_PLACEMENT_GROUP, name), {**(keys or {}), **tags}, action)
 

@@ -82,8 +82,8 @@ def _describe(self: Any) -> ActionResult:
         if name not in groups:
             raise _unknown(name)
     chosen = [groups[name] for name in named] if named else list(groups.values())
-    found = generic_filter(self._filters_from_querystring(), chosen)
-    return ActionResult({"PlacementGroups": [group.description() for group in found]})
+    matching = generic_filter(self._filters_from_querystring(), chosen)
+    return ActionResult({"PlacementGroups": [group.description() for group in matching]})
 
 
 def _delete(self: Any) -> ActionResult:

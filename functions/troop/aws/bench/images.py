@@ -40,8 +40,8 @@ def _read(ec2: Any, ssm: Callable[[], Any], image: str) -> ImageFacts | str:
     # IAM cannot limit a launch to what a parameter contains, only to the owners of images.
     owners = ["amazon"] if image.startswith(OF_AWS) else ["amazon", "self"]
     whose = "Amazon" if image.startswith(OF_AWS) else "this account or Amazon"
-    found = _described(ec2, named, *owners)
-    return found or f"it names {named}, which is not an available image of {whose}; to use it, allow its id"
+    facts = _described(ec2, named, *owners)
+    return facts or f"it names {named}, which is not an available image of {whose}; to use it, allow its id"
 
 
 def _described(ec2: Any, image: str, *owners: str) -> ImageFacts | None:

@@ -7,8 +7,8 @@ import json
 import pytest
 from moto.backends import get_backend
 
-from tests.unit.edge.account import client
 from tests.unit.edge.bench import Half, changed, post, problems
+from troop.aws.clients import client
 from troop.bench import names
 
 KEY = "body.definition.fleets.drivers.image"

@@ -57,8 +57,8 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     Each problem is listed in the answer's problems, with what is allowed. The header Location points to the run.
     Repeating the key returns the same run, so a retry is safe after any failure.
 
-    Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, 2 calls for each image, and the cost of an estimate. An
-    admitted run costs in addition 1 object for each file, 2 items, a transaction and the start of the workflow.
+    Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, 2 calls for each image, and the cost of an estimate.
+    An admitted run costs in addition 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     service = _benchmarks()
     files = contents(body.files)

@@ -18,6 +18,7 @@ from infra.bench_permissions import (
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
+from troop.bench.images import OF_AWS
 from troop.bench.names import GROUPS
 
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
@@ -47,6 +48,14 @@ def bench_acknowledgements(
             f"IAM5[Resource::arn:<AWS::Partition>:s3:::{bucket}/*]",
             "Benchmarks may read any object of the buckets that the settings allow, and write to none of them.",
         )
+    for name in benchmarks.images:
+        if name.endswith("*"):
+            account = "" if name.startswith(OF_AWS) else "<AWS::AccountId>"
+            yield (
+                functions.roles["api"],
+                f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
+                "The settings allow all parameters with this beginning, and the role only reads them.",
+            )
     yield (
         benchmarks.data.results,
         "S1",
@@ -70,7 +79,8 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         for machine in (benchmarks.benchmark, benchmarks.teardown, benchmarks.fleet)
     )
     groups = f"arn:<AWS::Partition>:autoscaling:{_ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{GROUPS}"
-    removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups]
+    placement = f"arn:<AWS::Partition>:ec2:{_ACCOUNT}:placement-group/{GROUPS}"
+    removed = [*_ec2("instance", "launch-template", "security-group", "volume"), groups, placement]
 
     registrations = f"{results}/{REGISTRATIONS}"
     launch, cell = functions.roles["launch"], functions.roles["cell"]

@@ -43,12 +43,18 @@ class BenchFunctions:
 
 
 def make_bench_functions(
-    functions: Functions, bench: BenchData, network: Network, nodes: Nodes, instance_types: Sequence[str]
+    functions: Functions,
+    bench: BenchData,
+    network: Network,
+    nodes: Nodes,
+    instance_types: Sequence[str],
+    images: Sequence[str],
 ) -> BenchFunctions:
     """Creates the functions in ``functions``.
 
     Args:
         instance_types: patterns of the types that benchmarks may launch.
+        images: the images that they may name.
     """
     stack = cdk.Stack.of(functions)
     runs = {Variable.RUNS_TABLE: bench.runs.table_name}
@@ -58,7 +64,7 @@ def make_bench_functions(
     site = {Variable.NETWORK_VPC: network.vpc_id, Variable.NODE_PROFILE: profile}
     launch = functions.make(
         "launch",
-        bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types),
+        bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images),
         {**record, **network.environment(), Variable.NODE_PROFILE: profile},
         seconds=120,
         megabytes=256,

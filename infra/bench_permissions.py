@@ -22,6 +22,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index
+from troop.bench.images import OF_AWS
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
     AUTO_SCALING_ROLE,
@@ -62,11 +63,12 @@ _RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress
 _REMOVES = (
     "autoscaling:DeleteAutoScalingGroup",
     "ec2:DeleteLaunchTemplate",
+    "ec2:DeletePlacementGroup",
     "ec2:DeleteSecurityGroup",
     "ec2:DeleteVolume",
     "ec2:TerminateInstances",
 )
-_CREATES = ("CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances")
+_CREATES = ("CreateLaunchTemplate", "CreatePlacementGroup", "CreateSecurityGroup", "RunInstances")
 
 
 def launch(
@@ -76,15 +78,18 @@ def launch(
     subnets: Sequence[str],
     role: iam.IRole,
     instance_types: Sequence[str],
+    images: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Allows creating security groups, launch templates and Auto Scaling groups, all tagged, only in the network's
-    subnets.
+    """Allows creating security groups, placement groups, launch templates and Auto Scaling groups, all tagged, only
+    in the network's subnets.
 
     Auto Scaling checks that the creator of a group with a launch template could launch its instances directly.
-    Instances must use Amazon's images; instances, their volumes and interfaces must carry the deployment's tag.
+    Instances must use Amazon's images or those in ``images``; instances, their volumes and interfaces must carry the
+    deployment's tag.
 
     Args:
         instance_types: patterns of the allowed types.
+        images: ids, and names or patterns of parameters, of the other allowed images.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -98,6 +103,7 @@ def launch(
                 "ec2:DescribeInstanceTypes",
                 "ec2:DescribeLaunchTemplates",
                 "ec2:DescribeManagedPrefixLists",
+                "ec2:DescribePlacementGroups",
                 "ec2:DescribeSecurityGroups",
                 "ec2:DescribeSubnets",
             ],
@@ -109,6 +115,7 @@ def launch(
         allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
         # EC2 may also check the rule, which has no tags and no power of its own: the group decides.
         allow(_RULES, _ec2(stack, "security-group-rule")),
+        allow(["ec2:CreatePlacementGroup"], _placement_groups(stack), conditions=_CREATED),
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),
         allow(
@@ -126,21 +133,22 @@ def launch(
             *(_ec2(stack, kind) for kind in ("network-interface", "volume")),
             conditions=_CREATED,
         ),
-        allow(["ec2:RunInstances"], _ec2(stack, "launch-template"), _ec2(stack, "security-group"), conditions=_OURS),
+        allow(
+            ["ec2:RunInstances"],
+            *(_ec2(stack, "launch-template"), _ec2(stack, "security-group"), _placement_groups(stack)),
+            conditions=_OURS,
+        ),
         allow(["ec2:RunInstances"], *(_ec2(stack, "subnet", subnet) for subnet in subnets)),
         # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
-        allow(
-            ["ec2:RunInstances"],
-            f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::image/*",
-            conditions={"StringEquals": {"ec2:Owner": "amazon"}},
-        ),
+        *_of_images(images),
         allow(
             ["ec2:CreateTags"],
             *(
                 _ec2(stack, kind)
                 for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
             ),
+            _placement_groups(stack),
             # Only at creation: existing resources can never be tagged as this deployment's.
             conditions={"StringEquals": {**_CREATED["StringEquals"], "ec2:CreateAction": list(_CREATES)}},
         ),
@@ -167,6 +175,34 @@ def _of_types(instance_types: Sequence[str]) -> dict[str, Any]:
     if "*" in instance_types:
         return _CREATED
     return {**_CREATED, "StringLike": {"ec2:InstanceType": list(instance_types)}}
+
+
+def _of_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Allows launching Amazon's images and those with allowed ids; with an allowed parameter of the account, also the
+    account's images: what a parameter contains is unknown here.
+    """
+    has_own = any(name.startswith("/") and not name.startswith(OF_AWS) for name in images)
+    owners = ["amazon", cdk.Aws.ACCOUNT_ID] if has_own else "amazon"
+    ids = [image_arn(name) for name in images if not name.startswith("/")]
+    return [
+        allow(["ec2:RunInstances"], image_arn("*"), conditions={"StringEquals": {"ec2:Owner": owners}}),
+        *([allow(["ec2:RunInstances"], *ids)] if ids else []),
+    ]
+
+
+def image_arn(name: str) -> str:
+    """Returns the ARN of an image; images belong to no account."""
+    return f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::image/{name}"
+
+
+def parameter_arns(images: Sequence[str]) -> list[str]:
+    """Returns the ARNs of the parameters among the allowed images; AWS's public ones belong to no account."""
+    return [
+        f"arn:{cdk.Aws.PARTITION}:ssm:{cdk.Aws.REGION}:"
+        f"{'' if name.startswith(OF_AWS) else cdk.Aws.ACCOUNT_ID}:parameter{name}"
+        for name in images
+        if name.startswith("/")
+    ]
 
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
@@ -196,6 +232,7 @@ def _seeing() -> iam.PolicyStatement:
             "autoscaling:DescribeAutoScalingGroups",
             "ec2:DescribeInstances",
             "ec2:DescribeLaunchTemplates",
+            "ec2:DescribePlacementGroups",
             "ec2:DescribeSecurityGroups",
             "ec2:DescribeVolumes",
         ],
@@ -217,6 +254,7 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
         _record(data, "GetItem", "Query", "UpdateItem"),
         _seeing(),
         allow(["autoscaling:DeleteAutoScalingGroup"], _groups(stack), conditions=_OURS),
+        allow(["ec2:DeletePlacementGroup"], _placement_groups(stack), conditions=_OURS),
         allow(["ec2:DeleteLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_OURS),
         allow(
             ["ec2:DeleteSecurityGroup"],
@@ -293,21 +331,25 @@ def api(
     workflows: Sequence[sfn.StateMachine],
     teardown_machine: sfn.StateMachine,
     called: Sequence[lambda_.IFunction],
+    images: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Allows admitting runs: recording them, storing their files and artifacts, starting and stopping workflows. Also
-    reading standing fleets and calling their function; finding reports, signing their addresses, and having them made
-    again.
+    """Allows admitting runs: recording them, looking up the images that they name, storing their files and artifacts,
+    starting and stopping workflows. Also reading standing fleets and calling their function; finding reports, signing
+    their addresses, and having them made again.
 
     Args:
         called: functions that it calls asynchronously.
+        images: as in :func:`launch`.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
+        *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
         allow(
             [
+                "ec2:DescribeImages",
                 "ec2:DescribeInstanceTypeOfferings",
                 "ec2:DescribeInstanceTypes",
                 "ec2:DescribeSpotPriceHistory",
@@ -429,6 +471,11 @@ def _groups(stack: cdk.Stack) -> str:
         resource_name=f"*:autoScalingGroupName/{GROUPS}",
         arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
     )
+
+
+def _placement_groups(stack: cdk.Stack) -> str:
+    """Returns the ARN of placement groups with runs' names."""
+    return _ec2(stack, "placement-group", GROUPS)
 
 
 def _executions(stack: cdk.Stack, machine: sfn.StateMachine) -> str:

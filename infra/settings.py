@@ -64,7 +64,7 @@ def _network(value: Any) -> ExistingNetwork | None:
     return ExistingNetwork(document["vpc"], tuple(subnets))
 
 
-_ZONE = re.compile(r"[a-z]{2,5}(-[a-z]+)+-[0-9]+[a-z]")
+_ZONE = re.compile(values.ZONE_NAME)
 _ZONES = (
     f"a whole number from 1 to {MOST_ZONES}, or names of as many availability zones of one region, such as "
     '["us-east-1a", "us-east-1b"], each once'

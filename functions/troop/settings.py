@@ -53,6 +53,8 @@ class Settings:
         max_run_cost: what one run or standing fleet can cost, in dollars, in China in yuan; None for no limit.
         instance_types: globs over the instance types that nodes can have, such as ``c7g.*``.
         allowed_buckets: names of the buckets that nodes can read, if a benchmark requests them.
+        allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
+            name that ends with ``*`` allows all names with that beginning.
     """
 
     deployment: str
@@ -76,6 +78,7 @@ class Settings:
     max_run_cost: float | None
     instance_types: tuple[str, ...]
     allowed_buckets: tuple[str, ...]
+    allowed_images: tuple[str, ...]
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -105,6 +108,29 @@ def _buckets(value: Any) -> tuple[str, ...]:
     if not all(_BUCKET.fullmatch(name) for name in buckets):
         raise values.BadValue(_BUCKETS)
     return buckets
+
+
+_IMAGE = re.compile(rf"{values.IMAGE_ID}|{values.PARAMETER_NAME}(/?\*)?")
+_IMAGES = (
+    'a list of image ids and of names of SSM parameters, such as ["ami-0123456789abcdef0", "/images/*"]: a * is '
+    "allowed at the end of a name"
+)
+
+
+def _images(value: Any) -> tuple[str, ...]:
+    """Parses ids of images and names of parameters; as text they are a JSON list, or separated by commas."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = values.json_in(value)
+        except ValueError:
+            raise values.BadValue(_IMAGES) from None
+    try:
+        images = () if value in ("", [], ()) else values.names(value)
+    except values.BadValue:
+        raise values.BadValue(_IMAGES) from None
+    if not all(_IMAGE.fullmatch(image) for image in images):
+        raise values.BadValue(_IMAGES)
+    return images
 
 
 _GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")
@@ -163,6 +189,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "max_run_cost": _run_cost,
     "instance_types": _instance_types,
     "allowed_buckets": _buckets,
+    "allowed_images": _images,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

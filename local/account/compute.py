@@ -28,6 +28,7 @@ from .patches import (
     moto_lifecycle,
     moto_lookups,
     moto_placement,
+    moto_placement_groups,
     moto_refreshes,
     moto_replacement,
     moto_speed,
@@ -57,6 +58,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_speed.apply()
     moto_placement.apply()
     moto_launch.apply()
+    moto_placement_groups.apply()
     moto_templates.apply()
     moto_weights.apply()
     moto_termination.apply(delays)

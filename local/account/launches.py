@@ -12,7 +12,7 @@ from ministack.services import iam
 from moto.ec2.utils import convert_tag_spec
 
 from .config import ACCOUNT_ID
-from .subjects import Subject, backend, ec2_arn, ec2_subject, request_tag_keys
+from .subjects import Subject, backend, ec2_arn, ec2_subject, placement_subject, request_tag_keys
 
 _CREATED_KINDS = ("instance", "volume", "network-interface")
 _NAMING = ("LaunchTemplate.", "MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.")
@@ -31,6 +31,8 @@ def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
     used = [version.template.id, *form.get("VPCZoneIdentifier", "").split(","), *_security_groups(version.data)]
     needed += [ec2_subject(one.strip(), keys, "ec2:RunInstances") for one in used if one.strip()]
     needed.append(_image(version.image_id, keys))
+    if name := (version.data.get("Placement") or {}).get("GroupName"):
+        needed.append(placement_subject(name, keys, "ec2:RunInstances"))
     for kind in _CREATED_KINDS:
         if tags.get(kind):
             conditions = {**request_tag_keys(tags[kind]), "ec2:createaction": "RunInstances"}

@@ -26,7 +26,13 @@ _EC2_KINDS = {
 }
 _NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId")
 """Parameters of EC2 calls that name the changed resources, single or numbered."""
-_CREATED = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "launch-template"}
+_CREATED = {
+    "CreateSecurityGroup": "security-group",
+    "CreateLaunchTemplate": "launch-template",
+    "CreatePlacementGroup": "placement-group",
+}
+_PLACEMENT_GROUP = "placement-group"
+"""Its ARN contains its name, which is known before its creation."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,8 @@ def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
         return [Subject()]
     if service == "autoscaling":
         return _groups(form)
+    if action == "DeletePlacementGroup":
+        return [placement_subject(form.get("GroupName", ""))]
     if service == "ec2":
         return _creation(action, form) if action in _CREATED else _ec2(form)
     arns = [value for key, value in form.items() if key in ("TargetGroupArn", "LoadBalancerArn", "ListenerArn")]
@@ -70,6 +78,13 @@ def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: st
     kind = _EC2_KINDS.get(resource_id.split("-")[0], "*")
     tags = _resource_tags("ec2", backend("ec2").tags.get(resource_id, {}))
     return Subject(ec2_arn(kind, resource_id), {**(keys or {}), **tags, **_properties(kind, resource_id)}, action)
+
+
+def placement_subject(name: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
+    """Returns the subject of an existing placement group, see :mod:`.patches.moto_placement_groups`."""
+    group = getattr(backend("ec2"), "placement_groups", {}).get(name)
+    tags = _resource_tags("ec2", backend("ec2").tags.get(group.id, {})) if group else {}
+    return Subject(ec2_arn(_PLACEMENT_GROUP, name), {**(keys or {}), **tags}, action)
 
 
 def _properties(kind: str, resource_id: str) -> dict[str, str]:
@@ -141,7 +156,8 @@ def _specification_keys(form: dict[str, str]) -> dict[str, str]:
 
 def _creation(action: str, form: dict[str, str]) -> list[Subject]:
     """Returns the subjects of a creation: the new resource without an id, its network and its tags."""
-    arn, request_keys = ec2_arn(_CREATED[action], "*"), _specification_keys(form)
+    kind, request_keys = _CREATED[action], _specification_keys(form)
+    arn = ec2_arn(kind, form.get("GroupName", "*") if kind == _PLACEMENT_GROUP else "*")
     needed = [Subject(arn, request_keys)]
     if vpc := form.get("VpcId"):
         needed.append(ec2_subject(vpc))

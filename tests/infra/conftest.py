@@ -91,8 +91,8 @@ def stack_of(app: cdk.App, **settings: Any) -> TroopStack:
 
 @pytest.fixture(scope="session")
 def two_stacks(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
-    """Two throw-away deployments in one app: ``Blue`` with several calendars, two zones and two buckets for benchmarks,
-    ``Green`` as it is.
+    """Two throw-away deployments in one app: ``Blue`` with several calendars, two zones, two buckets and some
+    images for benchmarks, ``Green`` as it is.
     """
     folder = result("two", sources(), create=lambda partial: _synthesise_two(partial, tmp_path_factory.mktemp("two")))
     return Synthesised(0, "", folder)
@@ -110,6 +110,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             calendars=json.dumps(CALENDARS),
             zones="2",
             allowed_buckets="my-data,logs.example.com",
+            allowed_images="ami-0123456789abcdef0,/images/*,/aws/service/canonical/*",
         )
     )
     wiki = "https://wiki.example.com/troop"

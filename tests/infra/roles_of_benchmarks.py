@@ -10,6 +10,7 @@ from tests.infra.statements import (
     LISTS,
     OBJECTS,
     OF_MACHINES,
+    OF_RUNS,
     OURS,
     RUNS,
     allow,
@@ -20,14 +21,21 @@ from tests.infra.statements import (
     record,
 )
 
+PLACEMENT_GROUPS = ec2("placement-group", OF_RUNS)
+CREATED_BY_TROOP = ("LaunchTemplate", "PlacementGroup", "SecurityGroup")
+
 REMOVES = (
     record("GetItem", "Query", "UpdateItem")
     | allow(
         "*",
         "autoscaling:DescribeAutoScalingGroups",
-        *(f"ec2:Describe{what}" for what in ("Instances", "LaunchTemplates", "SecurityGroups", "Volumes")),
+        *(
+            f"ec2:Describe{what}"
+            for what in ("Instances", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "Volumes")
+        ),
     )
     | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
+    | only(OURS, PLACEMENT_GROUPS, "ec2:DeletePlacementGroup")
     | only(OURS, ec2("launch-template"), "ec2:DeleteLaunchTemplate")
     | only(
         OURS | {"ArnEquals": {"ec2:Vpc": ec2("vpc", "<BenchmarksNetworkVpc>")}},
@@ -45,6 +53,7 @@ REMOVES = (
         for action in (
             "autoscaling:DeleteAutoScalingGroup",
             "ec2:DeleteLaunchTemplate",
+            "ec2:DeletePlacementGroup",
             "ec2:DeleteSecurityGroup",
             "ec2:DeleteVolume",
             "ec2:TerminateInstances",
@@ -88,6 +97,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "ec2:DescribeInstanceTypes",
         "ec2:DescribeLaunchTemplates",
         "ec2:DescribeManagedPrefixLists",
+        "ec2:DescribePlacementGroups",
         "ec2:DescribeSecurityGroups",
         "ec2:DescribeSubnets",
     )
@@ -110,6 +120,8 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "ec2:AuthorizeSecurityGroupIngress",
         "ec2:RevokeSecurityGroupEgress",
     )
+    | only(CREATED, PLACEMENT_GROUPS, "ec2:CreatePlacementGroup")
+    | only(OURS, PLACEMENT_GROUPS, "ec2:RunInstances")
     | only(CREATED, ec2("launch-template"), "ec2:CreateLaunchTemplate")
     | only(CREATED, GROUPS, "autoscaling:CreateAutoScalingGroup")
     | only(
@@ -132,13 +144,16 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     )
     | {
         grant
-        for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")
+        for kind in (
+            *(ec2(kind) for kind in ("instance", "launch-template", "network-interface", "security-group", "volume")),
+            PLACEMENT_GROUPS,
+        )
         for grant in only(
             {
                 "StringEquals": CREATED["StringEquals"]
-                | {"ec2:CreateAction": ["CreateLaunchTemplate", "CreateSecurityGroup", "RunInstances"]}
+                | {"ec2:CreateAction": [f"Create{what}" for what in CREATED_BY_TROOP] + ["RunInstances"]}
             },
-            ec2(kind),
+            kind,
             "ec2:CreateTags",
         )
     }
@@ -175,6 +190,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "autoscaling:DescribeAutoScalingGroups",
         "ec2:DescribeInstances",
         "ec2:DescribeLaunchTemplates",
+        "ec2:DescribePlacementGroups",
         "ec2:DescribeSecurityGroups",
         "ec2:DescribeVolumes",
     )
@@ -220,7 +236,7 @@ API_OF_BENCHMARKS = (
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
     | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
-    | allow("*", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeSubnets")
+    | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
     | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")

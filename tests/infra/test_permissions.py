@@ -10,7 +10,7 @@ import pytest
 from infra.permissions import hits
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.roles import ROLES
-from tests.infra.statements import Template, allow
+from tests.infra.statements import Template, allow, only
 from troop import faults
 from troop.faults.fault import Permission
 from troop.tags import UNTOUCHABLE_TAGS
@@ -85,6 +85,22 @@ def test_nodes_read_the_allowed_buckets_and_write_none(blue: Template) -> None:
     buckets = [f"arn:<AWS::Partition>:s3:::{name}" for name in ("my-data", "logs.example.com")]
     allowed = {g for b in buckets for g in allow(f"{b}/*", "s3:GetObject") | allow(b, "s3:ListBucket")}
     assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed
+
+
+def test_launch_runs_the_allowed_images_and_the_api_reads_the_allowed_parameters(blue: Template) -> None:
+    """With a parameter of the account, its images are allowed: IAM does not know what the parameter contains."""
+    image, parameter = "arn:<AWS::Partition>:ec2:<AWS::Region>::image/", "arn:<AWS::Partition>:ssm:<AWS::Region>:"
+    owners = {"StringEquals": {"ec2:Owner": ["amazon", "<AWS::AccountId>"]}}
+    launch = {g for g in permissions(blue, "LaunchRole") if image in g[2]}
+    assert launch == allow(f"{image}ami-0123456789abcdef0", "ec2:RunInstances") | only(
+        owners, f"{image}*", "ec2:RunInstances"
+    )
+    own, public = (
+        f"{parameter}<AWS::AccountId>:parameter/images/*",
+        f"{parameter}:parameter/aws/service/canonical/*",
+    )
+    reads = {g for g in permissions(blue, "ApiRole") if g[1] == "ssm:GetParameter"}
+    assert reads == allow(own, "ssm:GetParameter") | allow(public, "ssm:GetParameter")
 
 
 def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from tests.patience import eventually
+
 from .helpers import Fleet, World, allow, unique
 
 EC2 = "arn:aws:ec2:us-east-1:000000000000:"
@@ -153,3 +155,34 @@ def test_only_what_carries_the_tag_is_deleted(world: World, fleet: Fleet) -> Non
         assert attempt(role.ec2, "delete_volume", VolumeId=volume) == denied
         for call in ("suspend_processes", "delete_auto_scaling_group"):
             assert attempt(role.groups, call, AutoScalingGroupName=group) == refused
+
+
+def test_a_placement_group_needs_its_name_and_the_tag_and_stays_while_it_is_used(world: World, fleet: Fleet) -> None:
+    name = unique("troop")
+    arn = f"{EC2}placement-group/troop*"
+    role = Launcher(
+        world,
+        fleet,
+        allow("ec2:CreatePlacementGroup", arn, Condition=REQUEST_TAG),
+        allow("ec2:CreateTags", arn),
+        allow("ec2:DeletePlacementGroup", arn, Condition=CARRIED),
+    )
+
+    def create(name: str, *tags: dict[str, str]) -> str:
+        specification = [{"ResourceType": "placement-group", "Tags": list(tags)}] if tags else []
+        parameters = {"GroupName": name, "Strategy": "spread", "TagSpecifications": specification}
+        return attempt(role.ec2, "create_placement_group", **parameters)
+
+    assert create(name) == create(unique("other"), TAG) == "UnauthorizedOperation"
+    assert create(name, TAG) == "allowed"
+    assert create(name, TAG) == "InvalidPlacementGroup.Duplicate"
+    foreign = unique("troop")
+    fleet.ec2.create_placement_group(GroupName=foreign, Strategy="cluster")
+    assert attempt(role.ec2, "delete_placement_group", GroupName=foreign) == "UnauthorizedOperation"
+    template = fleet.template(None, Placement={"GroupName": name})
+    launched = fleet.ec2.run_instances(LaunchTemplate={"LaunchTemplateId": template}, MinCount=1, MaxCount=1)
+    (node,) = launched["Instances"]
+    assert node["Placement"]["GroupName"] == name
+    assert attempt(role.ec2, "delete_placement_group", GroupName=name) == "InvalidPlacementGroup.InUse"
+    fleet.ec2.terminate_instances(InstanceIds=[node["InstanceId"]])
+    assert eventually(lambda: attempt(role.ec2, "delete_placement_group", GroupName=name) == "allowed")

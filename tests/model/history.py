@@ -69,6 +69,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "max_run_cost": 500,
             "instance_types": ["*"],
             "allowed_buckets": [],
+            "allowed_images": [],
         }
     )
 

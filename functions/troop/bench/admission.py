@@ -9,7 +9,7 @@ from troop.bench.definition import Benchmark, Fleet
 from troop.bench.instance_types import TypeFacts
 from troop.bench.limits import Limits, forbidden_types, setting
 from troop.bench.plan import Plan, PlannedCell
-from troop.bench.problems import Problem
+from troop.bench.problems import Place, Problem
 
 LARGEST_FILES = 1024 * 1024
 """Maximum bytes of all files in a benchmark's folder together."""
@@ -32,12 +32,14 @@ class InstanceType:
         zones: zones of the deployment's network that offer it.
         vcpus: number of virtual processors; 0 if EC2 does not report it.
         facts: what a report must know of it.
+        strategies: strategies of placement groups that it supports; None if EC2 does not report them.
     """
 
     architectures: frozenset[str]
     zones: frozenset[str]
     vcpus: int = 0
     facts: TypeFacts = field(default_factory=TypeFacts)
+    strategies: frozenset[str] | None = None
 
 
 def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Problem]:
@@ -101,7 +103,8 @@ def not_offered(benchmark: Benchmark, offers: Mapping[str, InstanceType]) -> lis
     Args:
         offers: by instance type, without those that the region does not offer.
     """
-    return [problem for fleet in benchmark.fleets for problem in _of_fleet(fleet, offers)]
+    problems = [problem for fleet in benchmark.fleets for problem in _of_fleet(fleet, offers)]
+    return problems + [problem for fleet in benchmark.fleets for problem in _of_choices(fleet, offers)]
 
 
 def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
@@ -115,6 +118,24 @@ def not_staged(benchmark: Benchmark, staged: Collection[str]) -> list[Problem]:
     return [Problem(("artifacts", n, "sha256"), f"of {a.name} is not in the bucket", allowed) for n, a in missing]
 
 
+def _of_choices(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
+    """Yields fallback types that cannot take the place of the first one, and zones that do not offer a type."""
+    first = offers.get(fleet.instance_type)
+    for n, kind in enumerate(fleet.fallback_types):
+        its: Place = ("fleets", fleet.role, "fallback_types", n)
+        for problem in _of_fleet(replace(fleet, instance_type=kind), offers):
+            yield replace(problem, place=its)
+        offer = offers.get(kind)
+        if first and offer and not first.architectures & offer.architectures & ARCHITECTURES:
+            has, needs = (", ".join(sorted(one.architectures)) for one in (offer, first))
+            yield Problem(its, f"is {kind!r} ({has})", f"of the architecture of {fleet.instance_type}: {needs}")
+    for n, zone in enumerate(fleet.zone_names):
+        lacking = [kind for kind in fleet.types if (offer := offers.get(kind)) and zone not in offer.zones]
+        if lacking:
+            allowed = f"a zone of the deployment's network that offers {', '.join(lacking)}"
+            yield Problem(("fleets", fleet.role, "zone_names", n), f"is {zone!r}", allowed)
+
+
 def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Problem]:
     place, subject = ("fleets", fleet.role), f"is {fleet.instance_type!r}"
     offer = offers.get(fleet.instance_type)
@@ -123,6 +144,10 @@ def _of_fleet(fleet: Fleet, offers: Mapping[str, InstanceType]) -> Iterator[Prob
     elif not offer.architectures & ARCHITECTURES:
         has, needs = ", ".join(sorted(offer.architectures)), " or ".join(sorted(ARCHITECTURES))
         yield Problem((*place, "instance_type"), f"{subject} ({has})", f"one of {needs}")
+    elif fleet.placement and offer.strategies is not None and fleet.placement not in offer.strategies:
+        has = ", ".join(sorted(offer.strategies)) or "none"
+        allowed = f"one that {fleet.instance_type} supports: {has}"
+        yield Problem((*place, "placement"), f"is {fleet.placement!r}", allowed)
     elif not offer.zones:
         yield Problem((*place, "instance_type"), subject, "one that a zone of the deployment's network offers")
     elif len(offer.zones) < fleet.zones:

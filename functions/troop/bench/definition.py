@@ -25,11 +25,14 @@ FORMAT = "troop.benchmark/1"
 ON_DEMAND, SPOT = "on-demand", "spot"
 """Purchase options of a fleet's nodes."""
 
+CLUSTER, SPREAD, PARTITION = "cluster", "spread", "partition"
+"""Strategies of a fleet's placement group."""
+
 LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
 """Words in the names of roles that generate load unless the file states otherwise; also with an s."""
 
 Scalar = str | int | float | bool
-Parameter = Scalar | tuple[Scalar, ...]
+Parameter = Scalar | tuple[Scalar, ...] | Mapping[str, Scalar | tuple[Scalar, ...]]
 
 AROUND = 5 * 60
 """Seconds allowed for launch, collect and teardown, in addition to all time-outs."""
@@ -79,6 +82,11 @@ class Fleet:
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
+        fallback_types: instance types of further attempts if EC2 lacks capacity, in order.
+        zone_names: zones to use, in order: the first ``zones`` of them, and later ones in further attempts if EC2 lacks
+            capacity; empty for any.
+        placement: strategy of its placement group; None for none.
+        image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
     """
 
     role: str
@@ -92,6 +100,15 @@ class Fleet:
     spot_timeout: int = 300
     load: bool | None = None
     license_fee: Decimal = ZERO
+    image: str | None = None
+    placement: str | None = None
+    fallback_types: tuple[str, ...] = ()
+    zone_names: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All instance types that it may have, in the order of the attempts."""
+        return self.instance_type, *self.fallback_types
 
     @property
     def is_spot(self) -> bool:
@@ -328,7 +345,7 @@ def _missing(name: str) -> Any:
 
 def point_document(point: PointOf) -> dict[str, Any]:
     """Converts a point to JSON-like values."""
-    document: dict[str, Any] = _lists(asdict(point))
+    document: dict[str, Any] = plain_parameter(asdict(point))
     return document
 
 
@@ -387,7 +404,7 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
     ``standing``, which is not a key of benchmark files.
     """
     plain = _but(asdict(benchmark), "money")
-    document: dict[str, Any] = {"format": FORMAT, **_lists(plain), **money_document(benchmark.money)}
+    document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
     if not benchmark.standing:
         del document["standing"]
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
@@ -395,8 +412,12 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         if fleet["purchase"] == ON_DEMAND:
             del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
-        if fleet["load"] is None:
-            del fleet["load"]
+        for key in ("load", "image", "placement"):
+            if fleet[key] is None:
+                del fleet[key]
+        for key in ("fallback_types", "zone_names"):
+            if not fleet[key]:
+                del fleet[key]
         fleet["license_fee"] = number(fleet["license_fee"])
         if not fleet["license_fee"]:
             del fleet["license_fee"]
@@ -433,7 +454,7 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
         known = {
             "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
             "phases": tuple(map(_phase, document["phases"])),
-            "parameters": {key: _tuples(value) for key, value in document["parameters"].items()},
+            "parameters": {key: parameter_of(value) for key, value in document["parameters"].items()},
             "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
             "buckets": tuple(document["buckets"]),
             "files": tuple(document["files"]),
@@ -449,12 +470,13 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
 def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
     fee = exact(fleet.get("license_fee")) or ZERO
-    return _build(Fleet, {**fleet, "role": role, "volumes": volumes, "license_fee": fee})
+    lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
+    return _build(Fleet, {**fleet, **lists, "role": role, "volumes": volumes, "license_fee": fee})
 
 
 def _phase(document: Mapping[str, Any]) -> Phase:
     points = tuple(
-        Point({k: _tuples(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
+        Point({k: parameter_of(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
         for one in document.get("points", ())
     )
     between = document.get("between")
@@ -474,15 +496,18 @@ def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:
     return kind(**{key: value for key, value in values.items() if key in known})
 
 
-def _tuples(value: Any) -> Any:
+def parameter_of(value: Any) -> Any:
+    """Converts a parameter from JSON: lists become tuples; the reverse of :func:`plain_parameter`."""
+    if isinstance(value, Mapping):
+        return {key: parameter_of(inner) for key, inner in value.items()}
     return tuple(value) if isinstance(value, (list, tuple)) else value
 
 
-def _lists(value: Any) -> Any:
+def plain_parameter(value: Any) -> Any:
     """Replaces tuples by lists, so that the document equals the one read back from JSON."""
     if isinstance(value, Mapping):
-        return {key: _lists(inner) for key, inner in value.items()}
-    return [_lists(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain_parameter(inner) for key, inner in value.items()}
+    return [plain_parameter(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def _present(values: Mapping[str, Any]) -> dict[str, Any]:

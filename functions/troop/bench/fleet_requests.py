@@ -7,12 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench.definition import Fleet, Volume
+from troop.bench.definition import PARTITION, Fleet, Volume
 from troop.bench.user_data import LONGEST
 from troop.errors import TroopError
 from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 HTTPS = 443
+
+PARTITIONS = 7
+"""Partitions of a placement group: the most that EC2 allows in a zone. It spreads instances evenly over them."""
 
 
 class LaunchImpossibleError(TroopError):
@@ -48,13 +51,14 @@ def architecture(instance_type: str, supported: Collection[str]) -> str:
 
 
 def choose_subnets(fleet: Fleet, subnets: Sequence[Subnet], offered: Collection[str]) -> tuple[str, ...]:
-    """Returns the ids of the subnets of a fleet's zones: the first zones by name that offer its instance type, so that
-    fleets with one zone share it.
+    """Returns the ids of the subnets of a fleet's zones: those that the file names, otherwise the first zones by name
+    that offer its instance type, so that fleets with one zone share it.
 
     Raises:
         LaunchImpossibleError: too few of the network's zones offer the type.
     """
-    zones = sorted({subnet.zone for subnet in subnets} & set(offered))[: fleet.zones]
+    usable = {subnet.zone for subnet in subnets} & set(offered)
+    zones = [zone for zone in fleet.zone_names or sorted(usable) if zone in usable][: fleet.zones]
     if len(zones) < fleet.zones:
         have = ", ".join(sorted({subnet.zone for subnet in subnets}))
         raise LaunchImpossibleError(
@@ -92,7 +96,13 @@ def tag_specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]
 
 
 def template_data(
-    fleet: Fleet, image: Image, group: str, profile: str, user_data: str, tags: Mapping[str, str]
+    fleet: Fleet,
+    image: Image,
+    group: str,
+    profile: str,
+    user_data: str,
+    tags: Mapping[str, str],
+    placement_group: str | None = None,
 ) -> dict[str, Any]:
     """Returns a launch template's data.
 
@@ -100,6 +110,7 @@ def template_data(
         group: id of the cell's security group.
         profile: ARN of the nodes' instance profile.
         tags: of everything launched from it.
+        placement_group: name of the fleet's placement group; None for none.
 
     Raises:
         LaunchImpossibleError: the user data is too long for EC2.
@@ -108,7 +119,8 @@ def template_data(
     if len(raw) > LONGEST:
         raise LaunchImpossibleError(f"the user data has {len(raw)} bytes, but EC2 accepts at most {LONGEST}")
     root = Volume(image.root_device, fleet.root_volume_gib)
-    return {
+    placement = {"Placement": {"GroupName": placement_group}} if placement_group else {}
+    return placement | {
         "ImageId": image.id,
         "InstanceType": fleet.instance_type,
         "IamInstanceProfile": {"Arn": profile},
@@ -128,6 +140,13 @@ def template_data(
             spec for kind in ("instance", "volume", "network-interface") for spec in tag_specification(kind, tags)
         ],
     }
+
+
+def placement_request(name: str, strategy: str, tags: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the request for a placement group."""
+    partitions = {"PartitionCount": PARTITIONS} if strategy == PARTITION else {}
+    specification = {"TagSpecifications": tag_specification("placement-group", tags)}
+    return {"GroupName": name, "Strategy": strategy, **partitions, **specification}
 
 
 def _device(volume: Volume) -> dict[str, Any]:

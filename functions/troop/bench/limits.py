@@ -21,18 +21,20 @@ class Limits:
         max_nodes_total: maximum nodes of all open runs and standing fleets.
         max_run_cost: maximum cost of one run; None for no limit.
         instance_types: globs over the types that nodes may have.
+        images: ids, and names or patterns of parameters, of the images that files may name.
     """
 
     max_nodes: int
     max_nodes_total: int
     max_run_cost: Decimal | None
     instance_types: tuple[str, ...]
+    images: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """Takes the limits from a deployment's settings."""
         cost = None if settings.max_run_cost is None else Decimal(str(settings.max_run_cost))
-        return cls(settings.max_nodes, settings.max_nodes_total, cost, settings.instance_types)
+        return cls(settings.max_nodes, settings.max_nodes_total, cost, settings.instance_types, settings.allowed_images)
 
 
 def setting(name: str, value: str, example: str) -> str:
@@ -50,16 +52,21 @@ def setting(name: str, value: str, example: str) -> str:
 
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:
     """Lists the fleets whose instance type no glob matches."""
-    wrong = [fleet for fleet in benchmark.fleets if not any(fnmatchcase(fleet.instance_type, one) for one in globs)]
+    wrong = [
+        (("fleets", fleet.role, *(("fallback_types", n - 1) if n else ("instance_type",))), kind)
+        for fleet in benchmark.fleets
+        for n, kind in enumerate(fleet.types)
+        if not any(fnmatchcase(kind, one) for one in globs)
+    ]
     allowed = ",".join(globs)
     return [
         Problem(
-            ("fleets", fleet.role, "instance_type"),
-            f"is {fleet.instance_type!r}",
+            place,
+            f"is {kind!r}",
             "a type that the deployment allows: "
-            + setting("instance_types", allowed.replace(",", ", "), f"{allowed},{fleet.instance_type}"),
+            + setting("instance_types", allowed.replace(",", ", "), f"{allowed},{kind}"),
         )
-        for fleet in wrong
+        for place, kind in wrong
     ]
 
 

@@ -58,11 +58,11 @@ def attempt_of(cell: str) -> tuple[str, int]:
 
 
 GROUPS = "troop-????????-??????-????????-c*"
-"""IAM wildcard pattern of the Auto Scaling groups that runs create."""
+"""IAM wildcard pattern of the Auto Scaling groups, and of the placement groups, that runs create."""
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:
-    """Returns the name of a fleet's Auto Scaling group and launch template."""
+    """Returns the name of a fleet's Auto Scaling group, launch template and placement group."""
     return f"troop-{run}-{cell}-{role}"
 
 
@@ -127,9 +127,15 @@ def estimate_key(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/estimate.json"
 
 
-def image_key(run: str, architecture: str) -> str:
-    """Returns the key of the machine image for an architecture. All cells use it, even if AWS publishes a newer one."""
-    return f"{RUNS_PREFIX}{run}/images/{architecture}.json"
+def image_key(run: str, name: str) -> str:
+    """Returns the key of the machine image that all cells use, even if AWS publishes a newer one.
+
+    Args:
+        name: an architecture for the default image, or the image in the file: an id, or the name of a parameter.
+    """
+    if name.startswith("/"):
+        name = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return f"{RUNS_PREFIX}{run}/images/{name}.json"
 
 
 def artifact_key(sha256: str) -> str:
@@ -144,6 +150,11 @@ def cell_prefix(run: str, cell: str) -> str:
 def cell_definition_key(run: str, cell: str) -> str:
     """Returns the key of the cell's benchmark, with its scale step and combination applied."""
     return f"{cell_prefix(run, cell)}definition.json"
+
+
+def choices_key(run: str, cell: str) -> str:
+    """Returns the key of what an attempt buys if earlier ones found no capacity, see :mod:`troop.bench.choices`."""
+    return f"{cell_prefix(run, cell)}choices.json"
 
 
 def roster_key(run: str, cell: str) -> str:

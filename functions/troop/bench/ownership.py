@@ -97,7 +97,7 @@ def take_inventory(seen: Iterable[Seen], records: Mapping[str, Recorded | None],
     return Inventory(ours, _reasons_to_stay(ours, unverified), unverified)
 
 
-_ORDER = (Kind.SECURITY_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME)
+_ORDER = tuple(Kind)
 """Proved templates are evidence for instances, and proved instances for volumes."""
 
 
@@ -150,7 +150,7 @@ def _names(one: Seen) -> frozenset[str]:
     if not one.role:
         return frozenset()
     own = names.fleet_name(one.run, one.cell, one.role)
-    if one.kind is Kind.LAUNCH_TEMPLATE:
+    if one.kind in (Kind.LAUNCH_TEMPLATE, Kind.PLACEMENT_GROUP):
         return frozenset({own})
     return frozenset({own, names.backup_name(one.run, one.cell, one.role)})
 
@@ -192,7 +192,7 @@ def _stays_with(one: Seen, other: Seen) -> bool:
         return one.id in other.evidence.members
     if pair == (Kind.INSTANCE, Kind.VOLUME):
         return other.id in one.evidence.volumes
-    if pair == (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
+    if pair in ((Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP), (Kind.PLACEMENT_GROUP, Kind.AUTO_SCALING_GROUP)):
         return (one.run, one.cell, one.role) == (other.run, other.cell, other.role)
     if pair == (Kind.SECURITY_GROUP, Kind.AUTO_SCALING_GROUP):
         return (one.run, one.cell) == (other.run, other.cell)
@@ -205,7 +205,9 @@ def _takes_along(one: Seen, other: Seen) -> bool:
 
 
 def _uses(instance: Seen, one: Seen) -> bool:
-    """Checks whether an instance uses a security group or a volume."""
+    """Checks whether an instance uses a security group, a placement group or a volume."""
     if one.kind is Kind.SECURITY_GROUP:
         return one.id in instance.evidence.security_groups
+    if one.kind is Kind.PLACEMENT_GROUP:
+        return one.name == instance.evidence.placement_group
     return one.kind is Kind.VOLUME and instance.id in one.evidence.instances

@@ -6,7 +6,7 @@ another id, but the same entry of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from troop.bench.definition import (
     Fleet,
     Parameter,
     from_document,
+    parameter_of,
     to_document,
 )
 
@@ -42,7 +43,7 @@ class Variant:
     def label(self) -> str:
         """Short text such as ``n3, threads=4, #2``; "" without scale, matrix and repetition."""
         parts = [self.scale] if self.scale else []
-        parts += [f"{key.removeprefix('parameters.')}={_shown(value)}" for key, value in self.values.items()]
+        parts += [f"{key.removeprefix('parameters.')}={shown_value(value)}" for key, value in self.values.items()]
         parts += [f"#{self.repetition}"] if self.repetition > 1 else []
         return ", ".join(parts)
 
@@ -153,9 +154,16 @@ def variant_document(variant: Variant) -> dict[str, Any]:
 
 
 def variant_of(document: Mapping[str, Any]) -> Variant:
-    values = {key: tuple(v) if isinstance(v, list) else v for key, v in document["values"].items()}
+    values = {key: parameter_of(value) for key, value in document["values"].items()}
     return Variant(document["scale"], values, int(document["repetition"]))
 
 
-def _shown(value: Parameter) -> str:
-    return "/".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
+def shown_value(value: Any) -> str:
+    """Formats a value for a label: ``4``, ``1/8`` for a list, ``read:80/write:20`` for a mapping, by name."""
+    if isinstance(value, Mapping):
+        return "/".join(f"{name}:{_shown_list(value[name], '+')}" for name in sorted(value))
+    return _shown_list(value, "/")
+
+
+def _shown_list(value: Any, between: str) -> str:
+    return between.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -51,6 +51,7 @@ class Kind(StrEnum):
     """Kinds of resources that a cell creates, in order of creation. Teardown uses the reverse order."""
 
     SECURITY_GROUP = "security-group"
+    PLACEMENT_GROUP = "placement-group"
     LAUNCH_TEMPLATE = "launch-template"
     AUTO_SCALING_GROUP = "auto-scaling-group"
     INSTANCE = "instance"

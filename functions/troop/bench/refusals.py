@@ -45,6 +45,15 @@ PERMANENT = (
 among them, because it may pass.
 """
 
+FOR_CAPACITY = (
+    "insufficient ?(host|instance|reserved)? ?capacity",
+    "insufficient(free)?capacity",
+    r"do not have (enough|sufficient) .{0,60}capacity",
+    "no .{0,30}capacity available",
+    "unfulfillablecapacity",
+)
+"""Regular expressions for EC2's lower-case messages of lack of capacity in a zone."""
+
 OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?instance ?profile")
 """The same for permissions and roles. AWS also returns these for a while after it creates a role, such as Auto
 Scaling's role at the first group of an account.
@@ -86,6 +95,11 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
     if _matches(refusal, PASSING):
         return False
     return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_RIGHTS))
+
+
+def is_for_capacity(refusal: str) -> bool:
+    """Checks whether EC2 refused a launch because it lacks capacity."""
+    return _matches(refusal, FOR_CAPACITY)
 
 
 def is_vain(refusal: str, elapsed: float = math.inf) -> bool:

@@ -46,6 +46,7 @@ class Evidence:
         template: id of an instance's launch template, from the tag that only EC2 sets.
         volumes: ids of the volumes that EC2 deletes with an instance.
         security_groups: ids of the security groups of an instance.
+        placement_group: name of the placement group of an instance.
         members: ids of the instances of a group.
         instances: ids of the instances that a volume is attached to.
     """
@@ -57,6 +58,7 @@ class Evidence:
     template: str | None = None
     volumes: frozenset[str] = frozenset()
     security_groups: frozenset[str] = frozenset()
+    placement_group: str | None = None
     members: frozenset[str] = frozenset()
     instances: frozenset[str] = frozenset()
 
@@ -103,11 +105,17 @@ def key_of(resource: Resource) -> tuple[str, str, Kind, str]:
     return resource.run, resource.cell, resource.kind, resource.name
 
 
+_ORDER = (
+    *(Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME, Kind.LAUNCH_TEMPLATE),
+    *(Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP),
+)
+
+
 def removable(seen: Iterable[Seen]) -> list[Seen]:
     """Lists what can be removed now, in the order of removal.
 
     Groups go first, because they replace terminated instances; until its removal is requested, nothing that a group
-    uses is touched. The security group is last: it cannot be deleted while anything uses it.
+    uses is touched. Security groups and placement groups are last: they cannot be deleted while anything uses them.
     """
     every = list(seen)
     launching = {(s.run, s.cell) for s in every if s.kind is Kind.AUTO_SCALING_GROUP and not s.going}
@@ -119,10 +127,9 @@ def removable(seen: Iterable[Seen]) -> list[Seen]:
             return False
         if one.kind is Kind.AUTO_SCALING_GROUP:
             return True
-        return cell not in (working if one.kind is Kind.SECURITY_GROUP else launching)
+        return cell not in (working if one.kind in (Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP) else launching)
 
-    order = [Kind.AUTO_SCALING_GROUP, Kind.INSTANCE, Kind.VOLUME, Kind.LAUNCH_TEMPLATE, Kind.SECURITY_GROUP]
-    return sorted(filter(may_go, every), key=lambda one: (order.index(one.kind), one.id))
+    return sorted(filter(may_go, every), key=lambda one: (_ORDER.index(one.kind), one.id))
 
 
 def current(launches: Iterable[Launch], cell: str | None, now: datetime) -> list[Launch]:

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from troop.bench import names
-from troop.bench.definition import Benchmark, Parameter, to_document
+from troop.bench.definition import Benchmark, Parameter, plain_parameter, to_document
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.problems import BadBenchmarkError, Place, Problem
 from troop.bench_file import relations
@@ -156,7 +156,7 @@ def _resolved(base: Mapping[str, Any], one: _Combination, files: Collection[str]
     """Returns the file with the changes of a cell."""
     of_step: Place = ("scale", one.step or "")
     document, stepped, problems = apply(base, one.changes, of_step, FIXED)
-    values = {key: list(value) if isinstance(value, tuple) else value for key, value in one.values.items()}
+    values = {key: plain_parameter(value) for key, value in one.values.items()}
     document, combined, more = apply(document, values, ("matrix",), FIXED_IN_MATRIX)
     if problems or more:
         raise BadBenchmarkError([*problems, *more])

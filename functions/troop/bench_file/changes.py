@@ -12,7 +12,9 @@ from troop.bench.problems import Place, Problem, shown
 
 _FIXED = ("name", "sizes")
 _OPEN = ("fleets", "parameters")
-"""Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling."""
+"""Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling, also
+within a parameter that is a mapping.
+"""
 _OF_KEYS = {"scale": 2, "matrix": 1}
 """Mappings whose keys contain dots like the keys of changes, and the number of steps that lead into them."""
 
@@ -60,7 +62,7 @@ def _put(document: dict[str, Any], key: str, value: Any, fixed: Collection[str])
         inner = inner[position]
     if not isinstance(inner, dict):
         raise _Lost(f"leads into {shown(inner)}", "the key of a value, such as phases.NAME.timeout")
-    if way and way[-1] in _OPEN and len(way) == 1:
+    if way and way[0] in _OPEN and (len(way) == 1 or way[0] == "parameters"):
         _position(inner, last)
     inner[last] = copy.deepcopy(value)
     return (*place, last)

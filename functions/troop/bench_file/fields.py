@@ -198,7 +198,22 @@ _MOST = 1000
 _SCALAR = {"type": ["string", "number", "boolean"]}
 
 
+_LIST = {"type": "array", "items": _SCALAR, "maxItems": _MOST}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_MOST_NAMES = 100
+
+
 def _parameter(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return _list_or_scalar(value)
+    if not 0 < len(value) <= _MOST_NAMES:
+        raise ValueError
+    if not all(isinstance(name, str) and _NAME.fullmatch(name) for name in value):
+        raise ValueError
+    return {name: _list_or_scalar(inner) for name, inner in value.items()}
+
+
+def _list_or_scalar(value: Any) -> Any:
     if not isinstance(value, list):
         return _scalar(value)
     if len(value) > _MOST:
@@ -208,8 +223,21 @@ def _parameter(value: Any) -> Any:
 
 PARAMETER = Checked(
     _parameter,
-    f"text of at most 4096 characters, a number, true or false, or a list of at most {_MOST} of these",
-    {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR, "maxItems": _MOST}]},
+    f"text of at most 4096 characters, a number, true or false, a list of at most {_MOST} of these, or a mapping of at "
+    f"most {_MOST_NAMES} names (letters, digits, hyphens and underscores) to such values",
+    {
+        "anyOf": [
+            _SCALAR,
+            _LIST,
+            {
+                "type": "object",
+                "propertyNames": {"pattern": f"^{_NAME.pattern}$"},
+                "additionalProperties": {"anyOf": [_SCALAR, _LIST]},
+                "minProperties": 1,
+                "maxProperties": _MOST_NAMES,
+            },
+        ]
+    },
 )
 
 
@@ -230,8 +258,8 @@ def values(most: int) -> Checked:
         return parsed
 
     allowed = (
-        f"a list of 1 to {most} different values: text, a number, true or false, or a list of these, of at most "
-        f"{_LONGEST_VALUE} characters"
+        f"a list of 1 to {most} different values: text, a number, true or false, a list of these, or a mapping to "
+        f"these, of at most {_LONGEST_VALUE} characters"
     )
     schema = {"type": "array", "minItems": 1, "maxItems": most, "uniqueItems": True, "items": PARAMETER.schema}
     return Checked(parse, allowed, schema)
@@ -239,4 +267,6 @@ def values(most: int) -> Checked:
 
 def _alike(value: Any) -> Any:
     """Returns a key that is the same for equal values; 1 and true are different."""
+    if isinstance(value, dict):
+        return frozenset((name, _alike(inner)) for name, inner in value.items())
     return tuple(map(_alike, value)) if isinstance(value, tuple) else (isinstance(value, bool), value)

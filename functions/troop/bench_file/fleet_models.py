@@ -20,13 +20,14 @@ _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
 
 
 def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
-    del schema["properties"]["spot_timeout"], schema["properties"]["load"]
+    for key in ("spot_timeout", "load", "fallback_types"):
+        del schema["properties"][key]
 
 
 class StandingIn(FleetIn):
     """The nodes of one role: instances of one type, in subnets without a route to the internet."""
 
-    # relations.of_fleet_file refuses both keys with a reason, which helps more than "is not known".
+    # relations.of_fleet_file refuses these keys with a reason, which helps more than "is not known".
     model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
 
 

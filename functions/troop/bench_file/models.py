@@ -7,7 +7,20 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import ON_DEMAND, SPOT, Artifact, Benchmark, Between, Fleet, Phase, Point, Volume
+from troop.bench.definition import (
+    CLUSTER,
+    ON_DEMAND,
+    PARTITION,
+    SPOT,
+    SPREAD,
+    Artifact,
+    Benchmark,
+    Between,
+    Fleet,
+    Phase,
+    Point,
+    Volume,
+)
 from troop.bench.money import STORAGE, Price
 from troop.bench_file import money
 from troop.bench_file.fields import (
@@ -26,7 +39,7 @@ from troop.bench_file.fields import (
 from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.bench_file.searches import SearchIn
-from troop.values import BUCKET_NAME
+from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, ZONE_NAME
 
 LONGEST_RUN = "168h"
 
@@ -50,6 +63,11 @@ SOURCE = matching(
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
 INSTANCE_TYPE = money.INSTANCE_TYPE
+IMAGE = matching(
+    rf"{IMAGE_ID}|(?=.{{1,1011}}$){PARAMETER_NAME}",
+    "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
+)
+ZONE = matching(ZONE_NAME, "the name of an availability zone, such as us-east-1a")
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
@@ -60,7 +78,7 @@ _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
     duration("1s", "24h"),
     duration("0s", "24h"),
 )
-_TYPE = one_of(*STORAGE)
+_TYPE, _PLACEMENT = one_of(*STORAGE), one_of(CLUSTER, SPREAD, PARTITION)
 _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
@@ -96,7 +114,24 @@ class FleetIn(_Part):
 
     count: Annotated[int, _COUNT] = described(_COUNT, "Number of nodes")
     instance_type: Annotated[str, INSTANCE_TYPE] = described(INSTANCE_TYPE, "Instance type, x86-64 or arm64")
+    fallback_types: list[Annotated[str, INSTANCE_TYPE]] = Field(
+        [],
+        max_length=4,
+        description="Instance types of further attempts if EC2 lacks capacity, in order: a list of at most 4 types",
+    )
+    zone_names: list[Annotated[str, ZONE]] = Field(
+        [],
+        max_length=6,
+        description="Availability zones to use, in order, later ones if EC2 lacks capacity: a list of at most 6 names; "
+        "by default any",
+    )
+    image: Annotated[str | None, IMAGE] = described(
+        IMAGE, "Machine image, if the deployment also allows it; by default Amazon Linux 2023", default=None
+    )
     zones: Annotated[int, _ZONES] = described(_ZONES, "Number of availability zones to spread over", default=1)
+    placement: Annotated[str | None, _PLACEMENT] = described(
+        _PLACEMENT, "How EC2 places the nodes on its hardware; by default anywhere", default=None
+    )
     boot_timeout: Annotated[int, _BOOT] = described(
         _BOOT, "Time within which all nodes must boot and start their agent", default=seconds("10m")
     )
@@ -133,6 +168,10 @@ class FleetIn(_Part):
             spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
             load=self.load,
             license_fee=Decimal(self.license_fee),
+            image=self.image,
+            placement=self.placement,
+            fallback_types=tuple(self.fallback_types),
+            zone_names=tuple(self.zone_names),
         )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from troop.bench import names
-from troop.bench.definition import AROUND, SPOT, Benchmark
+from troop.bench.choices import number_of
+from troop.bench.definition import AROUND, CLUSTER, SPOT, SPREAD, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
 from troop.bench_file import money, phase_limits, points, searches
@@ -17,6 +18,9 @@ from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
+
+MOST_SPREAD = 7
+"""Running instances of a spread placement group in one zone."""
 
 _GP3_IOPS = (3000, 80_000)
 _GP3_IOPS_A_GIB = 500
@@ -36,6 +40,7 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
     """
     return [
         *_fleets(benchmark),
+        *_too_many_choices(benchmark),
         *_phases(benchmark, files),
         *_lists(benchmark),
         *_expiry(benchmark),
@@ -107,6 +112,8 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.zones > fleet.count:
         allowed = f"at most {fleet.count}, which is its count"
         yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
+    yield from _placement(place, fleet)
+    yield from _choices(place, fleet)
     yield from (_no_backup if isinstance(fleet, StandingIn) else _spot)(place, fleet)
     devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
@@ -125,12 +132,42 @@ def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
         yield Problem((*place, "spot_timeout"), current, allowed)
 
 
+def _choices(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    types = [((*place, "fallback_types", n), kind) for n, kind in enumerate(fleet.fallback_types)]
+    yield from _once([((*place, "instance_type"), fleet.instance_type), *types], "another choice")
+    yield from _once((((*place, "zone_names", n), zone) for n, zone in enumerate(fleet.zone_names)), "another entry")
+    if 0 < len(fleet.zone_names) < fleet.zones:
+        allowed = f"at least {fleet.zones} zones, as many as its zones"
+        yield Problem((*place, "zone_names"), f"names {len(fleet.zone_names)}", allowed)
+
+
+def _too_many_choices(benchmark: BenchmarkIn) -> Iterator[Problem]:
+    for role, fleet in benchmark.fleets.items():
+        if (number := number_of(fleet.build(role))) > benchmark.attempts:
+            key = "fallback_types" if fleet.fallback_types else "zone_names"
+            allowed = f"at most {benchmark.attempts} with instance_type and zone_names together: each takes an attempt"
+            yield Problem(("fleets", role, key), f"makes {number} choices", allowed)
+
+
+def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
+    if fleet.placement == CLUSTER and fleet.zones > 1:
+        yield Problem((*place, "zones"), f"is {fleet.zones}", "1 with placement: cluster, which is within one zone")
+    if fleet.placement == SPREAD and fleet.count > fleet.zones * MOST_SPREAD:
+        allowed = f"with a count of at most {fleet.zones * MOST_SPREAD}: {MOST_SPREAD} in each of its zones"
+        yield Problem((*place, "placement"), f"is {SPREAD!r} for {fleet.count} nodes", allowed)
+
+
 def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     if fleet.spot_timeout is not None:
         allowed = "left out: a standing fleet waits for spot and has no backup on demand"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
     if fleet.load is not None:
         yield Problem((*place, "load"), "is set", "left out: a standing fleet measures nothing")
+    if fleet.fallback_types:
+        yield Problem((*place, "fallback_types"), "is set", "left out: a standing fleet waits for capacity")
+    if len(fleet.zone_names) > fleet.zones:
+        allowed = f"{fleet.zones} zones: a standing fleet waits for capacity, and tries no others"
+        yield Problem((*place, "zone_names"), f"names {len(fleet.zone_names)}", allowed)
 
 
 def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from troop.bench import judging, names, phase_limits
+from troop.bench.definition import parameter_of, plain_parameter
 from troop.bench.instance_types import TypeFacts
 from troop.bench.phase_limits import Outcome
 from troop.bench.plan import Variant
@@ -93,8 +94,10 @@ class _Reading:
             cell=self._id,
             label=variant.label,
             scale=variant.scale,
-            values={key: _list(value) for key, value in variant.values.items()},
-            parameters={key: _list(value) for key, value in benchmark.parameters.items()} if benchmark else {},
+            values={key: plain_parameter(value) for key, value in variant.values.items()},
+            parameters={key: plain_parameter(value) for key, value in benchmark.parameters.items()}
+            if benchmark
+            else {},
             repetition=variant.repetition,
             attempt=names.attempt_of(self._id)[1],
             order=record.order if record else None,
@@ -168,7 +171,7 @@ class _Reading:
                 phase=document["phase"],
                 point=document.get("point"),
                 repeat=document.get("repeat", 1),
-                label=Variant(values={key: _tuple(value) for key, value in point.items()}).label,
+                label=Variant(values={key: parameter_of(value) for key, value in point.items()}).label,
                 parameters={**self._values(), **point},
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
@@ -211,7 +214,7 @@ class _Reading:
 
     def _values(self) -> dict[str, Any]:
         values = self._planned.variant.values.items()
-        return {key.removeprefix("parameters."): _list(value) for key, value in values}
+        return {key.removeprefix("parameters."): plain_parameter(value) for key, value in values}
 
     def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
         try:
@@ -226,14 +229,6 @@ class _Reading:
 
 def _moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
-def _tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _list(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _shown_error(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from troop.bench.plan import shown_value
 from troop.bench.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report import points
@@ -113,7 +114,7 @@ def _scalar(value: Any) -> float | str:
         return str(value).lower()
     if isinstance(value, int | float):
         return value
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else shown_value(value)
 
 
 def _axes(rows: list[_Row]) -> list[str]:

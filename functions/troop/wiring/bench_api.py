@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from troop.aws.bench.function_calls import FleetCalls, ReportCalls
 from troop.aws.bench.price_book import PriceBook
@@ -35,6 +35,7 @@ def benchmarks() -> Benchmarks:
             client("stepfunctions"), variable(Variable.BENCHMARK_MACHINE), variable(Variable.TEARDOWN_MACHINE)
         ),
         ec2=client("ec2"),
+        ssm=partial(client, "ssm"),
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
         clock=environment.now,
         estimating=estimating(),

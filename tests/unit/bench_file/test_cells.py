@@ -315,3 +315,52 @@ def test_a_plan_of_the_most_bytes_has_few_enough_to_be_read_at_every_launch() ->
 
 def test_the_longest_cell_fits_into_the_longest_run() -> None:
     assert seconds("168h") >= LONGEST_CELL
+
+
+MIXES = [{"read": 80, "write": 20}, {"write": 50, "read": 50}]
+
+
+def test_a_parameter_can_be_a_mapping_that_cells_change_as_a_whole_or_in_part() -> None:
+    file = changed(parameters__mix=MIXES[0], **WEEK)
+    assert read(file, FILES).parameters["mix"] == MIXES[0]
+    whole = plan(file | {"matrix": {"parameters.mix": MIXES}})
+    assert [cell.variant.label for cell in whole.cells] == ["mix=read:80/write:20", "mix=read:50/write:50"]
+    assert [cell.benchmark.parameters["mix"] for cell in whole.cells] == MIXES
+    assert from_plan_document(json.loads(json.dumps(to_plan_document(whole)))) == whole
+    part = plan(file | {"matrix": {"parameters.mix.read": [80, 90]}})
+    assert [cell.benchmark.parameters["mix"] for cell in part.cells] == [MIXES[0], {"read": 90, "write": 20}]
+    assert [cell.variant.label for cell in part.cells] == ["mix.read=80", "mix.read=90"]
+
+
+def test_a_mapping_in_points_is_stored_and_labelled() -> None:
+    mixes = [{"sizes": [1, 2], "read": True}, {"sizes": [4], "read": True}]
+    file = changed(parameters__mix=MIXES[0], phases__1__points={"mix": mixes}, **WEEK)
+    whole = plan(file)
+    assert from_plan_document(json.loads(json.dumps(to_plan_document(whole)))) == whole
+    (cell,) = whole.cells
+    points = [step.point.parameters for step in cell.benchmark.steps if step.point]
+    assert points == [{"mix": {"sizes": (1, 2), "read": True}}, {"mix": {"sizes": (4,), "read": True}}]
+    assert [Variant(values=point).label for point in points] == ["mix=read:True/sizes:1+2", "mix=read:True/sizes:4"]
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "words"),
+    [
+        ({"parameters__mix": {}}, "parameters.mix", "a mapping of at most 100 names"),
+        ({"parameters__mix": {"a": {"b": 1}}}, "parameters.mix", "a mapping of at most 100 names"),
+        ({"parameters__mix": {"a b": 1}}, "parameters.mix", "a mapping of at most 100 names"),
+        (
+            {"parameters__mix": MIXES[0], "matrix": {"parameters.mix": [MIXES[0], {"write": 20, "read": 80}]}},
+            "matrix.parameters.mix",
+            "different values",
+        ),
+        (
+            {"parameters__mix": MIXES[0], "matrix": {"parameters.mix.raed": [1, 2]}},
+            "matrix.parameters.mix.raed",
+            "must be one of read, write",
+        ),
+    ],
+)
+def test_what_a_mapping_cannot_be(change: dict[str, Any], where: str, words: str) -> None:
+    refusals = {one.where: f"{one.message}: must be {one.allowed}" for one in problems(changed(**change, **WEEK))}
+    assert words in refusals[where], refusals

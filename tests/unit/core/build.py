@@ -52,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "max_run_cost": 500,
     "instance_types": ["*"],
     "allowed_buckets": [],
+    "allowed_images": [],
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

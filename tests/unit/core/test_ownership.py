@@ -37,10 +37,11 @@ def seen(kind: Kind, ident: str, evidence: Evidence | None = None, name: str = "
 
 SECURITY = seen(Kind.SECURITY_GROUP, "sg-1", Evidence(vpc="vpc-1"), names.security_group_name(RUN, CELL))
 TEMPLATE = seen(Kind.LAUNCH_TEMPLATE, "lt-1", name=FLEET)
+PLACEMENT = seen(Kind.PLACEMENT_GROUP, FLEET)
 GROUP = seen(Kind.AUTO_SCALING_GROUP, FLEET, Evidence(members=frozenset({"i-1"})))
 INSTANCE = seen(Kind.INSTANCE, "i-1", replace(NODE, volumes=frozenset({"vol-1"}), security_groups=frozenset({"sg-1"})))
 VOLUME = seen(Kind.VOLUME, "vol-1", Evidence(instances=frozenset({"i-1"})), held=True)
-RUNS_OWN = (SECURITY, TEMPLATE, GROUP, INSTANCE, VOLUME)
+RUNS_OWN = (SECURITY, PLACEMENT, TEMPLATE, GROUP, INSTANCE, VOLUME)
 
 ON_RECORD: Recorded = frozenset({(Kind.INSTANCE, "i-9"), (Kind.VOLUME, "vol-9")})
 NOTHING_ON_RECORD: Recorded = frozenset()
@@ -60,8 +61,10 @@ KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
         *((replace(one, name="payments"), ON_RECORD, "its name") for one in (SECURITY, TEMPLATE, GROUP)),
         *((replace(one, cell="c002"), ON_RECORD, "its name") for one in (SECURITY, TEMPLATE, GROUP)),
         *((replace(one, run=OTHER), ON_RECORD, "its name") for one in (SECURITY, TEMPLATE, GROUP)),
-        *((replace(one, role="other"), ON_RECORD, "its name") for one in (TEMPLATE, GROUP)),
-        *((replace(one, role=None), ON_RECORD, "its name") for one in (TEMPLATE, GROUP)),
+        *((replace(one, role="other"), ON_RECORD, "its name") for one in (PLACEMENT, TEMPLATE, GROUP)),
+        *((replace(one, role=None), ON_RECORD, "its name") for one in (PLACEMENT, TEMPLATE, GROUP)),
+        (replace(PLACEMENT, name="payments"), ON_RECORD, "its name"),
+        (replace(PLACEMENT, name=BACKUP), ON_RECORD, "its name"),
         (replace(GROUP, name=BACKUP), NOTHING_ON_RECORD, ""),
         (replace(TEMPLATE, name=BACKUP), NOTHING_ON_RECORD, "its name"),
         (replace(SECURITY, role=None), NOTHING_ON_RECORD, ""),
@@ -221,3 +224,11 @@ def test_a_record_names_no_more_than_fits() -> None:
         (Kind.AUTO_SCALING_GROUP, FLEET, PROTECTED),
         (Kind.VOLUME, "vol-1", "why"),
     ]
+
+
+def test_a_placement_group_stays_with_the_instance_in_it() -> None:
+    inside = replace(INSTANCE, evidence=replace(NODE, protected=True, placement_group=FLEET))
+    inventory = take_inventory([PLACEMENT, inside], {RUN: NOTHING_ON_RECORD}, SITE)
+    assert set(inventory.protected) == {PLACEMENT, inside}
+    free = replace(inside, evidence=replace(NODE, protected=True))
+    assert set(take_inventory([PLACEMENT, free], {RUN: NOTHING_ON_RECORD}, SITE).protected) == {free}

@@ -57,7 +57,7 @@ def test_nothing_of_a_cell_is_touched_while_a_group_of_it_may_launch(account: li
     launching = {(o.run, o.cell) for o in account if o.kind is Kind.AUTO_SCALING_GROUP and not o.going}
     for one in removable(account):
         assert one.kind is Kind.AUTO_SCALING_GROUP or (one.run, one.cell) not in launching
-        if one.kind is Kind.SECURITY_GROUP:
+        if one.kind in (Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP):
             same = [o for o in account if (o.run, o.cell) == (one.run, one.cell)]
             assert not {o.kind for o in same} & {Kind.AUTO_SCALING_GROUP, Kind.INSTANCE}
 
@@ -82,8 +82,9 @@ def test_it_comes_to_an_end_when_what_is_asked_goes(account: list[Seen]) -> None
         assert rounds <= 8
 
 
-def test_a_security_group_waits_for_what_uses_it() -> None:
-    group = seen(Kind.SECURITY_GROUP)
+@pytest.mark.parametrize("kind", [Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP])
+def test_what_instances_use_waits_for_them(kind: Kind) -> None:
+    group = seen(kind)
     assert removable([group, seen(Kind.INSTANCE, going=True)]) == []
     assert removable([group, seen(Kind.AUTO_SCALING_GROUP, going=True)]) == []
     assert removable([group, seen(Kind.INSTANCE, cell="c002")]) == [seen(Kind.INSTANCE, cell="c002"), group]

@@ -17,7 +17,7 @@ from aws_lambda_powertools.utilities.parameters import clear_caches
 from botocore.client import BaseClient
 from moto import mock_aws
 
-from local.account.patches import moto_lookups, moto_speed
+from local.account.patches import moto_lookups, moto_placement_groups, moto_speed
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
@@ -30,6 +30,7 @@ from troop.wiring import environment
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
+moto_placement_groups.apply()
 moto_speed.apply()
 
 

@@ -351,3 +351,45 @@ def test_all_cells_and_tries_take_the_image_that_the_first_has_found(bench: Benc
     )
     bench.launch()
     assert bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["ImageId"] == first["arm64"]
+
+
+def test_a_fleet_boots_from_the_image_that_its_admission_has_checked(bench: Bench) -> None:
+    servers, drivers = BENCHMARK.fleets
+    bench.admit(replace(BENCHMARK, fleets=(replace(servers, image="/images/db"), drivers)), "own")
+    bench.put(names.image_key(bench.run, "/images/db"), {"id": bench.images["x86_64"], "root_device": "/dev/sda1"})
+    bench.launched()
+    data = bench.template_data(names.fleet_name(bench.run, CELL, "servers"))
+    assert data["ImageId"] == bench.images["x86_64"]
+    assert data["BlockDeviceMappings"][0]["DeviceName"] == "/dev/sda1"
+    assert bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["ImageId"] == bench.images["x86_64"]
+
+
+def test_a_fleet_gets_its_placement_group_before_its_nodes(bench: Bench) -> None:
+    servers, drivers = BENCHMARK.fleets
+    placed = (replace(servers, placement="spread"), replace(drivers, placement="partition"))
+    bench.admit(replace(BENCHMARK, fleets=placed), "placed").launched()
+    groups = {g["GroupName"]: g for g in bench.ec2.describe_placement_groups()["PlacementGroups"]}
+    own = {role: names.fleet_name(bench.run, CELL, role) for role in ("servers", "drivers")}
+    assert {role: groups[name]["Strategy"] for role, name in own.items()} == {
+        "servers": "spread",
+        "drivers": "partition",
+    }
+    assert groups[own["drivers"]]["PartitionCount"] == 7
+    for role, name in own.items():
+        assert bench.template_data(name)["Placement"] == {"GroupName": name}
+        tags = {tag["Key"]: tag["Value"] for tag in groups[name]["Tags"]}
+        assert (tags["troop:run"], tags["troop:cell"], tags["troop:fleet"]) == (bench.run, CELL, role)
+    recorded = {r.name: r for r in bench.runs.resources.of(bench.run) if r.kind is Kind.PLACEMENT_GROUP}
+    assert set(recorded) == set(own.values())
+    assert all(one.created_at for one in recorded.values())
+
+
+def test_a_placement_group_of_somebody_else_is_not_used(bench: Bench) -> None:
+    servers, _ = BENCHMARK.fleets
+    bench.admit(replace(BENCHMARK, fleets=(replace(servers, placement="cluster", zones=1),), phases=()), "placed")
+    bench.open()
+    name = names.fleet_name(bench.run, CELL, "servers")
+    bench.ec2.create_placement_group(GroupName=name, Strategy="cluster")
+    with pytest.raises(LaunchImpossibleError, match=f"the placement group {name} exists"):
+        bench.launch()
+    assert bench.groups() == {}

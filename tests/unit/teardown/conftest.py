@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from moto import mock_aws
 
-from local.account.patches import moto_lookups, moto_speed, moto_templates
+from local.account.patches import moto_lookups, moto_placement_groups, moto_speed, moto_templates
 from tests.tables import create_table
 from tests.unit.edge.account import SETTINGS
 from tests.unit.edge.dimensions import right_dimensions
@@ -23,6 +23,7 @@ from troop.tables import RUNS
 
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
+moto_placement_groups.apply()
 moto_speed.apply()
 moto_templates.apply()
 

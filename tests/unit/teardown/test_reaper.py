@@ -252,7 +252,7 @@ def test_what_names_a_run_that_nobody_knows_is_reported_and_stays(
     assert world.reap() == {"started": [], "removed": []}
     assert world.existing() == before
     lines = metric_lines(capsys)
-    assert [line["LeftBehind"] for line in lines if "LeftBehind" in line] == [[5]]
+    assert [line["LeftBehind"] for line in lines if "LeftBehind" in line] == [[6]]
     assert [line["ReaperFinds"] for line in lines if "ReaperFinds" in line] == [[0]]
 
 

@@ -53,6 +53,9 @@ def make(world: World, kind: Kind, number: int, tags: dict[str, str], foreign: d
     name = f"payments-{number}"
     if kind is Kind.SECURITY_GROUP:
         return world.security_group(name, tags)
+    if kind is Kind.PLACEMENT_GROUP:
+        world.placement_group(name, tags)
+        return name
     if kind is Kind.LAUNCH_TEMPLATE:
         world.template(name, foreign["security group"], tags, profile="")
         return name

@@ -133,7 +133,10 @@ class World:
         group = self.security_group(names.security_group_name(run, cell), common)
         record(Kind.SECURITY_GROUP, names.security_group_name(run, cell))
         check()
-        self.template(fleet, group, names.of_fleet(common, "drivers"))
+        self.placement_group(fleet, names.of_fleet(common, "drivers"))
+        record(Kind.PLACEMENT_GROUP, fleet)
+        check()
+        self.template(fleet, group, names.of_fleet(common, "drivers"), placement=fleet)
         record(Kind.LAUNCH_TEMPLATE, fleet)
         check()
         self.group(fleet, names.of_fleet(common, "drivers"))
@@ -145,6 +148,7 @@ class World:
         fleet = names.fleet_name(run, cell, "drivers")
         planned = {
             Kind.SECURITY_GROUP: names.security_group_name(run, cell),
+            Kind.PLACEMENT_GROUP: fleet,
             Kind.LAUNCH_TEMPLATE: fleet,
             Kind.AUTO_SCALING_GROUP: fleet,
         }
@@ -165,7 +169,14 @@ class World:
         )
         return str(answer["GroupId"])
 
-    def template(self, name: str, group: str, tags: dict[str, str], profile: str = PROFILE) -> None:
+    def placement_group(self, name: str, tags: dict[str, str]) -> None:
+        self.ec2.create_placement_group(
+            GroupName=name, Strategy="cluster", TagSpecifications=tagged("placement-group", tags)
+        )
+
+    def template(
+        self, name: str, group: str, tags: dict[str, str], profile: str = PROFILE, placement: str = ""
+    ) -> None:
         self.ec2.create_launch_template(
             LaunchTemplateName=name,
             LaunchTemplateData={
@@ -173,6 +184,7 @@ class World:
                 "InstanceType": "c7g.large",
                 **({"IamInstanceProfile": {"Arn": profile}} if profile else {}),
                 "SecurityGroupIds": [group],
+                **({"Placement": {"GroupName": placement}} if placement else {}),
                 "TagSpecifications": tagged("instance", tags) + tagged("volume", tags),
             },
             TagSpecifications=tagged("launch-template", tags),
@@ -238,6 +250,8 @@ class World:
         resources = [("group", one["AutoScalingGroupName"]) for one in groups]
         resources += [("instance", one["InstanceId"]) for one in instances if one["State"]["Name"] != "terminated"]
         resources += [("volume", one["VolumeId"]) for one in _paged(ec2, "describe_volumes", "Volumes")]
+        placements = ec2.describe_placement_groups()["PlacementGroups"]
+        resources += [("placement group", one["GroupName"]) for one in placements]
         resources += [("template", one["LaunchTemplateName"]) for one in templates]
         resources += [("security group", one["GroupId"]) for one in security_groups if one["GroupName"] != "default"]
         return sorted(resources)

@@ -48,6 +48,7 @@ def _read(client: Any, types: list[str], usable: set[str]) -> dict[str, Instance
             frozenset(zones[name] & usable),
             int(description.get("VCpuInfo", {}).get("DefaultVCpus", 0)),
             facts_of(description),
+            frozenset(groups["SupportedStrategies"]) if (groups := description.get("PlacementGroupInfo")) else None,
         )
         for name, description in described.items()
     }

@@ -23,6 +23,7 @@ from troop.bench.fleet_requests import (
     group_request,
     ingress,
     is_ours,
+    placement_request,
     tag_specification,
     template_data,
 )
@@ -30,10 +31,20 @@ from troop.bench.fleet_requests import (
 IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 """The beginning of the parameter's name; the architecture follows. AWS provides it in every region and partition."""
 
-NOT_YET = frozenset({"InvalidGroup.NotFound", "InvalidGroupId.NotFound", "InvalidLaunchTemplateId.NotFound"})
+NOT_YET = frozenset(
+    {
+        "InvalidGroup.NotFound",
+        "InvalidGroupId.NotFound",
+        "InvalidLaunchTemplateId.NotFound",
+        "InvalidPlacementGroup.Unknown",
+    }
+)
 """Error codes of services that do not see a new resource yet."""
 
-NOT_YET_WORDS = ("invalid iaminstanceprofile", "launch template", "security group", "group name not found")
+NOT_YET_WORDS = (
+    *("invalid iaminstanceprofile", "launch template", "security group", "group name not found"),
+    *("placement group", "invalidplacementgroup"),
+)
 """Auto Scaling's only code is ValidationError; its message names what it has not found."""
 
 TAKEN = frozenset({"AlreadyExists", "AlreadyExistsFault"})
@@ -168,15 +179,42 @@ class Fleets:
             if _code(error) not in done:
                 raise
 
+    def placement_group(self, name: str, strategy: str, tags: Mapping[str, str]) -> None:
+        """Creates a fleet's placement group.
+
+        Raises:
+            LaunchImpossibleError: a group of this name is not the run's.
+        """
+        try:
+            self.ec2.create_placement_group(**placement_request(name, strategy, tags))
+        except ClientError as error:
+            if _code(error) != "InvalidPlacementGroup.Duplicate":
+                raise
+            filters = [{"Name": _BY_GROUP, "Values": [name]}]
+
+            def find() -> dict[str, Any]:
+                groups = self.ec2.describe_placement_groups(Filters=filters)["PlacementGroups"]
+                return _the_one(groups, "InvalidPlacementGroup.Unknown", name)
+
+            _check_ours("placement group", name, _tags(self._settled(find)), tags)
+
     def launch_template(
-        self, name: str, fleet: Fleet, image: Image, group: str, profile: str, user_data: str, tags: Mapping[str, str]
+        self,
+        name: str,
+        fleet: Fleet,
+        image: Image,
+        group: str,
+        profile: str,
+        user_data: str,
+        tags: Mapping[str, str],
+        placement_group: str | None = None,
     ) -> str:
         """Creates a fleet's launch template. Returns its id.
 
         Raises:
             LaunchImpossibleError: a template of this name is not the run's; or its content is too large.
         """
-        data = template_data(fleet, image, group, profile, user_data, tags)
+        data = template_data(fleet, image, group, profile, user_data, tags, placement_group)
         try:
             answer = self.ec2.create_launch_template(
                 LaunchTemplateName=name,

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench import instance_types, names
 from troop.bench.definition import Benchmark, to_document
+from troop.bench.images import ImageFacts
 from troop.bench.instance_types import TypeFacts
 from troop.bench.plan import Plan, to_plan_document
 
@@ -59,11 +60,13 @@ class RunFiles:
         files: Mapping[str, bytes],
         estimate: Mapping[str, Any],
         types: Mapping[str, TypeFacts],
+        images: Mapping[str, ImageFacts],
     ) -> None:
         """Writes all of them; repeating it changes nothing.
 
         Args:
             types: facts of the plan's instance types by name.
+            images: those that the file names, by these names.
 
         Raises:
             ClientError: S3 refused; some may be written.
@@ -75,6 +78,7 @@ class RunFiles:
             names.plan_key(run): to_plan_document(plan),
             names.estimate_key(run): estimate,
             names.instance_types_key(run): instance_types.to_document(types),
+            **{names.image_key(run, name): image.document for name, image in images.items()},
         }
         for key, document in documents.items():
             self.client.put_object(

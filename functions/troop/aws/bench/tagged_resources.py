@@ -32,6 +32,7 @@ _MISSING = frozenset(
         "InvalidGroupId.NotFound",
         "InvalidLaunchTemplateId.NotFound",
         "InvalidLaunchTemplateName.NotFoundException",
+        "InvalidPlacementGroup.Unknown",
     }
 )
 
@@ -95,6 +96,10 @@ class Leftovers:
         for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
             ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
             yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
+        for one in self.ec2.describe_placement_groups(Filters=filters)["PlacementGroups"]:  # EC2 has no pages of them
+            name, is_going = one["GroupName"], one["State"] == "deleting"
+            if one["State"] != "deleted":
+                yield from self._seen(one, Kind.PLACEMENT_GROUP, name, name, None, Evidence(), going=is_going)
         for one in self._pages(self.ec2, "describe_security_groups", "SecurityGroups", filters):
             evidence = Evidence(vpc=one.get("VpcId"))
             yield from self._seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
@@ -110,6 +115,7 @@ class Leftovers:
             group=tags.get(GROUP_TAG),
             template=tags.get(TEMPLATE_TAG),
             volumes=volumes_of(one),
+            placement_group=one.get("Placement", {}).get("GroupName") or None,
             security_groups=frozenset(group["GroupId"] for group in one.get("SecurityGroups", [])),
         )
         for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going=going):
@@ -157,6 +163,7 @@ class Leftovers:
             ),
             Kind.VOLUME: lambda: self.ec2.delete_volume(VolumeId=one.id),
             Kind.LAUNCH_TEMPLATE: lambda: self.ec2.delete_launch_template(LaunchTemplateId=one.id),
+            Kind.PLACEMENT_GROUP: lambda: self.ec2.delete_placement_group(GroupName=one.name),
             Kind.SECURITY_GROUP: lambda: self.ec2.delete_security_group(GroupId=one.id),
         }
         try:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from troop.aws.bench.ec2_offerings import read_offers
+from troop.aws.bench.images import read_images
 from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
@@ -18,6 +19,7 @@ from troop.bench import admission, names, spending
 from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
+from troop.bench.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError
@@ -90,6 +92,7 @@ class Benchmarks:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:
+        ssm: returns the client of Systems Manager, which few requests need.
         subnets: ids of the subnets that fleets are launched into.
         clock: returns the current moment, aware.
         kind: of the runs, see :mod:`troop.tables`; runs of another kind count as missing.
@@ -101,6 +104,7 @@ class Benchmarks:
     files: RunFiles
     machines: RunMachines
     ec2: Any
+    ssm: Callable[[], Any]
     subnets: tuple[str, ...]
     clock: Callable[[], datetime]
     estimating: Estimating
@@ -138,7 +142,7 @@ class Benchmarks:
         if earlier := self._of_key(key, used, digest):
             return Admitted(self._started(earlier), True)
         plan = in_start_order(plan, used.run)
-        self.files.put(used.run, benchmark, plan, files, judged.document(), judged.types)
+        self.files.put(used.run, benchmark, plan, files, judged.document(), judged.types, judged.images)
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
         cells = [Cell(run.run, one.cell, variant=one.variant, order=place) for place, one in enumerate(plan.cells, 1)]
         created = self.runs.create(run, cells, judged.terms, self.settings.max_nodes_total)
@@ -238,9 +242,16 @@ class Benchmarks:
             raise BucketError(wrong, allowed)
         limits = Limits.of(self.settings)
         problems = admission.over_limits(benchmark, plan, limits)
-        types = sorted({fleet.instance_type for cell in cells for fleet in cell.fleets})
+        types = sorted({kind for cell in cells for fleet in cell.fleets for kind in fleet.types})
         offers = read_offers(self.ec2, types, self.subnets)
         problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
+        images: dict[str, ImageFacts | str] = {}
+        forbidden = admission.in_all_cells(benchmark, plan, lambda cell: forbidden_images(cell, limits.images))
+        problems += forbidden
+        if not forbidden:
+            named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
+            images = read_images(self.ec2, self.ssm, named)
+            problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}
@@ -248,6 +259,7 @@ class Benchmarks:
         if problems:
             raise BadBenchmarkError(problems)
         judged = self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost)
+        judged = replace(judged, images={name: one for name, one in images.items() if not isinstance(one, str)})
         held = self.runs.reservations.read().nodes
         room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
         return replace(judged, problems=(*judged.problems, room)) if room else judged

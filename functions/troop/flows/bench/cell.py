@@ -30,6 +30,7 @@ from troop.bench.roster import to_document as roster_document
 from troop.bench.stored_table import stored_table
 from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
+from troop.flows.bench.capacity import move_on
 from troop.garbage import without_collections
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
@@ -172,6 +173,8 @@ class CellSteps:
             fleets = self.reader.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
             nodes = self._nodes(run, cell, fleets)
             verdict = of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
+            if verdict.state in (State.WAITING, State.SHORT):
+                verdict = move_on(self.store, run, cell, benchmark, fleets) or verdict
             if verdict.state is State.READY:
                 self._make_roster(run, cell, benchmark, fleets, nodes)
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))

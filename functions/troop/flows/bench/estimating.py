@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +12,9 @@ from troop.aws.bench.vcpu_quotas import read_quotas
 from troop.bench import estimate as estimates
 from troop.bench import quotas
 from troop.bench.admission import InstanceType
+from troop.bench.choices import dearest
 from troop.bench.estimate import ROOT_VOLUME, Estimate, estimate
+from troop.bench.images import ImageFacts
 from troop.bench.instance_types import TypeFacts
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
@@ -30,6 +32,7 @@ class Judged:
         problems: the reasons why the run must not start; empty if it may.
         warnings: what the user should know before starting it.
         types: facts of the plan's instance types by name.
+        images: the images that the plan names, by these names.
     """
 
     estimate: Estimate
@@ -37,6 +40,7 @@ class Judged:
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...]
     types: Mapping[str, TypeFacts]
+    images: Mapping[str, ImageFacts] = field(default_factory=dict)
 
     @property
     def expected(self) -> Expected:
@@ -71,23 +75,24 @@ class Estimating:
             ceiling: the most that the deployment lets a run cost.
         """
         fleets = [fleet for planned in plan.cells for fleet in planned.benchmark.fleets]
-        types = {fleet.instance_type for fleet in fleets}
-        spot = {fleet.instance_type for fleet in fleets if fleet.is_spot}
+        types = {kind for fleet in fleets for kind in fleet.types}
+        spot = {kind for fleet in fleets if fleet.is_spot for kind in fleet.types}
         volumes = {ROOT_VOLUME} | {volume.type for fleet in fleets for volume in fleet.volumes}
         listed, why = self.book.read(
             sorted(types), {name: offers[name].zones for name in sorted(spot)}, sorted(volumes)
         )
         book = listed.completed_by(money)
         of_file = listed.replaced_by(money) if money.prices or money.other_prices else None
-        expected = estimate(plan, money, book)
+        expected = estimate(dearest(plan, book), money, book)
         values, unread = read_quotas(self.quotas, quotas.quotas_of(plan))
         vcpus = {name: offer.vcpus for name, offer in offers.items()}
         attempts = {planned.cell: planned.benchmark.attempts for planned in plan.cells}
-        authors = estimate(plan, money, of_file) if of_file else None
+        authors = estimate(dearest(plan, of_file), money, of_file) if of_file else None
         sentences = [
             *estimates.warnings(expected, ceiling, authors),
             *(why if expected.unknown else ()),
             *quotas.warnings(plan, vcpus, values),
+            *(["these figures take the dearest instance type of each fleet"] if _has_fallbacks(plan) else ()),
         ]
         return Judged(
             estimate=expected,
@@ -99,6 +104,10 @@ class Estimating:
             warnings=(*sentences, *([unread] if unread else ())),
             types={name: offer.facts for name, offer in offers.items()},
         )
+
+
+def _has_fallbacks(plan: Plan) -> bool:
+    return any(fleet.fallback_types for planned in plan.cells for fleet in planned.benchmark.fleets)
 
 
 def _explained(problems: Iterable[Problem], why: Sequence[str]) -> Iterator[Problem]:

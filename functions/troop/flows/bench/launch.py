@@ -17,12 +17,14 @@ from troop.aws.bench.runs import RunTable
 from troop.aws.bench.service_roles import ServiceRoles
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
+from troop.bench.choices import chosen
 from troop.bench.definition import Benchmark, Fleet, to_document
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
 from troop.bench.plan import from_plan_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
+from troop.flows.bench.capacity import choices_at
 from troop.flows.bench.cost_records import over_budget
 
 LONGEST = timedelta(seconds=130)
@@ -93,7 +95,8 @@ class Launching:
 
     def _benchmark(self, run: str, cell: str) -> Benchmark:
         """Returns the cell's benchmark, and stores it under the cell for its nodes and the other steps."""
-        benchmark = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        planned = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
+        benchmark = chosen(planned, choices_at(self.store, run, cell))
         self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
         return benchmark
 
@@ -102,8 +105,7 @@ class Launching:
         types = {fleet.instance_type for fleet in benchmark.fleets}
         subnets, offered = self.fleets.subnets(self.network.subnets), self.fleets.zones_of(types)
         where = {f.role: choose_subnets(f, subnets, offered[f.instance_type]) for f in benchmark.fleets}
-        supported = self.fleets.architectures(types)
-        images = self._images(run, {one: architecture(one, supported[one]) for one in types})
+        images = self._images(run, benchmark)
         s3 = self.fleets.s3_prefix_list()
         agent_sha256 = self._agent(run)
         self.runs.resources.plan(_planned(launch, benchmark, self.clock()))
@@ -116,13 +118,26 @@ class Launching:
         group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})
         self._created(launch, Kind.SECURITY_GROUP, group_name)
         self.fleets.restrict(group, s3)
+        for fleet in benchmark.fleets:
+            if fleet.placement is not None:
+                name = names.fleet_name(run, cell, fleet.role)
+                self._check(launch)
+                self.fleets.placement_group(name, fleet.placement, names.of_fleet(tags, fleet.role))
+                self._created(launch, Kind.PLACEMENT_GROUP, name)
         templates = {}
         for fleet in benchmark.fleets:
             name = names.fleet_name(run, cell, fleet.role)
             data = user_data(self._boot(record, launch, fleet, agent_sha256))
             self._check(launch)
             templates[fleet.role] = self.fleets.launch_template(
-                name, fleet, images[fleet.instance_type], group, self.profile, data, names.of_fleet(tags, fleet.role)
+                name,
+                fleet,
+                images[fleet.role],
+                group,
+                self.profile,
+                data,
+                names.of_fleet(tags, fleet.role),
+                name if fleet.placement is not None else None,
             )
             self._created(launch, Kind.LAUNCH_TEMPLATE, name)
         for fleet in benchmark.fleets:  # last, because costs begin here
@@ -139,12 +154,20 @@ class Launching:
         now = self.clock()
         self.runs.resources.created([Resource(launch.run, launch.cell, kind, name, planned_at=now)], now)
 
-    def _images(self, run: str, architectures: dict[str, str]) -> dict[str, Image]:
-        """Returns the image for each instance type. All cells of a run and all tries of this step use the image that
-        was looked up first.
+    def _images(self, run: str, benchmark: Benchmark) -> dict[str, Image]:
+        """Returns the image for each role. All cells of a run and all tries of this step use the same ones: those that
+        the admission of the run has checked, and the default image that was looked up first.
         """
-        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(architectures.values()))}
-        return {one: known[arch] for one, arch in architectures.items()}
+        types = {fleet.instance_type for fleet in benchmark.fleets if fleet.image is None}
+        supported = self.fleets.architectures(types) if types else {}
+        defaults = {one: architecture(one, supported[one]) for one in types}
+        known = {arch: self._image(names.image_key(run, arch), arch) for arch in sorted(set(defaults.values()))}
+        return {
+            fleet.role: Image(**self.store.read(names.image_key(run, fleet.image)))
+            if fleet.image is not None
+            else known[defaults[fleet.instance_type]]
+            for fleet in benchmark.fleets
+        }
 
     def _image(self, key: str, architecture: str) -> Image:
         if (image := self.store.find(key)) is None:
@@ -190,6 +213,8 @@ def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Re
     yield Resource(
         launch.run, launch.cell, Kind.SECURITY_GROUP, names.security_group_name(launch.run, launch.cell), now
     )
-    for kind in (Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
+    for kind in (Kind.PLACEMENT_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
         for fleet in benchmark.fleets:
+            if kind is Kind.PLACEMENT_GROUP and fleet.placement is None:
+                continue
             yield Resource(launch.run, launch.cell, kind, names.fleet_name(launch.run, launch.cell, fleet.role), now)

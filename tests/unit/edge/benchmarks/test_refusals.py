@@ -35,6 +35,26 @@ from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
             "is 'mac1.metal' (x86_64_mac): must be one of arm64 or x86_64",
         ),
         (
+            {"definition": changed(instance_type="t3.micro", placement="cluster")},
+            "body.definition.fleets.drivers.placement",
+            "is 'cluster': must be one that t3.micro supports: partition, spread",
+        ),
+        (
+            {"definition": changed(fallback_types=["c5.large"])},
+            "body.definition.fleets.drivers.fallback_types.0",
+            "is 'c5.large' (x86_64): must be of the architecture of c7g.large: arm64",
+        ),
+        (
+            {"definition": changed(fallback_types=["c6g.huge"])},
+            "body.definition.fleets.drivers.fallback_types.0",
+            "is 'c6g.huge': must be an instance type that this region offers",
+        ),
+        (
+            {"definition": changed(zone_names=["eu-central-1c"])},
+            "body.definition.fleets.drivers.zone_names.0",
+            "a zone of the deployment's network that offers c7g.large",
+        ),
+        (
             {"definition": changed(count=3, zones=3, sizes={})},
             "body.definition.fleets.drivers.zones",
             "at most 2: in the network, only eu-central-1a, eu-central-1b offer it",

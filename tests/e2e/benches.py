@@ -314,6 +314,7 @@ NOTHING: dict[str, list[str]] = {
     "security groups": [],
     "volumes": [],
     "interfaces": [],
+    "placement groups": [],
 }
 
 
@@ -333,6 +334,7 @@ def left(account: LocalAccount, tags: Mapping[str, str]) -> dict[str, list[str]]
         "interfaces": [
             o["NetworkInterfaceId"] for o in ec2.describe_network_interfaces(Filters=tagged)["NetworkInterfaces"]
         ],
+        "placement groups": [o["GroupName"] for o in ec2.describe_placement_groups(Filters=tagged)["PlacementGroups"]],
     }
 
 

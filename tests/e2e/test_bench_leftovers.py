@@ -150,7 +150,7 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
 
 
 def lone(bench: Bench, tags: dict[str, str]) -> None:
-    """A volume on record and a security group that nothing uses, in the cell after the first."""
+    """A volume on record, and a security group and a placement group that nothing uses, in the cell after the first."""
     ec2, tags, subnet = bench.account.client("ec2"), tags | {CELL_TAG: names.cell_id(2)}, subnet_of(bench)
 
     def tagged(kind: str) -> list[dict[str, Any]]:
@@ -165,6 +165,11 @@ def lone(bench: Bench, tags: dict[str, str]) -> None:
         Description="by hand",
         VpcId=subnet["VpcId"],
         TagSpecifications=tagged("security-group"),
+    )
+    ec2.create_placement_group(
+        GroupName=names.fleet_name(tags[RUN_TAG], tags[CELL_TAG], "drivers"),
+        Strategy="spread",
+        TagSpecifications=tagged("placement-group"),
     )
 
 
@@ -186,7 +191,7 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
     try:
         bench.deployment.reap()
         finds = eventually(lambda: [n for n in _reaper_finds(bench) if n] or None, LONG)
-        assert finds[0] >= 5, "the group, its template, its security group; a volume and another security group"
+        assert finds[0] >= 6, "the group, its template, its security group; a volume and two groups of no instance"
         eventually(lambda: bench.left(run) == NOTHING or None, LONG)
     finally:
         (bench.orders / "ahead").unlink()
@@ -348,7 +353,8 @@ def test_a_fleet_whose_instances_die_while_they_are_pending(bench: Bench) -> Non
 
 def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:
     """Those of the half that runs benchmarks; of nodes, and of the API, test_bench_smoke.py tells."""
-    run = bench.start("roles", {"mute": 1}, bench.cuts("roles", after=["Create"]))
+    cuts = bench.cuts("roles", after=["Create"])
+    run = bench.start("roles", {"mute": 1}, cuts, fleets={"mute": {"placement": "spread"}})
     eventually(lambda: True if bench.item(run, CELL).get("phase") == {"S": names.BOOT} else None, LONG)
     bench.backdate(run, CELL, "phases.boot")
     bench.ended(run)

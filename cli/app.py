@@ -92,7 +92,7 @@ app = typer.Typer(
     help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
     epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
     "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed meanwhile, 12 the "
-    "API failed, 13 not confirmed.",
+    "API failed, 13 not confirmed, 14 limits of a benchmark missed.",
 )
 
 

@@ -42,7 +42,9 @@ def report(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a page.")] = False,
 ) -> None:
-    """Write the report of a run as one page. Fails if the results do not hold the limits of the benchmark's file.
+    """Write the report of a run as one page.
+
+    Fails if the results do not hold the limits of the benchmark's file.
 
     Needs no permissions for S3. For a folder (`aws s3 sync s3://BUCKET/runs/RUN DIR`) it needs no AWS at all.
     """

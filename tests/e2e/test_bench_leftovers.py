@@ -151,7 +151,8 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
 
 def lone(bench: Bench, tags: dict[str, str]) -> None:
     """A volume on record, and a security group and a placement group that nothing uses, in the cell after the first."""
-    ec2, tags, subnet = bench.account.client("ec2"), tags | {CELL_TAG: names.cell_id(2)}, subnet_of(bench)
+    ec2, subnet = bench.account.client("ec2"), subnet_of(bench)
+    tags = names.of_fleet(tags, "drivers") | {CELL_TAG: names.cell_id(2)}
 
     def tagged(kind: str) -> list[dict[str, Any]]:
         return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]

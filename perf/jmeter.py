@@ -237,6 +237,12 @@ def compare(operations: Operations, figures: dict[str, dict[str, float]], truth:
     return most
 
 
+def middle(costs: Sequence[Cost]) -> Cost:
+    """Returns the medians."""
+    seconds, cpu = median(one.seconds for one in costs), median(one.cpu for one in costs)
+    return Cost(seconds, cpu, round(median(one.peak for one in costs)))
+
+
 def alternate(
     name: str, log: Path, seconds: int, home: Path | None, pairs: int, folder: Path
 ) -> Iterator[tuple[Operations, dict[str, dict[str, float]] | None]]:
@@ -255,8 +261,7 @@ def alternate(
         yield operations, figures
     for tool, each in costs.items():
         if each:
-            middle = Cost(*(median(getattr(one, part) for one in each) for part in ("seconds", "cpu", "peak")))
-            print(f"{f'{name}: {tool}':<42}{middle}", flush=True)
+            print(f"{f'{name}: {tool}':<42}{middle(each)}", flush=True)
     if theirs:
         ratios = sorted(a.cpu / b.cpu for a, b in zip(mine, theirs, strict=True))
         print(f"{'':<42}ratio of CPU {median(ratios):.2f}, from {ratios[0]:.2f} to {ratios[-1]:.2f}", flush=True)

@@ -1,11 +1,14 @@
 """Measures how long merging the summaries of many drivers takes, and their sizes, for growing numbers of requests.
 
-    python perf/merge.py [--drivers 60] [--seconds 600] [--most 1e9]
+    python -m perf.merge [--drivers 60] [--seconds 600] [--most 1e9] [--pairs 3]
 
 Each driver's summary is like that of an agent: a histogram of its share of the requests, their times by step, counts
 by second, and the node's samples. Request times are log-normal with a long tail, as those of services. For very many
 requests, the counts of the buckets are computed, not drawn. "merge" is all that the workflow does with the uploaded
 bytes: it parses, checks and adds them up, and creates the document and table of the results, on one core.
+
+With Java and Maven, HdrHistogram's HistogramLogProcessor then reads a log with the same number of requests, drivers and
+steps, in turn with a merge in a process of its own. Compare the ratio of the medians, not the seconds.
 """
 
 from __future__ import annotations
@@ -13,14 +16,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from random import Random
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from perf import jmeter
+from tests.unit.measure.test_hdr_log import written
 from troop.garbage import without_collections
 from troop.measure.histogram import Histogram, highest_in, index_of, lowest_in
 from troop.measure.merge import Merger
@@ -28,6 +39,9 @@ from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, parse
 from troop.measure.windows import Windows, step_for
 
+ROOT = Path(__file__).resolve().parents[1]
+VERSION = "2.1.12"
+"""Of HdrHistogram."""
 START = 1_790_000_000
 MEDIAN_US, SPREAD = 2_000.0, 0.9
 """Parameters of the times: half are below the median; 99 % are below eight times the median."""
@@ -114,12 +128,70 @@ def merge(uploaded: list[bytes]) -> tuple[float, float, dict[str, Any]]:
     return time.perf_counter() - began, time.process_time() - processor, document
 
 
+def merge_here() -> None:
+    """Merges the summaries in the working directory."""
+    merge([path.read_bytes() for path in sorted(Path().glob("*.json"))])
+
+
+def fetch() -> Path | None:
+    """Downloads HdrHistogram from Maven Central, once; returns None if Java or Maven is missing."""
+    jar = ROOT / ".build" / "tools" / f"HdrHistogram-{VERSION}.jar"
+    if not shutil.which("java") or not (jar.exists() or shutil.which("mvn")):
+        return None
+    if not jar.exists():
+        artifact = f"-Dartifact=org.hdrhistogram:HdrHistogram:{VERSION}"
+        command = ["mvn", "-q", "-B", "dependency:copy", artifact, f"-DoutputDirectory={jar.parent}"]
+        subprocess.run(command, check=True)
+    return jar
+
+
+def write_log(path: Path, drivers: int, requests: int, seconds: int) -> None:
+    """Writes an interval log of HdrHistogram with an interval for each driver and step."""
+    step = step_for(seconds)
+    with path.open("w", encoding="ascii") as log:
+        log.write(f'#[BaseTime: {START}.000 (seconds since epoch)]\n"StartTimestamp","Interval_Length",...\n')
+        for rank in range(drivers):
+            dice = Random(rank)
+            each = [times(requests // drivers * step // seconds, dice) for _ in range(DIFFERENT)]
+            packed = [(written(dict(one.counts)), one.max) for one in each]
+            for second in range(0, seconds, step):
+                text, most = dice.choice(packed)
+                log.write(f"{second}.000,{step}.000,{most / 1e6:.3f},{text}\n")
+
+
+def compare(drivers: int, requests: int, seconds: int, pairs: int) -> None:
+    """Runs a merge and HistogramLogProcessor in turn, each in a process of its own, and prints their costs."""
+    jar = fetch()
+    if jar is None:
+        print("HdrHistogram is not measured: install Java and Maven")
+        return
+    with tempfile.TemporaryDirectory(prefix="troop-merge-") as directory:
+        folder = Path(directory)
+        for rank in range(drivers):
+            (folder / f"{rank}.json").write_bytes(summary(rank, requests // drivers, seconds))
+        write_log(folder / "all.hlog", drivers, requests, seconds)
+        code = "from perf.merge import merge_here; merge_here()"
+        mine, theirs = [], []
+        for _ in range(pairs):
+            environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'functions'}"}
+            mine.append(jmeter.run([sys.executable, "-c", code], folder, environment))
+            java = ["java", "-Xmx2g", "-cp", str(jar), "org.HdrHistogram.HistogramLogProcessor"]
+            theirs.append(jmeter.run([*java, "-i", "all.hlog", "-o", "figures"], folder, dict(os.environ)))
+    print(f"\n{requests:,} requests of {drivers} drivers, medians of {pairs} alternating runs, one core")
+    print(f"{'':<42}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
+    for name, each in (("Troop's merge, with Python's start", mine), ("HdrHistogram's HistogramLogProcessor", theirs)):
+        print(f"{name:<42}{jmeter.middle(each)}")
+    ratios = sorted(a.cpu / b.cpu for a, b in zip(mine, theirs, strict=True))
+    print(f"{'':<42}ratio of CPU {median(ratios):.2f}, from {ratios[0]:.2f} to {ratios[-1]:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drivers", type=int, default=60)
     parser.add_argument("--seconds", type=int, default=600, help="measured seconds")
     parser.add_argument("--most", type=float, default=1e9, help="largest number of requests of all drivers")
     parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
+    parser.add_argument("--pairs", type=int, default=3, help="number of runs beside HdrHistogram's; 0: none")
     options = parser.parse_args()
     print(f"{options.drivers} drivers, {options.seconds} s measured; seconds, KB")
     print(f"{'requests':>15}{'buckets':>9}{'a summary':>11}{'results':>9}{'merge':>8}{'CPU':>8}   p50 / p99 / max ms")
@@ -135,6 +207,8 @@ def main() -> None:
         shown = f"{row['p50_ms']:.3g} / {row['p99_ms']:.3g} / {row['max_ms']:.3g}"
         print(f"{requests:>15,}{buckets:>9,}{sizes}{took:>8.3f}{of_cpu:>8.3f}   {shown}", flush=True)
         requests *= 10
+    if options.pairs:
+        compare(options.drivers, 100_000_000, options.seconds, options.pairs)
 
 
 if __name__ == "__main__":

@@ -365,7 +365,7 @@ def test_no_role_may_do_what_it_never_does(bench: Bench) -> None:
     again = bench.start("roles-again", {TAKEN_ONCE: 1}, fleets={TAKEN_ONCE: spot}, attempts=2, budget=1000)
     bench.ended(bench.start("roles-well"))
     assert [bench.ended(run)["run"]["status"] for run in (backed, again)] == ["SUCCEEDED", "SUCCEEDED"]
-    assert len(bench.places("roles", "cut")) == 3, "what was made before is found again"
+    assert len(bench.places("roles", "cut")) == 4, "what was made before is found again"
     used: dict[str, set[str]] = {}
     for entry in bench.account.decisions():
         if entry["decision"] == "Allow":

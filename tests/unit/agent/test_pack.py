@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.pack import pack
+from agent.pack import FOR_SCRIPTS, pack
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 

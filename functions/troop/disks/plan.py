@@ -97,6 +97,7 @@ def _origin_of(layout: Layout, choice: Choice) -> tuple[str, tuple[str, ...]]:
 
 def _origin_steps(layout: Layout, choice: Choice, origin: str, file: str) -> Iterator[Step]:
     if origin == LOOP:
+        yield run("rm", "-f", file)
         yield run("fallocate", "--length", f"{layout.origin_gib}GiB", file)
         yield run("losetup", "--direct-io=on", LOOP, file)
     elif layout.striped:
@@ -104,6 +105,8 @@ def _origin_steps(layout: Layout, choice: Choice, origin: str, file: str) -> Ite
         chunk = f"--chunk={layout.chunk_kib}K"
         count = f"--raid-devices={len(disks)}"
         yield run("mdadm", "--create", ARRAY, "--run", "--level=0", chunk, count, *disks)
+    if not choice.origin or layout.striped:  # below the superblocks of an earlier layout is its file system
+        yield run("wipefs", "--all", "--quiet", origin)
 
 
 def _cache(layout: Layout, origin: str, disk: Device) -> tuple[str, tuple[str, ...], tuple[str, ...], list[Step]]:

@@ -127,6 +127,8 @@ class Node(Machine):
         elif words[:2] == ["dmsetup", "remove"]:
             self._remove(f"/dev/mapper/{words[-1]}")
         elif words[0] == "make-bcache":
+            if self.signatures.keys() & set(words):
+                raise DiskError("already has a non-bcache superblock")
             self._stack("/dev/bcache0", [word for word in words if word.startswith("/dev/")], "bcache")
             self.texts["/sys/block/bcache0/bcache/state"] = "clean"
         elif words[0] == "losetup" and words[1] == "--detach":

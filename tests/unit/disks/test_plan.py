@@ -60,7 +60,7 @@ def test_what_a_layout_needs_is_installed_and_loaded(layout: str, cache: str) ->
     assert made.targets == {"dm-cache": ("cache",), "dm-writecache": ("writecache",)}.get(made.layout.driver, ())
     assert {step.command[0] for step in made.steps if isinstance(step, Run)} <= {
         *made.packages,
-        *("mount", "mkdir", "dd", "losetup", "fallocate", "blockdev"),
+        *("mount", "mkdir", "dd", "losetup", "fallocate", "blockdev", "rm"),
     }
 
 
@@ -72,25 +72,25 @@ def test_raid0_stripes_all_volumes_with_the_chunk_of_the_parameters() -> None:
 
 @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
 def test_dm_cache_has_metadata_for_all_of_its_blocks_before_them(mode: str) -> None:
-    made = planned({"layout": "ebs", "cache": f"dm-cache-{mode}", "cache_block_kib": 64, "cache_gib": 100})
+    made = planned({"layout": "ebs", "cache": f"dm-cache-{mode}", "cache_block_kib": 96, "cache_gib": 100})
     meta, fast, _, cached, *_ = commands(made)
-    blocks = 100 * GIB // (64 * 1024)
+    blocks = 100 * GIB // (96 * 1024)
     meta_sectors = int(meta.split()[5])
     assert meta_sectors * 512 >= 4 * 1024**2 + 16 * blocks
     assert meta.endswith(f"--table 0 {meta_sectors} linear {CACHE_DISK} 0")
     fast_sectors = int(fast.split()[5])
     assert fast.endswith(f" linear {CACHE_DISK} {meta_sectors}")
-    assert fast_sectors % 128 == 0
-    assert 0 <= 100 * GIB - (meta_sectors + fast_sectors) * 512 < 64 * 1024
+    assert fast_sectors % 192 == 0
+    assert 0 <= 100 * GIB - (meta_sectors + fast_sectors) * 512 < 96 * 1024
     names = "/dev/mapper/troop-meta /dev/mapper/troop-fast /dev/nvme1n1"
     assert cached == (
-        f"dmsetup create troop-cached --table 0 {{sectors:/dev/nvme1n1}} cache {names} 128 1 {mode} smq 0"
+        f"dmsetup create troop-cached --table 0 {{sectors:/dev/nvme1n1}} cache {names} 192 1 {mode} smq 0"
     )
 
 
 def test_dm_writecache_is_in_front_of_the_array() -> None:
     made = planned({"layout": "ebs-raid0", "cache": "dm-writecache"})
-    assert commands(made)[3] == (
+    assert commands(made)[4] == (
         "dmsetup create troop-cached --table 0 {sectors:/dev/md0} writecache s /dev/md0 /dev/mapper/troop-fast 4096 0"
     )
 

@@ -107,8 +107,8 @@ def check_space(load: Load, total: int, free: int, present: int = 0) -> None:
     room = free + present - int(total * FREE_SHARE)
     if load.total_bytes > room:
         raise DiskError(
-            f"the files have {load.total_bytes // MIB} MiB, but the file system has room for {max(room, 0) // MIB} MiB: "
-            "use larger volumes, or set data_mib"
+            f"the files have {load.total_bytes // MIB} MiB, but the file system has room for {max(room, 0) // MIB} "
+            "MiB: use larger volumes, or set data_mib"
         )
 
 

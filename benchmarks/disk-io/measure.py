@@ -18,6 +18,7 @@ import node
 from load import FIO
 
 from troop.disks.assemble import verified
+from troop.disks.errors import DiskError
 
 
 def main() -> None:
@@ -31,6 +32,8 @@ def main() -> None:
     else:
         output = Path("iozone.txt")
         program = Path(os.environ["TROOP_ARTIFACTS"]) / "iozone"
+        if not program.exists():
+            raise DiskError("the artifact iozone is missing: build it as README.md describes, and use --size iozone")
         program.chmod(0o755)
         output.write_text(node.run(loads.iozone(load, place.folder, program)), encoding="utf-8")
     node.run([sys.executable, "-m", "troop.measure.collectors", load.tool, str(output)])

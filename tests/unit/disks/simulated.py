@@ -115,9 +115,7 @@ class Node(Machine):
             below = [word for word in words[2:] if word.startswith("/dev/nvme")]
             self._stack("/dev/md0", below, "linux_raid_member")
             chunk = next(int(word[8:-1]) for word in words if word.startswith("--chunk="))
-            self.texts.update(
-                {"/sys/block/md0/md/level": "raid0", "/sys/block/md0/md/chunk_size": str(chunk * 1024)}
-            )
+            self.texts.update({"/sys/block/md0/md/level": "raid0", "/sys/block/md0/md/chunk_size": str(chunk * 1024)})
         elif words[0] == "mdadm":
             self._remove("/dev/md0")
         elif words[:2] == ["dmsetup", "create"]:

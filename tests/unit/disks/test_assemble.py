@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.unit.disks.simulated import Node, ebs, instance_store, root
-from troop.disks.assemble import assemble, instance_store as instance_store_of, verified
+from troop.disks.assemble import assemble, verified
+from troop.disks.assemble import instance_store as instance_store_of
 from troop.disks.errors import DiskError
 from troop.disks.layout import CACHES, LAYOUTS
 from troop.disks.machine import packages_of_modules

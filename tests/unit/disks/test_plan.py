@@ -45,35 +45,35 @@ def commands(plan: Plan) -> list[str]:
 def test_each_layout_is_on_its_own_disks_and_its_cache_on_the_last_of_the_instance_store(
     layout: str, cache: str
 ) -> None:
-    made = planned({"layout": layout, "cache": cache})
+    one = planned({"layout": layout, "cache": cache})
     below = set(DISKS[layout][1])
-    assert made.disks == (below if cache == "none" else below | {CACHE_DISK})
-    assert "/dev/nvme0n1" not in " ".join(commands(made))
-    assert commands(made)[-1] == f"mount -t xfs -o noatime {made.device} /mnt/troop-data"
+    assert one.disks == (below if cache == "none" else below | {CACHE_DISK})
+    assert "/dev/nvme0n1" not in " ".join(commands(one))
+    assert commands(one)[-1] == f"mount -t xfs -o noatime {one.device} /mnt/troop-data"
 
 
 @pytest.mark.parametrize(("layout", "cache"), PAIRS)
 def test_what_a_layout_needs_is_installed_and_loaded(layout: str, cache: str) -> None:
-    made = planned({"layout": layout, "cache": cache})
-    assert ("mdadm" in made.packages) == ("raid0" in made.modules) == layout.endswith("raid0")
-    assert ("make-bcache" in made.packages) == ("bcache" in made.modules) == cache.startswith("bcache")
-    assert made.targets == {"dm-cache": ("cache",), "dm-writecache": ("writecache",)}.get(made.layout.driver, ())
-    assert {step.command[0] for step in made.steps if isinstance(step, Run)} <= {
-        *made.packages,
+    one = planned({"layout": layout, "cache": cache})
+    assert ("mdadm" in one.packages) == ("raid0" in one.modules) == layout.endswith("raid0")
+    assert ("make-bcache" in one.packages) == ("bcache" in one.modules) == cache.startswith("bcache")
+    assert one.targets == {"dm-cache": ("cache",), "dm-writecache": ("writecache",)}.get(one.layout.driver, ())
+    assert {step.command[0] for step in one.steps if isinstance(step, Run)} <= {
+        *one.packages,
         *("mount", "mkdir", "dd", "losetup", "fallocate", "blockdev", "rm"),
     }
 
 
 def test_raid0_stripes_all_volumes_with_the_chunk_of_the_parameters() -> None:
-    made = planned({"layout": "ebs-raid0", "chunk_kib": 64})
+    one = planned({"layout": "ebs-raid0", "chunk_kib": 64})
     disks = " ".join(f"/dev/nvme{number}n1" for number in range(1, 5))
-    assert commands(made)[0] == f"mdadm --create /dev/md0 --run --level=0 --chunk=64K --raid-devices=4 {disks}"
+    assert commands(one)[0] == f"mdadm --create /dev/md0 --run --level=0 --chunk=64K --raid-devices=4 {disks}"
 
 
 @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
 def test_dm_cache_has_metadata_for_all_of_its_blocks_before_them(mode: str) -> None:
-    made = planned({"layout": "ebs", "cache": f"dm-cache-{mode}", "cache_block_kib": 96, "cache_gib": 100})
-    meta, fast, _, cached, *_ = commands(made)
+    one = planned({"layout": "ebs", "cache": f"dm-cache-{mode}", "cache_block_kib": 96, "cache_gib": 100})
+    meta, fast, _, cached, *_ = commands(one)
     blocks = 100 * GIB // (96 * 1024)
     meta_sectors = int(meta.split()[5])
     assert meta_sectors * 512 >= 4 * 1024**2 + 16 * blocks
@@ -89,27 +89,31 @@ def test_dm_cache_has_metadata_for_all_of_its_blocks_before_them(mode: str) -> N
 
 
 def test_dm_writecache_is_in_front_of_the_array() -> None:
-    made = planned({"layout": "ebs-raid0", "cache": "dm-writecache"})
-    assert commands(made)[4] == (
+    one = planned({"layout": "ebs-raid0", "cache": "dm-writecache"})
+    assert commands(one)[4] == (
         "dmsetup create troop-cached --table 0 {sectors:/dev/md0} writecache s /dev/md0 /dev/mapper/troop-fast 4096 0"
     )
 
 
 def test_bcache_has_blocks_of_4_kib_and_lets_nothing_pass() -> None:
-    made = planned({"layout": "ebs", "cache": "bcache-writethrough"})
-    texts = {step.path.rsplit("/", 1)[1]: step.text for step in made.steps if not isinstance(step, Run) and hasattr(step, "text")}
-    assert "--block 4k" in commands(made)[0]
-    assert "--writeback" not in commands(made)[0]
+    one = planned({"layout": "ebs", "cache": "bcache-writethrough"})
+    texts = {
+        step.path.rsplit("/", 1)[1]: step.text
+        for step in one.steps
+        if not isinstance(step, Run) and hasattr(step, "text")
+    }
+    assert "--block 4k" in commands(one)[0]
+    assert "--writeback" not in commands(one)[0]
     assert texts["cache_mode"] == "writethrough"
     assert texts["sequential_cutoff"] == texts["congested_read_threshold_us"] == "0"
     assert "--writeback" in commands(planned({"layout": "ebs", "cache": "bcache-writeback"}))[0]
 
 
 def test_read_ahead_and_file_system_are_parameters() -> None:
-    made = planned({"layout": "ebs", "file_system": "ext4", "read_ahead_kib": 16})
-    assert "blockdev --setra 32 /dev/nvme1n1" in commands(made)
-    assert commands(made)[-1] == "mount -t ext4 -o noatime /dev/nvme1n1 /mnt/troop-data"
-    assert "mkfs.ext4" in made.packages
+    one = planned({"layout": "ebs", "file_system": "ext4", "read_ahead_kib": 16})
+    assert "blockdev --setra 32 /dev/nvme1n1" in commands(one)
+    assert commands(one)[-1] == "mount -t ext4 -o noatime /dev/nvme1n1 /mnt/troop-data"
+    assert "mkfs.ext4" in one.packages
     assert "blockdev" not in " ".join(commands(planned({"layout": "ebs"})))
 
 

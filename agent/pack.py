@@ -9,15 +9,18 @@ import sys
 import zipfile
 from pathlib import Path
 
+FOR_SCRIPTS = ("measure", "disks")
+"""The packages of :mod:`troop` that scripts on nodes can import."""
+
 _ROOT = Path(__file__).resolve().parents[1]
 _THE_SAME_DAY = (1980, 1, 1, 0, 0, 0)
 _MAIN = b"import sys\n\nfrom agent.__main__ import main\n\nsys.exit(main())\n"
 
 
 def pack(target: Path) -> str:
-    """Writes the agent and :mod:`troop.measure` to ``target``, and returns the file's SHA-256.
+    """Writes the agent, :mod:`troop.measure` and :mod:`troop.disks` to ``target``, and returns the file's SHA-256.
 
-    ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import :mod:`troop.measure`.
+    ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import the two packages.
     """
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in sorted(_sources().items()):
@@ -30,8 +33,9 @@ def pack(target: Path) -> str:
 def _sources() -> dict[str, bytes]:
     agent = {f"agent/{path.name}": path for path in (_ROOT / "agent").glob("*.py") if path.name != "pack.py"}
     troop = _ROOT / "functions" / "troop"
-    measure = {f"troop/{path.relative_to(troop).as_posix()}": path for path in (troop / "measure").rglob("*.py")}
-    files = {**agent, **measure, "troop/__init__.py": troop / "__init__.py"}
+    paths = [path for package in FOR_SCRIPTS for path in (troop / package).rglob("*.py")]
+    packages = {f"troop/{path.relative_to(troop).as_posix()}": path for path in paths}
+    files = {**agent, **packages, "troop/__init__.py": troop / "__init__.py"}
     return {"__main__.py": _MAIN, **{name: path.read_bytes() for name, path in files.items()}}
 
 

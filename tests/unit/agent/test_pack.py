@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.pack import pack
+from agent.pack import FOR_SCRIPTS, pack
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 
-SOURCES = sorted([*(ROOT / "agent").glob("*.py"), *(ROOT / "functions/troop/measure").rglob("*.py")])
+PACKAGES = [path for name in FOR_SCRIPTS for path in (ROOT / "functions" / "troop" / name).rglob("*.py")]
+SOURCES = sorted([*(ROOT / "agent").glob("*.py"), *PACKAGES])
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*/*.py"))
 
 
@@ -31,7 +32,7 @@ def test_it_holds_the_agent_and_what_measures_and_nothing_else(tmp_path: Path) -
     pack(tmp_path / "agent.pyz")
     names = zipfile.ZipFile(tmp_path / "agent.pyz").namelist()
     packages = {name.rsplit("/", 1)[0] for name in names}
-    assert packages == {"__main__.py", "agent", "troop", "troop/measure", "troop/measure/collectors"}
+    assert packages == {"__main__.py", "agent", "troop", "troop/disks", "troop/measure", "troop/measure/collectors"}
     assert "agent/pack.py" not in names
     assert [name for name in names if name.startswith("troop/") and name.count("/") == 1] == ["troop/__init__.py"]
 

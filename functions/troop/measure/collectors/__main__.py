@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     tool("iozone", _iozone, "output of iozone -t").add_argument(
         "--prefix",
-        default="",
+        default=None,
         type=_name,
         help="of the operations' names, for a script that starts iozone several times",
     )
@@ -97,7 +97,7 @@ def _wrk(options: argparse.Namespace, path: Path, results: Path, problems: Probl
 
 
 def _iozone(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    operations = iozone.read(path, problems, options.prefix)
+    operations = iozone.read(path, problems, options.prefix or "")
     output.write_operations(iozone.TOOL, operations, results)
     for name, operation in operations.items():
         if operation.rate:

@@ -78,6 +78,11 @@ def test_tests_of_iozone_become_operations(results: Path, capsys: pytest.Capture
     assert "4k-rewriters: 1.84842e+06 operations a second" in capsys.readouterr().out
 
 
+def test_iozone_needs_no_prefix(results: Path) -> None:
+    assert run("iozone", DATA / "iozone-3.489.txt") == 0
+    assert "initial-writers" in operations_in(results, [])
+
+
 def test_a_summary_of_cassandra_stress_stays_apart(results: Path) -> None:
     assert run("cassandra-stress", DATA / "cassandra-stress-mixed.txt") == 0
     rows = separate_in(results, [])

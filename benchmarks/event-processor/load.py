@@ -1,8 +1,8 @@
 """Fills the stores with the state of all keys, several times the node's memory.
 
 Parameters: ``state_times_memory``, the size of the state in units of the node's memory, or ``keys`` of the node if it
-is not 0; ``value_bytes``; ``data``, the folder for the stores; ``cold``, whether the kernel forgets its cached pages at
-the end; ``workers``, ``store``, ``seed`` and the stream's parameters.
+is not 0; ``value_bytes``; ``cold``, whether the kernel forgets its cached pages at the end; ``workers``, ``store``,
+``seed`` and the stream's parameters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shards import SETTINGS, Shard, read_parameters, run, shards
+from shards import SETTINGS, Shard, folder_of_stores, read_parameters, run, shards
 from store import StoreError, install
 from stream import initial
 
@@ -71,8 +71,7 @@ def main() -> None:
     install(str(parameters["store"]), Path(os.environ["TROOP_ARTIFACTS"]), shared)
     memory = memory_bytes()
     keys = key_count(parameters, memory)
-    folder = Path(str(parameters["data"]) or shared / "data")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder_of_stores(shared)
     parts = shards(parameters, keys, int(os.environ["TROOP_RANK"]), folder)
     state = keys * int(parameters["value_bytes"])
     free, due = shutil.disk_usage(folder).free, int(state * SPARE)
@@ -98,7 +97,7 @@ def main() -> None:
     print(f"filled {sum(filled.values()):,} keys in {time.monotonic() - began:.1f} s")
     if parameters["cold"]:
         drop_caches()
-    (shared / SETTINGS).write_text(json.dumps({"keys": keys, "folder": str(folder)}), encoding="utf-8")
+    (shared / SETTINGS).write_text(json.dumps({"keys": keys}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,19 +6,22 @@ import json
 import mmap
 import multiprocessing
 import os
+import sqlite3
 import struct
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from store import Store, StoreError, install, open_store
 from stream import DamageError, Workload
 
 SETTINGS = "event-processor.json"
 """What the phase ``load`` decides for later phases, in the shared folder."""
+LAYOUT = "layout.json"
+"""The folder for the stores, which the phase ``layout`` decides."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,19 @@ def shards_of_this_node() -> list[Shard]:
         raise StoreError("the stores are not filled: run load.py first")
     filled = json.loads(settings.read_text(encoding="utf-8"))
     install(str(parameters["store"]), Path(os.environ["TROOP_ARTIFACTS"]), shared)
-    return shards(parameters, int(filled["keys"]), int(os.environ["TROOP_RANK"]), Path(filled["folder"]))
+    return shards(parameters, int(filled["keys"]), int(os.environ["TROOP_RANK"]), folder_of_stores(shared))
+
+
+def folder_of_stores(shared: Path) -> Path:
+    """Returns the folder that the phase ``layout`` has chosen.
+
+    Raises:
+        StoreError: there was no such phase.
+    """
+    note = shared / LAYOUT
+    if not note.exists():
+        raise StoreError("there is no folder for the stores: run layout.py first")
+    return Path(json.loads(note.read_text(encoding="utf-8"))["folder"])
 
 
 Task = Callable[[Shard, Callable[[Any], None]], None]
@@ -161,8 +176,8 @@ def run(task: Task, parts: Sequence[Shard], report: Callable[[Shard, Any], None]
                     report(pipes[ready], ready.recv())
                 except EOFError:
                     del pipes[ready]
-            else:
-                worker, part = workers.pop(int(ready))  # type: ignore[call-overload]
+            elif isinstance(ready, int):
+                worker, part = workers.pop(ready)
                 worker.join()
                 if worker.exitcode:
                     for other, _ in workers.values():
@@ -177,15 +192,6 @@ def _end_of(exit_code: int) -> str:
 def _work(task: Task, part: Shard, sender: Connection) -> None:
     try:
         task(part, sender.send)
-    except (DamageError, StoreError, ValueError) as error:
-        _fail(part, str(error))
-    except Exception as error:  # such as a full disk; the trace says where
-        import traceback
-
-        traceback.print_exc()
-        _fail(part, repr(error))
-
-
-def _fail(part: Shard, reason: str) -> NoReturn:
-    print(f"{part.name}: {reason}", flush=True)
-    sys.exit(1)
+    except (DamageError, StoreError, ValueError, OSError, sqlite3.Error) as error:
+        print(f"{part.name}: {error}", flush=True)
+        sys.exit(1)

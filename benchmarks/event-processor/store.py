@@ -60,7 +60,12 @@ class SqliteStore:
     """
 
     def __init__(
-        self, path: Path, is_durable: bool = True, cache_mib: int = 8, checkpoint_pages: int = 4000, is_new: bool = False
+        self,
+        path: Path,
+        is_durable: bool = True,
+        cache_mib: int = 8,
+        checkpoint_pages: int = 4000,
+        is_new: bool = False,
     ) -> None:
         if is_new:
             for suffix in ("", "-journal", "-wal", "-shm"):

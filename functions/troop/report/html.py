@@ -95,6 +95,7 @@ def report_page(report: Report, script: str) -> str:
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
         bills=bills.bills(report.cells),
         rates=bills.rates(report.cells),
+        disk_rates=bills.disk_rates(report.cells),
         monthly=bills.monthly,
         FEW_POINTS=FEW_POINTS,
         separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),

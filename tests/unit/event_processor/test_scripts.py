@@ -272,5 +272,3 @@ def test_stores_hold_the_last_values_in_order(kind: str, tmp_path: Path) -> None
     assert [key for key, _ in rows] == [*range(2501)]
     assert (rows[-1], {value for _, value in rows}) == ((2500, b"later"), {b"new", b"updated", b"later"})
     one.close()
-
-

@@ -64,6 +64,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
+	@MYPYPATH=benchmarks/event-processor $(BIN)/mypy benchmarks/event-processor/*.py
 	@sentences=$$($(BIN)/python scripts/prose.py --check) || { echo "$$sentences" | grep '^!'; exit 1; }
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from troop.bench.estimate import NODE_HOUR
 from troop.bench.money import MONTH_HOURS, TERMS
-from troop.report.document import Cell, Charge, Fleet, Line, Report
+from troop.report.document import Cell, Charge, Fleet, Line, Phase, Report
 from troop.report.fleets import system
 from troop.report.formatting import cell_name
 from troop.report.totals import rows_of
 
 DAY = 24 * 3600
+LEAST_IOPS = 100
+"""Below this rate a system does not depend on its disks, and the price of their operations says nothing."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,21 @@ class Rate:
     per_million: float | None
 
 
+@dataclass(frozen=True)
+class DiskRate:
+    """The measured operations of a system's disks, and their price.
+
+    Attributes:
+        reads, writes: per second of all its nodes. Each whole disk counts, so a cache's disk does, too.
+        per_thousand: hourly cost of the system for a thousand of them per second.
+    """
+
+    name: str
+    reads: float
+    writes: float
+    per_thousand: float | None
+
+
 def lines(report: Report) -> list[Line]:
     """Returns the lines of the run's bill, those of the same item one after another: prices differ between zones."""
     every = report.money.actual.lines if report.money.actual else []
@@ -106,6 +123,27 @@ def rates(cells: Iterable[Cell]) -> list[Rate]:
         for operation in rows_of(phase)
         if operation.per_second and operation.share is None
     ]
+
+
+def disk_rates(cells: Iterable[Cell]) -> list[DiskRate]:
+    """Returns the operations of the disks of each cell and phase whose system uses its disks."""
+    return [rate for cell in cells for phase in cell.phases if (rate := _disk_rate(cell, phase))]
+
+
+def _disk_rate(cell: Cell, phase: Phase) -> DiskRate | None:
+    tested = {fleet.role for fleet in system(cell.fleets)}
+    uses = [use for use in phase.use if use.role in tested]
+    reads = math.fsum(use.disk_reads or 0 for use in uses)
+    writes = math.fsum(use.disk_writes or 0 for use in uses)
+    if reads + writes < LEAST_IOPS:
+        return None
+    hourly = cell.system_hourly
+    return DiskRate(
+        name=", ".join(part for part in (cell_name(cell), phase.setting) if part),
+        reads=reads,
+        writes=writes,
+        per_thousand=None if hourly is None else hourly / (reads + writes) * 1000,
+    )
 
 
 def monthly(hourly: float | None) -> float | None:

@@ -111,6 +111,7 @@ def report_page(report: Report, script: str) -> str:
         lines=bills.lines(report),
         bills=bills.bills(report.cells),
         rates=bills.rates(report.cells),
+        disk_rates=bills.disk_rates(report.cells),
         monthly=bills.monthly,
         FEW_POINTS=FEW_POINTS,
         separate=_least(report, lambda phase: phase.separate, lambda one: (one.rank, one.node)),

@@ -108,6 +108,22 @@ def test_lines_of_the_same_item_are_beside_one_another() -> None:
     assert bills.lines(samples.bare()) == []
 
 
+def test_a_thousand_iops_of_the_system_have_a_price() -> None:
+    uses = [
+        Use(role="servers", nodes=3, disk_reads=3000, disk_writes=1000),
+        Use(role="drivers", nodes=1, disk_reads=9e9),
+    ]
+    phases = [
+        Phase(phase="measure", label="batch=1", nodes=4, measured_seconds=60, use=uses),
+        Phase(phase="idle", nodes=4, measured_seconds=60, use=[Use(role="servers", nodes=3, disk_writes=99)]),
+    ]
+    load = fleet("drivers", 1, 1.0).model_copy(update={"load": True})
+    cell = a_cell(fleet("servers", 3, 2.0), load, system=2.0).model_copy(update={"phases": phases})
+    assert bills.disk_rates([cell]) == [bills.DiskRate("c001 n48, batch=1", 3000, 1000, 0.5)]
+    (unpriced,) = bills.disk_rates([cell.model_copy(update={"system_hourly": None})])
+    assert unpriced.per_thousand is None
+
+
 def test_a_line_belongs_to_the_role_at_its_beginning() -> None:
     lines = bill_of(
         cost_of([item("servers, storage gp3", "1", "1"), item(TRAFFIC, "1", "1"), item(OWN, "1", "1")], "USD")

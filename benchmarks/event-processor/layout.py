@@ -7,7 +7,6 @@ The root volume without a cache stays as it is.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -16,6 +15,9 @@ from typing import Any
 
 from shards import LAYOUT, read_parameters
 from store import StoreError
+
+from troop.disks.assemble import assemble
+from troop.disks.errors import DiskError
 
 
 def assembled(parameters: dict[str, Any], shared: Path) -> Path:
@@ -27,13 +29,8 @@ def assembled(parameters: dict[str, Any], shared: Path) -> Path:
     folder = Path(parameters["data"] or shared / "data")
     if not parameters["data"] and (parameters["layout"], parameters["cache"]) != ("root", "none"):
         try:
-            assemble = importlib.import_module("troop.disks.assemble").assemble
-            errors = importlib.import_module("troop.disks.errors").DiskError
-        except ImportError as error:
-            raise StoreError(f"this agent assembles no layouts, so only root works: {error}") from error
-        try:
             folder = Path(assemble(parameters, shared).folder) / "event-processor"
-        except errors as error:
+        except DiskError as error:
             raise StoreError(str(error)) from error
     folder.mkdir(parents=True, exist_ok=True)
     return folder

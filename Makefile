@@ -88,7 +88,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.jmeter
 
 HISTORIES ?= 1000000
-histories: setup  ## run a million histories of the model test (two hours on two cores); HISTORIES=n
+histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
 openapi: setup  ## generate docs/openapi.json, docs/settings.md and the schemas of files, reports and comparisons

@@ -66,7 +66,7 @@ def test_the_documentation_names_every_key_and_its_example_is_in_order() -> None
     for part in (schema, *schema["$defs"].values()):
         for key in part["properties"]:
             assert f"`{key}`" in text, key
-    example = text.partition("```yaml\n")[2].partition("```")[0]
+    example = text.partition("\n## The file\n")[2].partition("```yaml\n")[2].partition("```")[0]
     benchmark = read(yaml_files.parse(example, "the example"), ("prepare.py", "read.py"), "smoke")
     assert benchmark.phase("measure").measured == 5
 

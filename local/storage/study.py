@@ -117,7 +117,7 @@ def problems(results: Sequence[Result]) -> list[str]:
 
 def table(results: Sequence[Result]) -> str:
     """Returns the results as lines of text."""
-    lines = [f"{'layout':<14}{'reads a second':>16}{'from the cache':>16}   reads in each second, as the agent sampled them"]
+    lines = [f"{'layout':<14}{'reads a second':>16}{'from the cache':>16}   reads by second, sampled by the agent"]
     for result in results:
         hits = "" if result.hits is None else f"{result.hits:.1%}"
         by_second = " ".join(f"{number:,}" for number in result.by_second)

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit unit model infra machines e2e local-tests perf histories cassandra agent-boot second-opinions format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -78,6 +78,9 @@ unit model infra machines e2e:
 
 local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 	@$(BIN)/python -m pytest -m $(ORDINARY) tests/local
+
+storage: .venv/.ready  ## measure a volume, RAID-0 and a cache by disk-io on real kernels of this machine (a minute; Debian's user-mode-linux)
+	@$(BIN)/python -m local.storage
 
 perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide

@@ -102,11 +102,6 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         ["arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", f"arn:<AWS::Partition>:ssm:<AWS::Region>::{IMAGES}"],
         "AWS publishes the latest image of Amazon Linux for an architecture at run time; images belong to no account.",
     )
-    yield (
-        launch,
-        ["arn:<AWS::Partition>:ec2:<AWS::Region>::snapshot/*"],
-        "Snapshots belong to no account in their ARN. The condition allows those that this account owns.",
-    )
     yield cell, [*_ec2("instance"), groups], _REMOVED
     yield cell, [runs], _OBJECTS
     for name in ("teardown", "reaper"):

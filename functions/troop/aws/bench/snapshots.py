@@ -14,12 +14,12 @@ def read_snapshots(ec2: Any, ids: Iterable[str]) -> dict[str, SnapshotFacts]:
     Raises:
         ClientError: AWS refused.
     """
-    names = sorted(set(ids))
-    if not names:
+    wanted = sorted(set(ids))
+    if not wanted:
         return {}
     # As a filter, because SnapshotIds fails for all if one is missing.
     pages = ec2.get_paginator("describe_snapshots").paginate(
-        OwnerIds=["self"], Filters=[{"Name": "snapshot-id", "Values": names}]
+        OwnerIds=["self"], Filters=[{"Name": "snapshot-id", "Values": wanted}]
     )
     return {
         one["SnapshotId"]: SnapshotFacts(

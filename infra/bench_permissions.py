@@ -142,12 +142,6 @@ def launch(
         # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
         *_of_images(images),
-        # Snapshots belong to no account in their ARN; those of others must not become volumes.
-        allow(
-            ["ec2:RunInstances"],
-            f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::snapshot/*",
-            conditions={"StringEquals": {"ec2:Owner": cdk.Aws.ACCOUNT_ID}},
-        ),
         allow(
             ["ec2:CreateTags"],
             *(
@@ -358,7 +352,6 @@ def api(
                 "ec2:DescribeImages",
                 "ec2:DescribeInstanceTypeOfferings",
                 "ec2:DescribeInstanceTypes",
-                "ec2:DescribeSnapshots",
                 "ec2:DescribeSpotPriceHistory",
                 "ec2:DescribeSubnets",
                 "pricing:GetProducts",

@@ -142,11 +142,6 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | only(
         {"StringEquals": {"ec2:Owner": "amazon"}}, "arn:<AWS::Partition>:ec2:<AWS::Region>::image/*", "ec2:RunInstances"
     )
-    | only(
-        {"StringEquals": {"ec2:Owner": "<AWS::AccountId>"}},
-        "arn:<AWS::Partition>:ec2:<AWS::Region>::snapshot/*",
-        "ec2:RunInstances",
-    )
     | {
         grant
         for kind in (
@@ -242,13 +237,7 @@ API_OF_BENCHMARKS = (
     | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
     | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
-    | allow(
-        "*",
-        "ec2:DescribeSnapshots",
-        "ec2:DescribeSpotPriceHistory",
-        "pricing:GetProducts",
-        "servicequotas:GetServiceQuota",
-    )
+    | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:StopExecution")

@@ -186,19 +186,3 @@ def test_a_placement_group_needs_its_name_and_the_tag_and_stays_while_it_is_used
     assert attempt(role.ec2, "delete_placement_group", GroupName=name) == "InvalidPlacementGroup.InUse"
     fleet.ec2.terminate_instances(InstanceIds=[node["InstanceId"]])
     assert eventually(lambda: attempt(role.ec2, "delete_placement_group", GroupName=name) == "allowed")
-
-
-def test_a_volume_of_a_snapshot_is_encrypted_as_that_is(fleet: Fleet) -> None:
-    ec2 = fleet.ec2
-    zone = ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["AvailabilityZone"]
-    volume = ec2.create_volume(AvailabilityZone=zone, Size=8, Encrypted=True)["VolumeId"]
-    snapshot = ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
-    ebs = {"SnapshotId": snapshot, "VolumeSize": 9, "VolumeType": "gp3", "VolumeInitializationRate": 100}
-    template = fleet.template(None, BlockDeviceMappings=[{"DeviceName": "/dev/sdf", "Ebs": ebs}])
-    stored = ec2.describe_launch_template_versions(LaunchTemplateId=template)["LaunchTemplateVersions"][0]
-    assert stored["LaunchTemplateData"]["BlockDeviceMappings"][0]["Ebs"] == ebs
-    group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
-    (node,) = eventually(lambda: fleet.members(group) or None)
-    mappings = {one["DeviceName"]: one["Ebs"]["VolumeId"] for one in fleet.instance(node)["BlockDeviceMappings"]}
-    (created,) = ec2.describe_volumes(VolumeIds=[mappings["/dev/sdf"]])["Volumes"]
-    assert (created["SnapshotId"], created["Size"], created["Encrypted"]) == (snapshot, 9, True)

@@ -52,7 +52,7 @@ class DefinitionError(TroopError):
 
 @dataclass(frozen=True)
 class Volume:
-    """An additional volume of each node of a fleet, empty at first unless it is created from a snapshot.
+    """An additional volume of each node of a fleet, empty at first.
 
     Attributes:
         device: EC2's device name, such as ``/dev/sdf``.
@@ -60,8 +60,6 @@ class Volume:
         iops: provisioned; None for the default of ``gp3`` and for types without provisioned IOPS, never None for
             ``io1`` and ``io2``.
         throughput_mib: MiB a second, for ``gp3`` only; None for the default.
-        snapshot: id of the snapshot to create it from; None for an empty volume.
-        initialization_mib: MiB a second at which EBS loads the snapshot; None to load blocks when they are first read.
     """
 
     device: str
@@ -69,8 +67,6 @@ class Volume:
     type: str = "gp3"
     iops: int | None = None
     throughput_mib: int | None = None
-    snapshot: str | None = None
-    initialization_mib: int | None = None
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,6 @@ PAST_EXPIRY = 1800
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 LICENSE, NODE_HOUR = "license, as stated", "node-hour"
-INITIALIZATION = "initialization of volumes"
 ROOT_VOLUME = "gp3"
 
 
@@ -207,9 +206,6 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
             yield Item(f"{fleet.role}, {what}", fleet.count * size * gib_months, unit, month)
-    # AWS bills each initialization by the snapshot's data and the rate; its price list has no item for it to look up.
-    if loaded := sum(volume.size_gib for volume in fleet.volumes if volume.initialization_mib is not None):
-        yield Item(f"{fleet.role}, {INITIALIZATION}", Decimal(fleet.count * loaded), "GiB, at most", None)
 
 
 def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:

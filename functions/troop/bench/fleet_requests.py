@@ -155,13 +155,9 @@ def _device(volume: Volume) -> dict[str, Any]:
         "VolumeType": volume.type,
         "Iops": volume.iops,
         "Throughput": volume.throughput_mib,
-        "SnapshotId": volume.snapshot,
-        "VolumeInitializationRate": volume.initialization_mib,
     }
     settings = {key: value for key, value in ebs.items() if value is not None}
-    # EC2 refuses Encrypted beside a snapshot: such a volume is encrypted as the snapshot is, which admission checks.
-    encrypted = {} if volume.snapshot else {"Encrypted": True}
-    return {"DeviceName": volume.device, "Ebs": settings | encrypted | {"DeleteOnTermination": True}}
+    return {"DeviceName": volume.device, "Ebs": settings | {"Encrypted": True, "DeleteOnTermination": True}}
 
 
 def group_request(

@@ -39,7 +39,7 @@ from troop.bench_file.fields import (
 from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.bench_file.searches import SearchIn
-from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, SNAPSHOT_ID, ZONE_NAME
+from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, ZONE_NAME
 
 LONGEST_RUN = "168h"
 
@@ -68,11 +68,10 @@ IMAGE = matching(
     "the id of an image (ami-...), or the name of an SSM parameter that contains one (/...)",
 )
 ZONE = matching(ZONE_NAME, "the name of an availability zone, such as us-east-1a")
-SNAPSHOT = matching(SNAPSHOT_ID, "the id of a snapshot (snap-...)")
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
-_IOPS, _THROUGHPUT, _INITIALIZATION = whole(100, 256_000), whole(125, 2000), whole(100, 300)
+_IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
 _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
     duration("10m", LONGEST_RUN),
     duration("10s", "2h"),
@@ -94,7 +93,7 @@ class _Part(BaseModel):
 
 
 class VolumeIn(_Part):
-    """An additional volume of each node: encrypted, deleted with its node, and empty at first without a snapshot."""
+    """An additional volume of each node: empty at first, encrypted, and deleted with its node."""
 
     device: Annotated[str, DEVICE] = described(DEVICE, "Device name")
     size_gib: Annotated[int, _GIB] = described(_GIB, "Size in GiB")
@@ -106,15 +105,8 @@ class VolumeIn(_Part):
         _THROUGHPUT, "Throughput in MiB a second; gp3 only", default=None
     )
 
-    snapshot: Annotated[str | None, SNAPSHOT] = described(
-        SNAPSHOT, "Encrypted snapshot of this account to create it from; by default it is empty", default=None
-    )
-    initialization_mib: Annotated[int | None, _INITIALIZATION] = described(
-        _INITIALIZATION, "Rate at which EBS loads the snapshot, in MiB a second; EBS bills it", default=None
-    )
-
     def build(self) -> Volume:
-        return Volume(**self.model_dump())
+        return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
 
 
 class FleetIn(_Part):

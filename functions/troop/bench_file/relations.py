@@ -119,9 +119,6 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
     for n, volume in enumerate(fleet.volumes):
         yield from (_gp3 if volume.type == "gp3" else _other_type)((*place, "volumes", n), volume)
-        if volume.initialization_mib is not None and volume.snapshot is None:
-            where = (*place, "volumes", n, "initialization_mib")
-            yield Problem(where, f"is {volume.initialization_mib}", "left out, without a snapshot")
 
 
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from botocore.session import Session
 from botocore.validate import ParamValidator
 
 from tests.unit.bench.build import DRIVERS, SERVERS
-from troop.bench.definition import ON_DEMAND, SPOT, Volume
+from troop.bench.definition import ON_DEMAND, SPOT
 from troop.bench.fleet_requests import (
     Image,
     LaunchImpossibleError,
@@ -58,17 +58,6 @@ def test_fleets_take_the_first_zones_that_have_their_type(zones: int, offered: s
 def test_too_few_zones_are_told(zones: int, offered: set[str]) -> None:
     with pytest.raises(LaunchImpossibleError, match="use fewer zones or another instance type"):
         choose_subnets(replace(DRIVERS, zones=zones), SUBNETS, offered)
-
-
-def test_a_volume_of_a_snapshot_takes_its_encryption() -> None:
-    volume = Volume("/dev/sdf", 100, snapshot="snap-0123456789abcdef0", initialization_mib=300)
-    data = template_data(replace(DRIVERS, volumes=(volume,)), Image("ami-1", "/dev/xvda"), "sg-1", "arn:p", "", TAGS)
-    root, other = (one["Ebs"] for one in data["BlockDeviceMappings"])
-    assert root["Encrypted"]
-    assert other == {
-        **{"VolumeSize": 100, "VolumeType": "gp3", "DeleteOnTermination": True},
-        **{"SnapshotId": "snap-0123456789abcdef0", "VolumeInitializationRate": 300},
-    }
 
 
 def test_user_data_that_ec2_would_refuse_is_refused_first() -> None:

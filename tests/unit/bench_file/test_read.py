@@ -158,21 +158,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"fleets__servers__volumes__0__iops": 2999}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3 of"),
     ({"fleets__servers__volumes__0__iops": 50_001}, "fleets.servers.volumes.0.iops", "from 3000 to 50000, for gp3"),
     ({"fleets__servers__volumes__0__throughput_mib": 751}, "fleets.servers.volumes.0.throughput_mib", "at most 750"),
-    (
-        {"fleets__servers__volumes__0__initialization_mib": 200},
-        "fleets.servers.volumes.0.initialization_mib",
-        "is 200: must be left out, without a snapshot",
-    ),
-    (
-        {"fleets__servers__volumes__0__snapshot": "snap-1"},
-        "fleets.servers.volumes.0.snapshot",
-        "the id of a snapshot (snap-...)",
-    ),
-    (
-        {"fleets__servers__volumes__0__initialization_mib": 301},
-        "fleets.servers.volumes.0.initialization_mib",
-        "from 100 to 300",
-    ),
     ({"fleets__servers__volumes__0__type": "io2"}, "fleets.servers.volumes.0.iops", "is missing: must be set for"),
     (
         {"fleets__servers__volumes__0": {"device": "/dev/sdf", "size_gib": 4, "type": "io2", "iops": 4001}},

@@ -15,7 +15,6 @@ from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
-from troop.aws.bench.snapshots import read_snapshots
 from troop.bench import admission, names, spending
 from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
@@ -25,7 +24,6 @@ from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
-from troop.bench.snapshots import unusable_snapshots
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, TroopError
 from troop.flows.bench.estimating import Estimating, Judged
@@ -254,9 +252,6 @@ class Benchmarks:
             named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
             images = read_images(self.ec2, self.ssm, named)
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
-        volumes = [volume for cell in cells for fleet in cell.fleets for volume in fleet.volumes]
-        snapshots = read_snapshots(self.ec2, {one.snapshot for one in volumes if one.snapshot is not None})
-        problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_snapshots(cell, snapshots))
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}

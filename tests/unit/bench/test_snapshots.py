@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from troop.bench.prices import to_document as prices_document
 SNAPSHOT = "snap-0123456789abcdef0"
 
 
-def restored(**how: object) -> Benchmark:
+def restored(**how: Any) -> Benchmark:
     volume = replace(Volume("/dev/sdf", 20, snapshot=SNAPSHOT), **how)
     return replace(BENCHMARK, fleets=(replace(SERVERS, volumes=(volume,)), DRIVERS))
 

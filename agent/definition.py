@@ -11,6 +11,8 @@ from typing import Any
 from agent.errors import UNREADABLE, AgentError
 
 FORMAT = "troop.benchmark/1"
+READ = "read"
+"""The initialization of a volume by reading it whole."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Definition:
         artifacts: SHA-256 by name.
         standing: whether the node does not wait for others, but sets itself up and stays.
         setup: the phases that such a node runs.
+        read_volumes: device names of the volumes that the node reads whole before it registers.
     """
 
     steps: tuple[str, ...]
@@ -41,6 +44,7 @@ class Definition:
     artifacts: Mapping[str, str]
     standing: bool = False
     setup: tuple[Setup, ...] = ()
+    read_volumes: tuple[str, ...] = ()
 
 
 def read(path: Path, role: str) -> Definition:
@@ -61,6 +65,7 @@ def read(path: Path, role: str) -> Definition:
             setup=tuple(_setup(phase) for phase in phases if role in phase["roles"]) if standing else (),
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
+            read_volumes=_read_volumes(document, role),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:
@@ -90,6 +95,11 @@ def _most(search: Mapping[str, Any]) -> int:
     """Returns the largest number of points of a search; the workflow skips those that it does not need."""
     values = search.get("values") or range(search["from"], search["to"] + 1, search["step"])
     return 4 + (len(values) - 2).bit_length()
+
+
+def _read_volumes(document: Mapping[str, Any], role: str) -> tuple[str, ...]:
+    volumes = document.get("fleets", {}).get(role, {}).get("volumes", ())
+    return tuple(str(volume["device"]) for volume in volumes if volume.get("initialize") == READ)
 
 
 def _setup(phase: Mapping[str, Any]) -> Setup:

@@ -7,18 +7,21 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
+from agent import block_devices
 from agent import definition as definitions
 from agent.barrier import Address, Release, Waiter
 from agent.clock import ClockWatch
 from agent.definition import Definition
 from agent.errors import AgentError
+from agent.initialization import read_whole
 from agent.keys import Keys
 from agent.log import about, say
+from agent.nvme import Volumes
 from agent.phase import Done, blank, perform
 from agent.place import Place
 from agent.roster import rank_in
@@ -66,6 +69,7 @@ class Session:
             AgentError: the node cannot continue; :meth:`report` informs the workflow.
         """
         definition = self._fetch()
+        self._initialize(definition.read_volumes)
         if definition.standing:
             return self._stand(definition)
         self.phase = definition.steps[0] if definition.steps else None
@@ -139,6 +143,15 @@ class Session:
                 raise AgentError(f"artifact {name} differs from the staged file: its SHA-256 is not {sha256}")
         self._write_parameters(place.parameters, definition.parameters)
         return definition
+
+    @staticmethod
+    def _initialize(devices: Sequence[str]) -> None:
+        """Reads volumes whole. Before registration, so that the fleet's boot timeout includes it, and every node is
+        ready when the first phase begins.
+        """
+        if devices:
+            volumes = Volumes()
+            read_whole({device: block_devices.path_of(device, volumes.mapped_name) for device in devices})
 
     @staticmethod
     def _write_parameters(path: Path, parameters: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from infra.functions import Functions
 from infra.roles import logical_id
 from troop.bench.images import OF_AWS
 from troop.bench.names import GROUPS
+from troop.bench.snapshots import ALL
 
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
 _TELEMETRY = "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions."
@@ -56,6 +57,12 @@ def bench_acknowledgements(
                 f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
                 "The settings allow all parameters with this beginning, and the role only reads them.",
             )
+    if ALL in benchmarks.snapshots:
+        yield (
+            functions.roles["launch"],
+            "IAM5[Resource::arn:<AWS::Partition>:ec2:<AWS::Region>::snapshot/*]",
+            "The settings allow all snapshots of the account; a condition on their owner leaves out all others.",
+        )
     yield (
         benchmarks.data.results,
         "S1",

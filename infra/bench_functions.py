@@ -49,12 +49,14 @@ def make_bench_functions(
     nodes: Nodes,
     instance_types: Sequence[str],
     images: Sequence[str],
+    snapshots: Sequence[str],
 ) -> BenchFunctions:
     """Creates the functions in ``functions``.
 
     Args:
         instance_types: patterns of the types that benchmarks may launch.
         images: the images that they may name.
+        snapshots: the snapshots that they may name.
     """
     stack = cdk.Stack.of(functions)
     runs = {Variable.RUNS_TABLE: bench.runs.table_name}
@@ -64,7 +66,9 @@ def make_bench_functions(
     site = {Variable.NETWORK_VPC: network.vpc_id, Variable.NODE_PROFILE: profile}
     launch = functions.make(
         "launch",
-        bench_permissions.launch(stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images),
+        bench_permissions.launch(
+            stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images, snapshots
+        ),
         {**record, **network.environment(), Variable.NODE_PROFILE: profile},
         seconds=120,
         megabytes=256,

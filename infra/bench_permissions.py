@@ -79,6 +79,7 @@ def launch(
     role: iam.IRole,
     instance_types: Sequence[str],
     images: Sequence[str],
+    snapshots: Sequence[str],
 ) -> list[iam.PolicyStatement]:
     """Allows creating security groups, placement groups, launch templates and Auto Scaling groups, all tagged, only
     in the network's subnets.
@@ -90,6 +91,7 @@ def launch(
     Args:
         instance_types: patterns of the allowed types.
         images: ids, and names or patterns of parameters, of the other allowed images.
+        snapshots: ids of the allowed snapshots, or ``*``.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -142,6 +144,7 @@ def launch(
         # For spot, EC2 may also check the request, which carries no tags of Troop's; the instances it launches must.
         allow(["ec2:RunInstances"], _ec2(stack, "spot-instances-request")),
         *_of_images(images),
+        *_of_snapshots(snapshots),
         allow(
             ["ec2:CreateTags"],
             *(
@@ -188,6 +191,18 @@ def _of_images(images: Sequence[str]) -> list[iam.PolicyStatement]:
         allow(["ec2:RunInstances"], image_arn("*"), conditions={"StringEquals": {"ec2:Owner": owners}}),
         *([allow(["ec2:RunInstances"], *ids)] if ids else []),
     ]
+
+
+def _of_snapshots(snapshots: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Allows launching with volumes that have the data of allowed snapshots, if the account owns these."""
+    arns = [snapshot_arn(name) for name in snapshots]
+    own = {"StringEquals": {"ec2:Owner": cdk.Aws.ACCOUNT_ID}}
+    return [allow(["ec2:RunInstances"], *arns, conditions=own)] if arns else []
+
+
+def snapshot_arn(name: str) -> str:
+    """Returns the ARN of a snapshot, which contains no account."""
+    return f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::snapshot/{name}"
 
 
 def image_arn(name: str) -> str:
@@ -332,14 +347,15 @@ def api(
     teardown_machine: sfn.StateMachine,
     called: Sequence[lambda_.IFunction],
     images: Sequence[str],
+    snapshots: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Allows admitting runs: recording them, looking up the images that they name, storing their files and artifacts,
-    starting and stopping workflows. Also reading standing fleets and calling their function; finding reports, signing
-    their addresses, and having them made again.
+    """Allows admitting runs: recording them, looking up the images and snapshots that they name, storing their
+    files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
+    finding reports, signing their addresses, and having them made again.
 
     Args:
         called: functions that it calls asynchronously.
-        images: as in :func:`launch`.
+        images, snapshots: as in :func:`launch`.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -347,6 +363,7 @@ def api(
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
+        *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
         allow(
             [
                 "ec2:DescribeImages",

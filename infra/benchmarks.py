@@ -38,6 +38,7 @@ class Benchmarks(Construct):
         reaper: removes leftovers of teardowns, and starts missing teardowns.
         benchmark: the workflow of a run.
         images: the images that files may name, besides the default.
+        snapshots: the snapshots that files may name.
         fleet: the workflow of a standing fleet.
         teardown: the workflow that removes the resources of a run or of one cell.
         roles: of the workflows, including ``benchmark_role``.
@@ -59,9 +60,15 @@ class Benchmarks(Construct):
         self.data = BenchData(self, "Data", settings=settings)
         self.network = Network(self, "Network", settings=settings, results=self.data.results)
         self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results)
-        self.images = settings.chaos.allowed_images
+        self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
         self.functions = make_bench_functions(
-            functions, self.data, self.network, self.nodes, settings.chaos.instance_types, self.images
+            functions,
+            self.data,
+            self.network,
+            self.nodes,
+            settings.chaos.instance_types,
+            self.images,
+            self.snapshots,
         )
         self.teardown, teardown_role = self._teardown(settings)
         self.benchmark, self.benchmark_role, self.map_children = self._benchmark(settings)
@@ -88,7 +95,7 @@ class Benchmarks(Construct):
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report]
-        return bench_permissions.api(stack, self.data, workflows, self.teardown, called, self.images)
+        return bench_permissions.api(stack, self.data, workflows, self.teardown, called, self.images, self.snapshots)
 
     def _teardown(self, settings: DeploymentSettings) -> tuple[sfn.StateMachine, iam.Role]:
         functions = self.functions

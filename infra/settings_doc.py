@@ -90,6 +90,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "allowed_images": "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, "
         "which is the default: ids of images, and names of SSM parameters that contain an id "
         "([more](benchmarks.md#images)). IAM enforces them, too.",
+        "allowed_snapshots": "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): "
+        "ids, or `*` for all snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too.",
         "max_nodes": "The most nodes that one run can have at one time. The limit also applies to one standing fleet.",
         "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
         "number of nodes from its admission until its teardown ends; a fleet holds its size.",

@@ -55,6 +55,7 @@ class Settings:
         allowed_buckets: names of the buckets that nodes can read, if a benchmark requests them.
         allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
             name that ends with ``*`` allows all names with that beginning.
+        allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
     """
 
     deployment: str
@@ -79,6 +80,7 @@ class Settings:
     instance_types: tuple[str, ...]
     allowed_buckets: tuple[str, ...]
     allowed_images: tuple[str, ...]
+    allowed_snapshots: tuple[str, ...]
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -95,19 +97,7 @@ _BUCKETS = 'a list of bucket names, such as ["my-data"], each of 3 to 63 lower-c
 
 
 def _buckets(value: Any) -> tuple[str, ...]:
-    """Parses names of buckets; as text they are a JSON list, or separated by commas."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = values.json_in(value)
-        except ValueError:
-            raise values.BadValue(_BUCKETS) from None
-    try:
-        buckets = () if value in ("", [], ()) else values.names(value)
-    except values.BadValue:
-        raise values.BadValue(_BUCKETS) from None
-    if not all(_BUCKET.fullmatch(name) for name in buckets):
-        raise values.BadValue(_BUCKETS)
-    return buckets
+    return _listed(value, _BUCKET, _BUCKETS)
 
 
 _IMAGE = re.compile(rf"{values.IMAGE_ID}|{values.PARAMETER_NAME}(/?\*)?")
@@ -117,20 +107,32 @@ _IMAGES = (
 )
 
 
+_SNAPSHOT = re.compile(rf"{values.SNAPSHOT_ID}|\*")
+_SNAPSHOTS = 'a list of snapshot ids, such as ["snap-0123456789abcdef0"], or ["*"] for all of the account'
+
+
 def _images(value: Any) -> tuple[str, ...]:
-    """Parses ids of images and names of parameters; as text they are a JSON list, or separated by commas."""
+    return _listed(value, _IMAGE, _IMAGES)
+
+
+def _snapshots(value: Any) -> tuple[str, ...]:
+    return _listed(value, _SNAPSHOT, _SNAPSHOTS)
+
+
+def _listed(value: Any, pattern: re.Pattern[str], allowed: str) -> tuple[str, ...]:
+    """Parses ids and names, of which there may be none; as text they are a JSON list, or separated by commas."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = values.json_in(value)
         except ValueError:
-            raise values.BadValue(_IMAGES) from None
+            raise values.BadValue(allowed) from None
     try:
-        images = () if value in ("", [], ()) else values.names(value)
+        listed = () if value in ("", [], ()) else values.names(value)
     except values.BadValue:
-        raise values.BadValue(_IMAGES) from None
-    if not all(_IMAGE.fullmatch(image) for image in images):
-        raise values.BadValue(_IMAGES)
-    return images
+        raise values.BadValue(allowed) from None
+    if not all(pattern.fullmatch(one) for one in listed):
+        raise values.BadValue(allowed)
+    return listed
 
 
 _GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")
@@ -190,6 +192,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "instance_types": _instance_types,
     "allowed_buckets": _buckets,
     "allowed_images": _images,
+    "allowed_snapshots": _snapshots,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

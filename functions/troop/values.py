@@ -19,9 +19,10 @@ BUCKET_NAME = r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"
 """Of S3, as a regular expression of a whole text."""
 
 IMAGE_ID = r"ami-[0-9a-f]{8}(?:[0-9a-f]{9})?"
+SNAPSHOT_ID = r"snap-[0-9a-f]{8}(?:[0-9a-f]{9})?"
 PARAMETER_NAME = r"/[A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]+)*"
 ZONE_NAME = r"[a-z]{2,5}(-[a-z]+)+-[0-9]+[a-z]"
-"""Of a machine image and of an SSM parameter with a path, and of an availability zone, as BUCKET_NAME."""
+"""Of a machine image, of a snapshot, of an SSM parameter with a path, and of an availability zone, as BUCKET_NAME."""
 
 
 class BadValue(ValueError):

@@ -28,7 +28,12 @@ def launch_subjects(action: str, form: dict[str, str]) -> list[Subject]:
     keys = {"ec2:launchtemplate": ec2_arn("launch-template", version.template.id)}
     tags = convert_tag_spec(version.data.get("TagSpecifications", []))
     needed = [_launch_subject(kind, tags.get(kind, {}), keys, version.data) for kind in _CREATED_KINDS]
-    used = [version.template.id, *form.get("VPCZoneIdentifier", "").split(","), *_security_groups(version.data)]
+    used = [
+        version.template.id,
+        *form.get("VPCZoneIdentifier", "").split(","),
+        *_security_groups(version.data),
+        *_snapshots(version.data),
+    ]
     needed += [ec2_subject(one.strip(), keys, "ec2:RunInstances") for one in used if one.strip()]
     needed.append(_image(version.image_id, keys))
     if name := (version.data.get("Placement") or {}).get("GroupName"):
@@ -85,3 +90,8 @@ def _image(image_id: str, keys: dict[str, str]) -> Subject:
 def _security_groups(template: dict[str, Any]) -> list[str]:
     interfaces = template.get("NetworkInterfaces") or []
     return [*template.get("SecurityGroupIds", []), *(group for one in interfaces for group in one.get("Groups", []))]
+
+
+def _snapshots(template: dict[str, Any]) -> list[str]:
+    mapped = ((one.get("Ebs") or {}).get("SnapshotId") for one in template.get("BlockDeviceMappings") or [])
+    return [snapshot for snapshot in mapped if snapshot]

@@ -23,6 +23,7 @@ _EC2_KINDS = {
     "lt": "launch-template",
     "eni": "network-interface",
     "ami": "image",
+    "snap": "snapshot",
 }
 _NAMING = ("InstanceId", "ResourceId", "LaunchTemplateId", "GroupId", "VolumeId", "NetworkInterfaceId")
 """Parameters of EC2 calls that name the changed resources, single or numbered."""
@@ -69,8 +70,8 @@ def backend(service: str) -> Any:
 
 
 def ec2_arn(kind: str, resource_id: str) -> str:
-    """Returns the ARN of an EC2 resource. The ARN of an image has no account."""
-    return f"arn:aws:ec2:{REGION}:{'' if kind == 'image' else ACCOUNT_ID}:{kind}/{resource_id}"
+    """Returns the ARN of an EC2 resource. The ARNs of images and snapshots have no account."""
+    return f"arn:aws:ec2:{REGION}:{'' if kind in ('image', 'snapshot') else ACCOUNT_ID}:{kind}/{resource_id}"
 
 
 def ec2_subject(resource_id: str, keys: dict[str, str] | None = None, action: str = "") -> Subject:
@@ -88,7 +89,7 @@ def placement_subject(name: str, keys: dict[str, str] | None = None, action: str
 
 
 def _properties(kind: str, resource_id: str) -> dict[str, str]:
-    """Returns condition keys for properties of an instance, security group or volume; none if it does not exist."""
+    """Returns condition keys for properties of a resource; none if it does not exist."""
     ec2 = backend("ec2")
     if kind == "instance":
         launches = (one.instances for one in ec2.reservations.values())
@@ -100,6 +101,8 @@ def _properties(kind: str, resource_id: str) -> dict[str, str]:
         return {"ec2:vpc": ec2_arn("vpc", group.vpc_id)} if group and group.vpc_id else {}
     if kind == "volume" and (volume := ec2.volumes.get(resource_id)):
         return {"ec2:encrypted": str(bool(volume.encrypted)).lower()}
+    if kind == "snapshot" and (snapshot := ec2.snapshots.get(resource_id)):
+        return {"ec2:owner": snapshot.owner_id}
     return {}
 
 

@@ -103,6 +103,17 @@ def test_launch_runs_the_allowed_images_and_the_api_reads_the_allowed_parameters
     assert reads == allow(own, "ssm:GetParameter") | allow(public, "ssm:GetParameter")
 
 
+def test_launch_uses_own_snapshots_that_are_allowed_and_the_api_describes_them(
+    blue: Template, template: Template
+) -> None:
+    allowed = "arn:<AWS::Partition>:ec2:<AWS::Region>::snapshot/snap-0123456789abcdef0"
+    launch = {g for g in permissions(blue, "LaunchRole") if "snapshot" in g[2]}
+    assert launch == only({"StringEquals": {"ec2:Owner": "<AWS::AccountId>"}}, allowed, "ec2:RunInstances")
+    assert allow("*", "ec2:DescribeSnapshots") <= permissions(blue, "ApiRole")
+    by_default = permissions(template, "LaunchRole") | permissions(template, "ApiRole")
+    assert not {g for g in by_default if "snapshot" in f"{g[1]} {g[2]}".lower()}
+
+
 def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:
     (profile,) = of_type(template, "AWS::IAM::InstanceProfile").values()
     assert text(profile["Properties"]["Roles"]) == ["<BenchmarksNodesRole>"]

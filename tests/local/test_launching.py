@@ -157,6 +157,38 @@ def test_only_what_carries_the_tag_is_deleted(world: World, fleet: Fleet) -> Non
             assert attempt(role.groups, call, AutoScalingGroupName=group) == refused
 
 
+def test_a_volume_has_the_data_of_a_snapshot_that_the_role_may_use(
+    world: World, fleet: Fleet, templates: dict[str, str]
+) -> None:
+    zone = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["AvailabilityZone"]
+    source = fleet.ec2.create_volume(AvailabilityZone=zone, Size=10, Encrypted=True)["VolumeId"]
+    snapshot = fleet.ec2.create_snapshot(VolumeId=source)["SnapshotId"]
+    data = fleet.ec2.describe_launch_template_versions(LaunchTemplateId=templates["tagged"])["LaunchTemplateVersions"]
+    ebs = {"SnapshotId": snapshot, "VolumeInitializationRate": 200, "VolumeSize": 12, "VolumeType": "gp3"}
+    mapping = {"DeviceName": "/dev/sdf", "Ebs": {**ebs, "DeleteOnTermination": True}}
+    template = fleet.template(None, **{**data[0]["LaunchTemplateData"], "BlockDeviceMappings": [mapping]})
+    fleet.ec2.create_tags(Resources=[template], Tags=[TAG])
+    arn = f"arn:aws:ec2:us-east-1::snapshot/{snapshot}"
+    for owner, expected in (("000000000000", "allowed"), ("111111111111", "AccessDenied")):
+        own = {"StringEquals": {"ec2:Owner": owner}}
+        role = Launcher(world, fleet, *launching(), allow("ec2:RunInstances", arn, Condition=own))
+        assert role.group(template, TAG) == expected
+    assert Launcher(world, fleet, *launching()).group(template, TAG) == "AccessDenied"
+
+    launched = fleet.ec2.run_instances(LaunchTemplate={"LaunchTemplateId": template}, MinCount=1, MaxCount=1)
+    (node,) = launched["Instances"]
+    attached = [{"Name": "attachment.instance-id", "Values": [node["InstanceId"]]}]
+    volumes = fleet.ec2.describe_volumes(Filters=attached)["Volumes"]
+    (volume,) = (one for one in volumes if one["Attachments"][0]["Device"] == "/dev/sdf")
+    assert {key: volume.get(key) for key in ("SnapshotId", "VolumeInitializationRate", "Size", "Encrypted")} == {
+        "SnapshotId": snapshot,
+        "VolumeInitializationRate": 200,
+        "Size": 12,
+        "Encrypted": True,
+    }
+    fleet.ec2.terminate_instances(InstanceIds=[node["InstanceId"]])
+
+
 def test_a_placement_group_needs_its_name_and_the_tag_and_stays_while_it_is_used(world: World, fleet: Fleet) -> None:
     name = unique("troop")
     arn = f"{EC2}placement-group/troop*"

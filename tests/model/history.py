@@ -70,6 +70,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "instance_types": ["*"],
             "allowed_buckets": [],
             "allowed_images": [],
+            "allowed_snapshots": [],
         }
     )
 

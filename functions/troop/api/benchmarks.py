@@ -48,16 +48,19 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     """Runs a benchmark. Troop checks everything before it launches anything:
 
     - the file, and the deployment's limits (troop:max_nodes, troop:max_nodes_total, troop:max_run_cost,
-      troop:instance_types, troop:allowed_buckets, troop:allowed_images)
+      troop:instance_types, troop:allowed_buckets, troop:allowed_images,
+      troop:allowed_snapshots)
     - whether the region and the network's zones offer the instance types, and the account's quotas
     - whether nodes can boot from the images that the file names
+    - whether volumes can have the data of the snapshots that the file names
     - whether all artifacts exist
     - whether the expected cost is known and within the budget
 
     Each problem is listed in the answer's problems, with what is allowed. The header Location points to the run.
     Repeating the key returns the same run, so a retry is safe after any failure.
 
-    Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, 2 calls for each image, and the cost of an estimate.
+    Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, 2 calls for each image, 1 call
+    for each snapshot, and the cost of an estimate.
     An admitted run costs in addition 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     service = _benchmarks()

@@ -28,6 +28,9 @@ ON_DEMAND, SPOT = "on-demand", "spot"
 CLUSTER, SPREAD, PARTITION = "cluster", "spread", "partition"
 """Strategies of a fleet's placement group."""
 
+READ = "read"
+"""The initialization of a volume by reading it whole."""
+
 LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
 """Words in the names of roles that generate load unless the file states otherwise; also with an s."""
 
@@ -52,7 +55,7 @@ class DefinitionError(TroopError):
 
 @dataclass(frozen=True)
 class Volume:
-    """An additional volume of each node of a fleet, empty at first.
+    """An additional volume of each node of a fleet, empty at first unless it has a snapshot.
 
     Attributes:
         device: EC2's device name, such as ``/dev/sdf``.
@@ -60,6 +63,9 @@ class Volume:
         iops: provisioned; None for the default of ``gp3`` and for types without provisioned IOPS, never None for
             ``io1`` and ``io2``.
         throughput_mib: MiB a second, for ``gp3`` only; None for the default.
+        snapshot: id of the snapshot whose data it has; None for an empty volume.
+        initialize: :data:`READ` if nodes read it whole before the first phase; a number of MiB a second at which EBS
+            loads the snapshot; None for neither.
     """
 
     device: str
@@ -67,6 +73,13 @@ class Volume:
     type: str = "gp3"
     iops: int | None = None
     throughput_mib: int | None = None
+    snapshot: str | None = None
+    initialize: int | str | None = None
+
+    @property
+    def rate(self) -> int | None:
+        """The provisioned rate of initialization in MiB a second; None for none."""
+        return self.initialize if isinstance(self.initialize, int) else None
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from troop.bench.billing import billed, hours, months
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.limits import setting
-from troop.bench.money import PER_SECOND, USD, Money, number, rounded, shown, total
+from troop.bench.money import INITIALIZATION, PER_SECOND, USD, Money, number, rounded, shown, total
 from troop.bench.overhead_cost import own_calls
 from troop.bench.plan import Plan, on_demand
-from troop.bench.prices import Prices, storage
+from troop.bench.prices import Prices, loading, storage
 from troop.bench.problems import Problem
+from troop.bench.snapshots import least_read_seconds
 from troop.bench.verdicts import GRACE
 from troop.settings import NO_LIMIT
 
@@ -131,12 +132,18 @@ def expected_of(phase: Phase) -> int:
     return phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
 
 
+def boot_seconds(benchmark: Benchmark) -> int:
+    """Computes the expected seconds until all nodes are ready, with the time in which they read volumes."""
+    read = max((least_read_seconds(volume) for fleet in benchmark.fleets for volume in fleet.volumes), default=0)
+    return min(BOOT + read, benchmark.boot_timeout)
+
+
 def expected_seconds(benchmark: Benchmark) -> int:
     """Computes the expected lifetime of a cell's nodes; a standing fleet lives until it expires."""
     if benchmark.standing:
         return benchmark.expires_after
     steps = sum(expected_of(step.phase) + BETWEEN for step in benchmark.steps)
-    return min(BOOT, benchmark.boot_timeout) + steps + AFTER
+    return boot_seconds(benchmark) + steps + AFTER
 
 
 def most_seconds(benchmark: Benchmark) -> int:
@@ -162,7 +169,7 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
 
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
     seconds, dear = expected_seconds(benchmark), _dear(benchmark, prices)
-    boot = min(BOOT, benchmark.boot_timeout)
+    boot = boot_seconds(benchmark)
     phases = [step.phase for step in benchmark.steps]
     own = own_calls(benchmark, boot, [expected_of(phase) for phase in phases])
     most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases])
@@ -206,6 +213,9 @@ def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator
     for disk in (Volume("", fleet.root_volume_gib, ROOT_VOLUME), *fleet.volumes):
         for what, unit, size, month in storage(prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
             yield Item(f"{fleet.role}, {what}", fleet.count * size * gib_months, unit, month)
+    for volume in fleet.volumes:
+        for what, unit, loaded, price in loading(prices, volume.size_gib, volume.rate):
+            yield Item(f"{fleet.role}, {what}", fleet.count * loaded, unit, price)
 
 
 def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -> Iterator[Problem]:
@@ -220,6 +230,11 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
         phrase = setting("max_run_cost", shown(ceiling, estimate.currency), NO_LIMIT)
         types = estimate.unknown_types
         remedy = by_hand.format(types[0].split(",")[0]) if types else "known, or set in the file"
+        if not types and any(what.endswith(f", {INITIALIZATION}") for what in unpriced):
+            remedy = (
+                f"set in the file: see https://aws.amazon.com/ebs/pricing (such as prices: {{{INITIALIZATION}: 0.0012}}"
+            )
+            remedy += ", USD a GiB of snapshot data at 100 MiB/s)"
         yield Problem(("prices",), f"of {'; '.join(unpriced)} are unknown", f"{remedy}: {phrase}")
     elif estimate.unknown_types and not money.accept_unknown_prices:
         first = estimate.unknown_types[0].split(",")[0]

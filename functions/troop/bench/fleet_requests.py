@@ -155,9 +155,13 @@ def _device(volume: Volume) -> dict[str, Any]:
         "VolumeType": volume.type,
         "Iops": volume.iops,
         "Throughput": volume.throughput_mib,
+        "SnapshotId": volume.snapshot,
+        "VolumeInitializationRate": volume.rate,
+        # EC2 takes the encryption from a snapshot, and refuses the key beside one; admission requires an encrypted one.
+        "Encrypted": True if volume.snapshot is None else None,
+        "DeleteOnTermination": True,
     }
-    settings = {key: value for key, value in ebs.items() if value is not None}
-    return {"DeviceName": volume.device, "Ebs": settings | {"Encrypted": True, "DeleteOnTermination": True}}
+    return {"DeviceName": volume.device, "Ebs": {key: value for key, value in ebs.items() if value is not None}}
 
 
 def group_request(

@@ -22,6 +22,7 @@ class Limits:
         max_run_cost: maximum cost of one run; None for no limit.
         instance_types: globs over the types that nodes may have.
         images: ids, and names or patterns of parameters, of the images that files may name.
+        snapshots: ids of the snapshots that files may name; ``*`` for all of the account.
     """
 
     max_nodes: int
@@ -29,12 +30,20 @@ class Limits:
     max_run_cost: Decimal | None
     instance_types: tuple[str, ...]
     images: tuple[str, ...] = ()
+    snapshots: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """Takes the limits from a deployment's settings."""
         cost = None if settings.max_run_cost is None else Decimal(str(settings.max_run_cost))
-        return cls(settings.max_nodes, settings.max_nodes_total, cost, settings.instance_types, settings.allowed_images)
+        return cls(
+            settings.max_nodes,
+            settings.max_nodes_total,
+            cost,
+            settings.instance_types,
+            settings.allowed_images,
+            settings.allowed_snapshots,
+        )
 
 
 def setting(name: str, value: str, example: str) -> str:

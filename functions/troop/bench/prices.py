@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.definition import SPOT
-from troop.bench.money import CROSS_ZONE, USD, Committed, Money, committed_of, exact
+from troop.bench.money import CROSS_ZONE, INITIALIZATION, STORAGE, USD, Committed, Money, committed_of, exact
 
 FORMAT = "troop.prices/1"
 
@@ -52,6 +52,8 @@ class Prices:
         spot: of an hour, by instance type and zone.
         volumes: by type.
         cross_zone_gb: of a GB between zones; None if unknown.
+        initialization: of a GiB of a snapshot's data that EBS loads at 100 MiB/s; None if unknown. AWS's own is not
+            read: its name in the price list is not documented.
         committed: of nodes that are reserved or covered by a savings plan, by instance type and term.
     """
 
@@ -61,6 +63,7 @@ class Prices:
     volumes: Mapping[str, VolumePrice] = field(default_factory=dict)
     cross_zone_gb: Decimal | None = None
     committed: Mapping[str, Mapping[str, Committed]] = field(default_factory=dict)
+    initialization: Decimal | None = None
 
     def hour(self, instance_type: str, purchase: str, zone: str | None = None) -> Decimal | None:
         """Returns the hourly price of one node; None if unknown. Without a zone, the highest spot price applies."""
@@ -83,15 +86,17 @@ class Prices:
         volumes = dict(self.volumes)
         for name, price in money.other_prices.items():
             own = volumes.get(name, VolumePrice())
-            if name != CROSS_ZONE and own.gib is None and price:
+            if name in STORAGE and own.gib is None and price:
                 volumes[name] = replace(own, gib=price)
         cross_zone = money.other_prices.get(CROSS_ZONE) or None
+        initialization = money.other_prices.get(INITIALIZATION) or None
         return replace(
             self,
             on_demand={**on_demand, **self.on_demand},
             spot={**spot, **self.spot},
             volumes=volumes,
             cross_zone_gb=cross_zone if self.cross_zone_gb is None else self.cross_zone_gb,
+            initialization=initialization if self.initialization is None else self.initialization,
             committed=_merged(_committed(money), self.committed),
         )
 
@@ -102,7 +107,7 @@ class Prices:
         volumes = {
             name: replace(self.volumes.get(name, VolumePrice()), gib=price)
             for name, price in money.other_prices.items()
-            if name != CROSS_ZONE
+            if name in STORAGE
         }
         return replace(
             self,
@@ -110,6 +115,7 @@ class Prices:
             spot={**self.spot, **spot},
             volumes={**self.volumes, **volumes},
             cross_zone_gb=money.other_prices.get(CROSS_ZONE, self.cross_zone_gb),
+            initialization=money.other_prices.get(INITIALIZATION, self.initialization),
             committed=_merged(self.committed, _committed(money)),
         )
 
@@ -141,6 +147,18 @@ def storage(
         yield f"throughput {kind}", "MiB/s-month", more, price.throughput_mib
 
 
+def loading(prices: Prices, size_gib: int, rate: int | None) -> Iterator[tuple[str, str, Decimal, Decimal | None]]:
+    """Lists what the provisioned initialization of one volume costs once: text, unit, quantity, and price of one unit.
+
+    AWS bills the snapshot's data, which is at most the volume's size.
+
+    Args:
+        rate: MiB a second; None for no provisioned rate.
+    """
+    if rate is not None:
+        yield INITIALIZATION, "GiB at 100 MiB/s", Decimal(size_gib * rate) / 100, prices.initialization
+
+
 def _tiers(iops: int) -> list[int]:
     first, second = IOPS_TIERS
     return [min(iops, first), max(0, min(iops, second) - first), max(0, iops - second)]
@@ -158,6 +176,7 @@ def to_document(prices: Prices) -> dict[str, Any]:
             for name, price in prices.volumes.items()
         },
         CROSS_ZONE: prices.cross_zone_gb,
+        INITIALIZATION: prices.initialization,
         "committed": {
             name: {term: {"upfront": one.upfront, "hourly": one.hourly} for term, one in by_term.items()}
             for name, by_term in prices.committed.items()
@@ -180,6 +199,7 @@ def from_document(document: Mapping[str, Any]) -> Prices:
             for name, price in document["volumes"].items()
         },
         cross_zone_gb=exact(document.get(CROSS_ZONE)),
+        initialization=exact(document.get(INITIALIZATION)),
         committed={name: committed_of(by_term) for name, by_term in document.get("committed", {}).items()},
     )
 

@@ -60,12 +60,15 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Disk:
-    """A volume as EBS bills it: type, GiB, provisioned IOPS and MiB a second; None where nothing is provisioned."""
+    """A volume as EBS bills it: type, GiB, provisioned IOPS and MiB a second, and MiB a second of its initialization;
+    None where nothing is provisioned.
+    """
 
     type: str
     size_gib: int
     iops: int | None = None
     throughput_mib: int | None = None
+    initialization_mib: int | None = None
 
 
 @dataclass(frozen=True)

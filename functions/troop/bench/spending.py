@@ -16,7 +16,7 @@ from troop.bench.definition import ON_DEMAND
 from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate
 from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
-from troop.bench.prices import Prices, storage
+from troop.bench.prices import Prices, loading, storage
 from troop.bench.problems import Problem
 from troop.bench.record import FINAL, Cell, CellStatus, Kind, Resource
 
@@ -172,6 +172,8 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
         disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
         for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
             yield Item(f"{role}, {what}", size * gib_months, unit, month)
+        for what, unit, loaded, price in loading(terms.prices, disk.size_gib, disk.initialization_mib):
+            yield Item(f"{role}, {what}", loaded, unit, price)
     elif resource.kind is Kind.VOLUME:
         yield Item(f"{role}, storage {UNKNOWN}", months(billed(seconds, PER_SECOND)), "volume-month", None)
 

@@ -11,6 +11,7 @@ from troop.bench.definition import (
     CLUSTER,
     ON_DEMAND,
     PARTITION,
+    READ,
     SPOT,
     SPREAD,
     Artifact,
@@ -39,7 +40,7 @@ from troop.bench_file.fields import (
 from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.bench_file.searches import SearchIn
-from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, ZONE_NAME
+from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, SNAPSHOT_ID, ZONE_NAME
 
 LONGEST_RUN = "168h"
 
@@ -69,6 +70,20 @@ IMAGE = matching(
 )
 ZONE = matching(ZONE_NAME, "the name of an availability zone, such as us-east-1a")
 DEVICE = matching(r"/dev/sd[f-p]", "/dev/sdf to /dev/sdp")
+SNAPSHOT = matching(SNAPSHOT_ID, "the id of a snapshot, such as snap-0123456789abcdef0")
+NOT_INITIALIZED = "none"
+_RATE = whole(100, 300)
+
+
+def _initialization(value: Any) -> int | str:
+    return str(value) if value in (NOT_INITIALIZED, READ) else int(_RATE.parse(value))
+
+
+INITIALIZE = Checked(
+    _initialization,
+    f"{NOT_INITIALIZED}, {READ}, or {_RATE.allowed} (MiB a second)",
+    {"anyOf": [{"type": "string", "enum": [NOT_INITIALIZED, READ]}, _RATE.schema]},
+)
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
 _IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
@@ -93,7 +108,7 @@ class _Part(BaseModel):
 
 
 class VolumeIn(_Part):
-    """An additional volume of each node: empty at first, encrypted, and deleted with its node."""
+    """An additional volume of each node: empty, or with a snapshot's data; encrypted, and deleted with its node."""
 
     device: Annotated[str, DEVICE] = described(DEVICE, "Device name")
     size_gib: Annotated[int, _GIB] = described(_GIB, "Size in GiB")
@@ -104,9 +119,19 @@ class VolumeIn(_Part):
     throughput_mib: Annotated[int | None, _THROUGHPUT] = described(
         _THROUGHPUT, "Throughput in MiB a second; gp3 only", default=None
     )
+    snapshot: Annotated[str | None, SNAPSHOT] = described(
+        SNAPSHOT, "Encrypted snapshot of this account whose data it has, if the deployment also allows it", default=None
+    )
+    initialize: Annotated[int | str, INITIALIZE] = described(
+        INITIALIZE,
+        "How the snapshot's data gets there before the first access: not at all, nodes read the whole volume before "
+        "they are ready, or EBS loads it at this rate",
+        default=NOT_INITIALIZED,
+    )
 
     def build(self) -> Volume:
-        return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib)
+        initialize = None if self.initialize == NOT_INITIALIZED else self.initialize
+        return Volume(self.device, self.size_gib, self.type, self.iops, self.throughput_mib, self.snapshot, initialize)
 
 
 class FleetIn(_Part):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from troop.bench.money import BILLINGS, CROSS_ZONE, OTHERS, PER_SECOND, TERMS, Committed, Money, Price
+from troop.bench.money import BILLINGS, CROSS_ZONE, INITIALIZATION, OTHERS, PER_SECOND, TERMS, Committed, Money, Price
 from troop.bench.problems import Problem
 from troop.bench_file.fields import Checked, amount, matching, one_of
 
@@ -99,8 +99,9 @@ def build_money(
 
 
 def problems(prices: Mapping[str, Price]) -> Iterator[Problem]:
-    """Lists mappings for storage and traffic, which have one price only."""
-    units = dict.fromkeys(OTHERS, "USD a GiB-month") | {CROSS_ZONE: "USD a GB"}
+    """Lists mappings for storage, traffic and initialization, which have one price only."""
+    others = {CROSS_ZONE: "USD a GB", INITIALIZATION: "USD a GiB of snapshot data at 100 MiB/s"}
+    units = dict.fromkeys(OTHERS, "USD a GiB-month") | others
     for name in OTHERS:
         price = prices.get(name)
         if price is not None and (price.spot is not None or price.committed):

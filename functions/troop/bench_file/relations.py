@@ -7,13 +7,14 @@ from typing import Any
 
 from troop.bench import names
 from troop.bench.choices import number_of
-from troop.bench.definition import AROUND, CLUSTER, SPOT, SPREAD, Benchmark
+from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
+from troop.bench.snapshots import least_read_seconds
 from troop.bench_file import money, phase_limits, points, searches
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
-from troop.bench_file.models import BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
+from troop.bench_file.models import NOT_INITIALIZED, BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
 from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
@@ -119,6 +120,7 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
     for n, volume in enumerate(fleet.volumes):
         yield from (_gp3 if volume.type == "gp3" else _other_type)((*place, "volumes", n), volume)
+        yield from _initialization((*place, "volumes", n, "initialize"), volume, fleet.boot_timeout)
 
 
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
@@ -180,6 +182,18 @@ def _gp3(place: Place, volume: VolumeIn) -> Iterator[Problem]:
     if volume.throughput_mib is not None and volume.throughput_mib * _GP3_IOPS_A_MIB > iops:
         allowed = f"at most {iops // _GP3_IOPS_A_MIB}, a quarter of its {iops} IOPS"
         yield Problem((*place, "throughput_mib"), f"is {volume.throughput_mib}", allowed)
+
+
+def _initialization(place: Place, volume: VolumeIn, boot_timeout: int) -> Iterator[Problem]:
+    if volume.initialize == NOT_INITIALIZED:
+        return
+    if volume.snapshot is None:
+        yield Problem(place, f"is {volume.initialize!r}", "left out without a snapshot: an empty volume needs none")
+    elif (least := least_read_seconds(volume.build())) >= boot_timeout:
+        allowed = (
+            f"with a boot_timeout above {written(least)}: the nodes read {volume.size_gib} GiB before they are ready"
+        )
+        yield Problem(place, f"is {READ!r}", allowed)
 
 
 def _other_type(place: Place, volume: VolumeIn) -> Iterator[Problem]:

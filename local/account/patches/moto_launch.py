@@ -64,6 +64,9 @@ def _attach(backend: Any, instance: Any, mapping: dict[str, Any], tags: dict[str
         iops=ebs.get("Iops"),
         throughput=ebs.get("Throughput"),
     )
+    # moto's volumes have no such property, but it describes all properties that the API has.
+    if rate := ebs.get("VolumeInitializationRate"):
+        volume.volume_initialization_rate = int(rate)
     volume.add_tags(tags)
     delete_on_termination = ebs.get("DeleteOnTermination", True)
     backend.attach_volume(volume.id, instance.id, mapping["DeviceName"], _is_true(delete_on_termination))

@@ -133,6 +133,19 @@ def test_volumes_by_their_size_and_time() -> None:
     assert amounts["servers, IOPS gp3"] == (100, D("0.5"))
 
 
+def test_a_provisioned_initialization_costs_once_and_without_its_price_it_is_unknown() -> None:
+    """Here 20 GiB at 300 MiB/s, as much as 60 at 100 MiB/s."""
+    disk = Disk("gp3", 20, initialization_mib=300)
+    volumes = [
+        Resource(RUN, "c001", Kind.VOLUME, name, NOON, NOON, NOON + timedelta(days=days), role="servers", disk=disk)
+        for name, days in (("vol-1", 1), ("vol-2", 2))
+    ]
+    priced = Terms(replace(PRICES, initialization=D("0.0012")))
+    (line,) = (one for one in actual(priced, [DONE], volumes, NOON).items if one.what == "servers, initialization")
+    assert (line.quantity, line.amount) == (120, D("0.144"))
+    assert "servers, initialization" in actual(Terms(PRICES), [DONE], volumes, NOON).unknown
+
+
 def test_what_is_not_known_is_named_and_what_was_never_created_costs_nothing() -> None:
     late = NOON + timedelta(hours=1)
     unknown = Resource(RUN, "c001", Kind.INSTANCE, "i-9", NOON, NOON, late)

@@ -192,6 +192,19 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
             ({"type": "st1", "size_gib": 124}, "size_gib", "is 124: must be at least 125, for st1"),
             ({"type": "sc1", "size_gib": 16_385}, "size_gib", "is 16385: must be at most 16384, for sc1"),
             ({"type": "sc1", "size_gib": 125, "iops": 100}, "iops", "is 100: must be left out, for sc1"),
+            ({"size_gib": 9, "snapshot": "snap-1"}, "snapshot", "is 'snap-1': must be the id of a snapshot"),
+            (
+                {"size_gib": 9, "snapshot": "snap-01234567", "initialize": 99},
+                "initialize",
+                "is 99: must be none, read, or a whole number from 100 to 300",
+            ),
+            ({"size_gib": 9, "initialize": True}, "initialize", "is true: must be none, read, or a whole number"),
+            ({"size_gib": 9, "initialize": "read"}, "initialize", "is 'read': must be left out without a snapshot"),
+            (
+                {"size_gib": 74, "snapshot": "snap-01234567", "initialize": "read"},
+                "initialize",
+                "is 'read': must be with a boot_timeout above 607s: the nodes read 74 GiB",
+            ),
             ({"type": "standard", "size_gib": 125}, "type", "must be one of gp3, gp2, io1, io2, st1, sc1"),
         )
     ),

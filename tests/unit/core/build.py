@@ -53,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "instance_types": ["*"],
     "allowed_buckets": [],
     "allowed_images": [],
+    "allowed_snapshots": [],
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

@@ -100,7 +100,17 @@ class Half:
         return sha256
 
 
-OF_FLEETS = ("count", "fallback_types", "image", "instance_type", "placement", "root_volume_gib", "zone_names", "zones")
+OF_FLEETS = (
+    "count",
+    "fallback_types",
+    "image",
+    "instance_type",
+    "placement",
+    "root_volume_gib",
+    "volumes",
+    "zone_names",
+    "zones",
+)
 """Keys of a fleet that tests change."""
 
 

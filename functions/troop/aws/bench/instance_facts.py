@@ -32,7 +32,7 @@ def resources_of(instance: Mapping[str, Any], run: str, cell: str, fleet: Fleet,
         fleet: the instance's fleet; it defines the volumes, so that they need no call.
     """
     disks = {
-        volume.device: Disk(volume.type, volume.size_gib, volume.iops, volume.throughput_mib)
+        volume.device: Disk(volume.type, volume.size_gib, volume.iops, volume.throughput_mib, volume.rate)
         for volume in fleet.volumes
     }
     disks[str(instance.get("RootDeviceName"))] = Disk(ROOT_VOLUME, fleet.root_volume_gib)

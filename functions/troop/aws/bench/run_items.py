@@ -233,7 +233,7 @@ def facts_of(resource: Resource) -> dict[str, Any]:
 
 
 def _disk_of(item: Item) -> Disk:
-    whole = {key: int(item[key]) for key in ("size_gib", "iops", "throughput_mib") if key in item}
+    whole = {key: int(item[key]) for key in ("size_gib", "iops", "throughput_mib", "initialization_mib") if key in item}
     return Disk(type=item["type"], **whole)
 
 

@@ -88,7 +88,8 @@ class Leftovers:
         for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
             going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
             held = one["State"] == "in-use" or bool(one.get("Attachments"))
-            disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"))
+            rate = one.get("VolumeInitializationRate")
+            disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"), rate)
             attached = (to["InstanceId"] for to in one.get("Attachments", []) if to.get("InstanceId"))
             evidence = Evidence(instances=frozenset(attached))
             for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held):

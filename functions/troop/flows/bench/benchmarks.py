@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
+from troop.aws.bench.snapshots import read_snapshots
 from troop.bench import admission, names, spending
 from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
@@ -22,8 +23,9 @@ from troop.bench.definition import AROUND, Benchmark, to_document
 from troop.bench.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
-from troop.bench.problems import BadBenchmarkError
+from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
+from troop.bench.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, TroopError
 from troop.flows.bench.estimating import Estimating, Judged
@@ -252,6 +254,7 @@ class Benchmarks:
             named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
             images = read_images(self.ec2, self.ssm, named)
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
+        problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}
@@ -263,6 +266,15 @@ class Benchmarks:
         held = self.runs.reservations.read().nodes
         room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
         return replace(judged, problems=(*judged.problems, room)) if room else judged
+
+    def _problems_of_snapshots(self, benchmark: Benchmark, plan: Plan, allowed: Sequence[str]) -> list[Problem]:
+        """Lists problems of the volumes' snapshots; looks up none if one is not allowed."""
+        forbidden = admission.in_all_cells(benchmark, plan, lambda cell: forbidden_snapshots(cell, allowed))
+        if forbidden:
+            return forbidden
+        named = named_snapshots([fleet for cell in plan.cells for fleet in cell.benchmark.fleets])
+        snapshots = read_snapshots(self.ec2, named)
+        return admission.in_all_cells(benchmark, plan, lambda cell: unusable_snapshots(cell, snapshots))
 
     def _new(self, run: str, benchmark: Benchmark, plan: Plan, caller: str, now: datetime) -> Run:
         return Run(

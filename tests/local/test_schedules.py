@@ -70,8 +70,8 @@ from datetime import datetime
 from local.account.patches.scheduler import occurrences
 def answer(expression, since, until):
     schedule = {"ScheduleExpression": expression, "ScheduleExpressionTimezone": "Europe/Vienna", "CreationDate": 0}
-    found = occurrences(schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))
-    return [one.isoformat() for one in found]
+    moments = occurrences(schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))
+    return [one.isoformat() for one in moments]
 print(json.dumps([answer(*question) for question in json.load(sys.stdin)]))
 """
 

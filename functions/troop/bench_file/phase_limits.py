@@ -58,12 +58,12 @@ def problems(place: Place, phase: Any) -> Iterator[Problem]:
     if phase.limits and not phase.measured:
         yield Problem((*place, "limits"), "is set", "left out in a phase that measures nothing")
         return
-    seen = set()
+    others: set[Any] = set()
     for n, limit in enumerate(phase.limits):
         at = (*place, "limits", n)
-        if limit in seen:
+        if limit in others:
             yield Problem(at, "is the same as another limit", "left out")
-        seen.add(limit)
+        others.add(limit)
         yield from _bounds(at, limit)
         if limit.role is not None and limit.role not in phase.roles:
             yield Problem((*at, "role"), f"is {limit.role!r}", f"one of {', '.join(phase.roles)}, the phase's roles")

@@ -306,8 +306,8 @@ def _expiry(benchmark: BenchmarkIn) -> Iterator[Problem]:
 
 
 def _once(entries: Iterable[tuple[Place, str]], others: str) -> Iterator[Problem]:
-    seen = set()
+    values: set[str] = set()
     for place, value in entries:
-        if value in seen:
+        if value in values:
             yield Problem(place, f"is {value!r}", f"unique: {others} has it")
-        seen.add(value)
+        values.add(value)

@@ -119,11 +119,11 @@ def percentiles(buckets: Buckets, percents: Sequence[float]) -> list[int | None]
     None without counts.
     """
     ordered = sorted(buckets)
-    seen = [*accumulate(map(buckets.__getitem__, ordered))]
-    if not seen:
+    cumulative = [*accumulate(map(buckets.__getitem__, ordered))]
+    if not cumulative:
         return [None] * len(percents)
-    ranks = [max(1, math.ceil(seen[-1] * percent / 100)) for percent in percents]
-    places = [bisect_left(seen, rank) for rank in ranks]
+    ranks = [max(1, math.ceil(cumulative[-1] * percent / 100)) for percent in percents]
+    places = [bisect_left(cumulative, rank) for rank in ranks]
     return [highest_in(ordered[place]) if place < len(ordered) else None for place in places]
 
 

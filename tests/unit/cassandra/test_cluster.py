@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.cassandra.scripts import MODULES
+from tests.unit.benchmark_scripts import scripts
 from troop.bench.roster import Node, make_roster, to_document
 
-cluster: Any = MODULES["cluster"]
+cluster: Any = scripts("cassandra-write")["cluster"]
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
 
 

@@ -17,13 +17,14 @@ import pytest
 
 from infra import ROOT
 from tests.unit.agent.pythons import python39
-from tests.unit.cassandra.scripts import FOLDER, MODULES, NAMES
+from tests.unit.benchmark_scripts import folder, scripts
 from troop.measure import hdr_log, operations
 from troop.measure.hdr_log import Interval
 from troop.measure.operations import Operation, PerSecond
 
+SCRIPTS = scripts("cassandra-write")
 watch, drive, count, server, node, cluster = (
-    MODULES[name] for name in ("watch", "drive", "count", "server", "node", "cluster")
+    SCRIPTS[name] for name in ("watch", "drive", "count", "server", "node", "cluster")
 )
 AT = 1_790_000_000
 SERVERS = [cluster.Server(n, f"10.0.0.{n}", "abc"[n]) for n in range(3)]
@@ -315,12 +316,12 @@ def test_servers_are_held_against_drivers(coordinated: int, applied: int, expect
 
 @pytest.mark.skipif(python39() is None, reason="there is no Python 3.9")
 def test_scripts_can_be_read_by_the_nodes_python() -> None:
-    command = [str(python39()), "-c", f"import {', '.join(NAMES)}"]
-    environment = {"PYTHONPATH": f"{FOLDER}:{ROOT / 'functions'}", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [str(python39()), "-c", f"import {', '.join(SCRIPTS)}"]
+    environment = {"PYTHONPATH": f"{folder('cassandra-write')}:{ROOT / 'functions'}", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
 
 
 def test_all_scripts_of_the_file_are_there() -> None:
-    assert {"install", "start", "drive", "verify", "measure", "count"} <= set(NAMES)
+    assert {"install", "start", "drive", "verify", "measure", "count"} <= set(SCRIPTS)
     assert sys.modules.get("cluster") is not cluster, "names as common as these must not stay importable"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from cli.shared import yaml_files
-from tests.unit.disk_io.scripts import FOLDER, load
+from tests.unit.benchmark_scripts import folder, scripts
 from troop.bench_file.read import read_all
 from troop.disks.layout import of_parameters
 
+FOLDER = folder("disk-io")
+load = scripts("disk-io")["load"]
 FILES = [path.name for path in FOLDER.iterdir()]
 SIZES = [None, "smoke", "local", "caches", "study", "iozone"]
 MEMORY = 64 * 1024**3

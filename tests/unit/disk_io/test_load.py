@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.disk_io.scripts import load
+from tests.unit.benchmark_scripts import scripts
 from troop.disks.errors import DiskError
 
 PARAMETERS: dict[str, Any] = {
@@ -16,6 +16,7 @@ PARAMETERS: dict[str, Any] = {
     **{"read_percent": 70, "zipf": 1.1, "direct": True},
 }
 GIB = 1024**3
+load = scripts("disk-io")["load"]
 FOLDER = Path("/mnt/troop-data")
 
 

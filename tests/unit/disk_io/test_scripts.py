@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from infra import ROOT
-from tests.unit.disk_io.scripts import FOLDER
+from tests.unit.benchmark_scripts import folder
 
 FIO = """#!{python}
 import json, sys
@@ -66,7 +66,11 @@ class Node:
             **{f"TROOP_{name.upper()}": str(self.folder / name) for name in ("shared", "results", "artifacts")},
         }
         return subprocess.run(
-            [sys.executable, str(FOLDER / script)], cwd=self.folder, env=environment, capture_output=True, text=True
+            [sys.executable, str(folder("disk-io") / script)],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
 
     def operations(self) -> dict[str, Any]:

@@ -21,11 +21,11 @@ import pytest
 from infra import ROOT
 from tests.patience import PATIENCE, eventually
 from tests.unit.agent.pythons import python39
-from tests.unit.event_processor.scripts import FOLDER, MODULES
+from tests.unit.benchmark_scripts import folder, scripts
 from troop.measure import operations
 from troop.measure.operations import Operations, add_all
 
-stream, store, load = (MODULES[name] for name in ("stream", "store", "load"))
+stream, store, load = (scripts("event-processor")[name] for name in ("stream", "store", "load"))
 KEYS, WORKERS, SIZE = 300, 2, 200
 PARAMETERS: dict[str, Any] = {
     **{"state_times_memory": 4, "keys": KEYS, "value_bytes": SIZE, "workers": WORKERS, "batch": 10, "seed": 1},
@@ -56,7 +56,7 @@ class Node:
             "PYTHONDONTWRITEBYTECODE": "1",
             **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
-        line = [python39() or sys.executable, str(FOLDER / f"{script}.py")]
+        line = [python39() or sys.executable, str(folder("event-processor") / f"{script}.py")]
         pipe = subprocess.PIPE
         return subprocess.Popen(line, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True)
 

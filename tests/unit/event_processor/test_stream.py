@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.event_processor.scripts import MODULES
+from tests.unit.benchmark_scripts import scripts
 
-stream = MODULES["stream"]
+stream = scripts("event-processor")["stream"]
 SIZE = 100
 
 

@@ -38,14 +38,14 @@ def test_an_operation_is_due_at_equal_distances_and_not_before_its_time() -> Non
 
 @given(st.lists(st.floats(0, 0.3), max_size=40))
 def test_a_late_thread_omits_nothing_and_each_moment_stays_where_it_was(works: list[float]) -> None:
-    clock, seen = Clock(), []
+    clock, moments = Clock(), []
     its = schedule(clock, until=103.0)
     for work, due in zip(works, its, strict=False):
-        seen.append(due)
+        moments.append(due)
         assert clock.now >= due
         clock.sleep(work)
-    assert seen == pytest.approx([100 + n / 10 for n in range(len(seen))])
-    assert len(seen) == min(len(works), 30) or clock.now >= 103.0
+    assert moments == pytest.approx([100 + n / 10 for n in range(len(moments))])
+    assert len(moments) == min(len(works), 30) or clock.now >= 103.0
 
 
 def test_what_is_still_due_at_the_end_is_not_begun() -> None:
@@ -64,13 +64,13 @@ def test_processes_share_the_moments_and_together_have_the_rate(processes: int, 
 
 
 def test_threads_share_a_schedule_and_no_moment_comes_twice() -> None:
-    its, seen, lock = Schedule(1e6, 0.0, 0.02, lambda: 0.01999), [], threading.Lock()
+    its, moments, lock = Schedule(1e6, 0.0, 0.02, lambda: 0.01999), [], threading.Lock()
 
     def work() -> None:
         for due in its:
             with lock:
-                seen.append(due)
-            if len(seen) > 15_000:
+                moments.append(due)
+            if len(moments) > 15_000:
                 return
 
     threads = [threading.Thread(target=work) for _ in range(4)]
@@ -78,7 +78,7 @@ def test_threads_share_a_schedule_and_no_moment_comes_twice() -> None:
         one.start()
     for one in threads:
         one.join()
-    assert len(set(seen)) == len(seen) > 15_000
+    assert len(set(moments)) == len(moments) > 15_000
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])

@@ -72,9 +72,9 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
 
 
 def check_recovery(data: Data) -> list[iam.PolicyStatement]:
-    """Allows checking a group until it has recovered, and recording the outcome."""
+    """Allows checking a group until it has recovered, and recording the outcome and the replacement."""
     return [
-        allow(_WATCH, "*"),
+        allow([*_WATCH, "ec2:DescribeInstances"], "*"),
         _lattice(data),
         allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:UpdateItem"], data.state.table_arn),
@@ -85,7 +85,7 @@ def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Allows finding terminations in flight, and checking or ending those that no execution handles."""
     return [
         *check_recovery(data),
-        allow(["autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances"], "*"),
+        allow(["autoscaling:DescribeAutoScalingInstances"], "*"),
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
     ]
 

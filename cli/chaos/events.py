@@ -21,5 +21,11 @@ def row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         event["instance_id"],
         event["zone"],
         None if seconds is None else f"{seconds:.1f} s",
-        "; ".join(filter(None, (event["detail"], exception))),
+        "; ".join(filter(None, (event["detail"], exception, _difference(event)))),
     )
+
+
+def _difference(event: Mapping[str, Any]) -> str:
+    """Returns how the replacement differs; "" if it does not. Older deployments do not state it."""
+    replacement = event.get("replacement") or {}
+    return str(replacement["summary"]) if replacement.get("differences") else ""

@@ -134,6 +134,8 @@ def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: st
     now, before = deployment.ids(unit), deployment.before[unit]  # type: ignore[attr-defined]
     assert before - now == {event["instance_id"]}
     assert len(now) == 2
+    assert {event["replacement"]["instance_id"]} == now - before
+    assert event["replacement"]["differences"] == []
 
 
 @pytest.mark.parametrize(

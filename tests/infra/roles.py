@@ -82,7 +82,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         for action in TERMINATE
         for tag in ("troop:protected", "troop:fleet")
     },
-    "CheckRecoveryRole": of_function("CheckRecovery") | WATCH,
+    "CheckRecoveryRole": of_function("CheckRecovery") | WATCH | allow("*", "ec2:DescribeInstances"),
     "SweepRole": of_function("Sweep")
     | WATCH
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.model.dynamo import refusal
@@ -32,6 +33,7 @@ class Instance:
     scale_in_protected: bool = False
     tagged_protected: bool = False
     shielded: bool = False
+    launched: float = 0.0
 
 
 @dataclass
@@ -114,6 +116,7 @@ class Fleet:
         instance = Instance(
             f"i-{self._number:04d}", group.name, ready=ready, changed=self._now() - 60, weight=group.weight
         )
+        instance.launched = self._now()
         instance.lifecycle = "InService" if ready <= self._now() else "Pending"
         self.instances[instance.instance_id] = instance
         return instance
@@ -182,9 +185,14 @@ class Fleet:
 
     # EC2's client
 
-    def describe_instances(self, InstanceIds: list[str] | None = None, **filters: Any) -> Any:
+    def describe_instances(
+        self, InstanceIds: list[str] | None = None, Filters: Sequence[Mapping[str, Any]] = (), **paging: Any
+    ) -> Any:
         self.settle()
-        if InstanceIds is None:
+        groups = [name for one in Filters if one["Name"] == "tag:aws:autoscaling:groupName" for name in one["Values"]]
+        if groups:
+            instances = [i for i in self.instances.values() if i.group in groups and i.state == "running"]
+        elif InstanceIds is None:
             instances = [i for i in self.instances.values() if i.tagged_protected and i.state != "terminated"]
         else:
             if any(i not in self.instances for i in InstanceIds):
@@ -194,7 +202,12 @@ class Fleet:
 
     def _shown(self, instance: Instance) -> dict[str, Any]:
         fresh = self._now() - instance.changed < SEEN and self._dice.random() < 0.5
-        return {"InstanceId": instance.instance_id, "State": {"Name": instance.before if fresh else instance.state}}
+        return {
+            "InstanceId": instance.instance_id,
+            "State": {"Name": instance.before if fresh else instance.state},
+            "ImageId": "ami-1",
+            "LaunchTime": datetime.fromtimestamp(instance.launched, UTC),
+        }
 
     def describe_instance_attribute(self, InstanceId: str, Attribute: str) -> Any:
         self.settle()

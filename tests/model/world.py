@@ -110,7 +110,7 @@ class World:
         starts = Starts(other, "arn:aws:states:r:1:stateMachine:od")
         self.on_demand = OnDemand(reader, self.termination.claims, events, starts, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = RecoveryCheck(autoscaling, balancers, events, timeout, self.clock, self.stage_sleep)
+        self.watcher = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
 
     # Time

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from troop import moments, values
 from troop.chaos.events import Event, Status, to_url
+from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
 from troop.wiring import environment
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
@@ -36,6 +37,37 @@ class Out(BaseModel):
     """An answer with an object's attributes: ``model_validate`` takes the object."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class BuildOut(Out):
+    """What an instance was launched from; an unknown part is empty."""
+
+    template: str = Field(description="Launch template and version, as lt-0abc:3; or the launch configuration")
+    instance_type: str
+    image: str
+
+
+class ReplacementOut(BaseModel):
+    """The instance that replaced a terminated one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    instance_id: str
+    build: BuildOut
+    differences: list[str] = Field(
+        description="The parts of the build, such as image, that are known of both instances and differ"
+    )
+    summary: str = Field(description="The comparison with the terminated instance, in one sentence")
+
+    @classmethod
+    def of(cls, before: Build, replacement: Replacement) -> ReplacementOut:
+        """Returns the answer for a replacement of an instance with the build ``before``."""
+        return cls(
+            instance_id=replacement.instance_id,
+            build=BuildOut.model_validate(replacement.build),
+            differences=list(differences(before, replacement.build)),
+            summary=comparison(before, replacement),
+        )
 
 
 class EventOut(BaseModel):
@@ -70,6 +102,12 @@ class EventOut(BaseModel):
         "versions that did not record it"
     )
     detail: str
+    build: BuildOut | None = Field(
+        description="What the instance was launched from; null for events of versions that did not record it"
+    )
+    replacement: ReplacementOut | None = Field(
+        description="The first instance that the group launched since, once the group has recovered; null without one"
+    )
 
     @classmethod
     def of(cls, event: Event) -> EventOut:
@@ -96,6 +134,8 @@ class EventOut(BaseModel):
             recovery_seconds=event.recovery_seconds,
             os_shutdown=event.os_shutdown,
             detail=event.detail,
+            build=BuildOut.model_validate(event.build) if event.build else None,
+            replacement=ReplacementOut.of(event.build or UNKNOWN, event.replacement) if event.replacement else None,
         )
 
 

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from urllib.parse import quote, unquote
 
+from troop.chaos.replacements import Build, Replacement
 from troop.faults import find_fault
 
 _ON_DEMAND = "od#"
@@ -101,6 +102,9 @@ class Event:
         detail: a sentence about how it ended; "" if there is none.
         cause: why the claim terminated nothing, for programs; None for other events, and in items of earlier versions.
         before: the unit's last termination before this claim, restored if the claim is abandoned; None if not recorded.
+        build: what the instance was launched from; its image is unknown until the group has recovered. None if not
+            recorded.
+        replacement: the first instance that the group launched since; None before the recovery, and without one.
     """
 
     event_id: str
@@ -126,6 +130,8 @@ class Event:
     detail: str = ""
     cause: AbandonReason | None = None
     before: Last | None = None
+    build: Build | None = None
+    replacement: Replacement | None = None
 
     @property
     def recovery_seconds(self) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from troop.chaos.replacements import UNKNOWN, Build
 from troop.tags import FLEET_TAG, RUN_TAG
 
 IN_SERVICE = "InService"
@@ -22,6 +23,7 @@ class Instance:
         zone: availability zone.
         weight: its capacity units; 1 in a group without weights.
         scale_in_protected: protected from scale-in.
+        build: what it was launched from, without its image, which Auto Scaling does not state.
     """
 
     instance_id: str
@@ -30,6 +32,7 @@ class Instance:
     zone: str = ""
     weight: int = 1
     scale_in_protected: bool = False
+    build: Build = UNKNOWN
 
     @property
     def serving(self) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from troop import moments
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
+from troop.chaos.replacements import comparison
 from troop.chaos.slowness import is_slow
 from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
@@ -139,6 +140,7 @@ def of_event(
         "claimed_at": moments.iso(event.at),
         "terminated_at": moments.iso(event.terminated_at) if event.terminated_at else None,
         "recovery_seconds": event.recovery_seconds,
+        "replacement": comparison(event.build, event.replacement) if event.build and event.replacement else None,
         "detail": event.detail,
     }
     yield _notification(deployment, kind, event.event_id, _sentence(kind, event), detail)

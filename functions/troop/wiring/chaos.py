@@ -53,6 +53,7 @@ def termination() -> Termination:
 def recovery_check() -> RecoveryCheck:
     return RecoveryCheck(
         autoscaling=client("autoscaling"),
+        ec2=client("ec2"),
         balancers=Balancers(client),
         events=chaos_tables.events(),
         timeout=environment.recovery_timeout(),

@@ -28,6 +28,15 @@ def test_a_table_for_people(run: Run, api: FakeApi) -> None:
         assert text in result.stdout
 
 
+def test_a_difference_of_the_replacement_is_a_remark_and_sameness_is_none(api: FakeApi, run: Run) -> None:
+    alike = {"differences": [], "summary": "i-2 has the same image"}
+    other = {"differences": ["image"], "summary": "i-3 has another image"}
+    api.events = [event("web", replacement=alike), event("db", replacement=other), event("old", replacement=None)]
+    output = run("events").stdout
+    assert "i-3 has another image" in output
+    assert "i-2" not in output
+
+
 def test_a_crash_that_was_none_is_marked(run: Run, api: FakeApi) -> None:
     at = "2026-11-20T10:00:01.000Z"
     crashes = [event("web", terminated_at=at, os_shutdown=True), event("db", terminated_at=at, os_shutdown=False)]

@@ -17,6 +17,7 @@ from troop.aws.chaos import event_queries
 from troop.aws.chaos.event_items import to_item
 from troop.aws.chaos.event_queries import EXAMINED, READS
 from troop.chaos.events import Event, Status, to_url
+from troop.chaos.replacements import Build, Replacement
 
 
 def _event(number: int, unit: str = "web", status: Status = Status.RECOVERED, **more: Any) -> Event:
@@ -71,7 +72,9 @@ def _numbers(body: Any) -> list[int]:
 
 
 def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
-    _put(account, _event(0), _event(1, recovered_at=OVERDUE + timedelta(minutes=1, seconds=42)))
+    build, after = Build("lt-1:3", "c7g.large", "ami-1"), Replacement("i-2", Build("lt-1:3", "c7g.large", "ami-2"))
+    recovered_at = OVERDUE + timedelta(minutes=1, seconds=42)
+    _put(account, _event(0), _event(1, recovered_at=recovered_at, build=build, replacement=after))
     status, body = _get("/events")
     assert status == 200
     assert _numbers(body) == [1, 0]
@@ -98,7 +101,15 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
         "recovery_seconds": 42.0,
         "os_shutdown": None,
         "detail": "",
+        "build": {"template": "lt-1:3", "instance_type": "c7g.large", "image": "ami-1"},
+        "replacement": {
+            "instance_id": "i-2",
+            "build": {"template": "lt-1:3", "instance_type": "c7g.large", "image": "ami-2"},
+            "differences": ["image"],
+            "summary": "i-2 has the same template version and type, and another image (ami-2 instead of ami-1)",
+        },
     }
+    assert (body["events"][1]["build"], body["events"][1]["replacement"]) == (None, None), "of an earlier version"
 
 
 def test_an_empty_table_is_an_empty_page(account: Account) -> None:

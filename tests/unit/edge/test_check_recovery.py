@@ -10,7 +10,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls, cut_at
-from troop.chaos.events import Status
+from troop.chaos.events import Event, Status
+from troop.chaos.replacements import differences
 from troop.errors import MissingEventError
 from troop.flows.clock_check import ClockError
 from troop.wiring import chaos, environment
@@ -58,6 +59,73 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
     assert account.count("in-flight") == 0
     assert account.count(f"day#{FRIDAY}") == 1
     assert account.events.open_ids() == []
+
+
+def recovered(account: Account) -> Event:
+    account.check_recovery(WEB)
+    event = account.event(WEB)
+    assert event.status is Status.RECOVERED
+    return event
+
+
+def test_an_event_states_whether_the_replacement_is_like_the_victim(account: Account, victim: str) -> None:
+    event = recovered(account)
+    assert event.build
+    assert event.replacement
+    assert event.build.image.startswith("ami-")
+    assert event.replacement.instance_id in set(account.instances("web")) - {victim}
+    assert event.replacement.build == event.build, "moto's replacement is of the same template"
+
+
+def test_an_event_names_the_differences_of_another_image_and_template_version(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def another(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        if operation == "DescribeInstances":
+            for one in (i for r in answer["Reservations"] for i in r["Instances"] if i["InstanceId"] != victim):
+                one["ImageId"] = "ami-another"
+        if operation == "DescribeAutoScalingGroups":
+            for one in answer["AutoScalingGroups"][0]["Instances"]:
+                one["LaunchTemplate"]["Version"] = "7"
+        return answer
+
+    with calls(monkeypatch, another):
+        event = recovered(account)
+    assert event.build
+    assert event.replacement
+    assert differences(event.build, event.replacement.build) == ("template", "image")
+
+
+@pytest.mark.parametrize("code", ["UnauthorizedOperation", "RequestLimitExceeded"])
+def test_a_group_recovers_although_its_replacement_cannot_be_read(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    def refused(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "DescribeInstances":
+            raise ClientError({"Error": {"Code": code, "Message": "not now"}}, operation)
+        return call()
+
+    with calls(monkeypatch, refused):
+        event = recovered(account)
+    assert event.replacement is None
+    assert event.build
+    assert event.build.template
+
+
+def test_a_group_that_launches_nothing_has_no_replacement(
+    account: Account, victim: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_new(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        if operation == "DescribeInstances":
+            for one in (i for r in answer["Reservations"] for i in r["Instances"]):
+                one["LaunchTime"] = OVERDUE - timedelta(days=1)
+        return answer
+
+    with calls(monkeypatch, none_new):
+        event = recovered(account)
+    assert event.replacement is None
 
 
 def test_a_look_at_a_closed_event_changes_nothing(account: Account, victim: str) -> None:

@@ -29,6 +29,7 @@ export async function show(main, signal, id) {
       ["Availability Zone", event.zone],
       ["Method", event.method],
       ["Operating system", (event.os_shutdown ?? null) === null ? null : event.os_shutdown ? "shut down first" : "not shut down"],
+      ["Replacement", event.replacement?.summary],
       ["Detail", event.detail],
     ]),
   );

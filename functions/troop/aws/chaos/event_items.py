@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from datetime import date, datetime
 from typing import Any
 
 from troop import moments
 from troop.aws.dynamo import plain, typed
 from troop.chaos.events import OPEN, SCHEMA, AbandonReason, Event, Last, Status, Watch
+from troop.chaos.replacements import Build, Replacement
 from troop.tables import EVENT, EVENT_OPEN
 
 _MOMENTS = ("deadline", "attempted_at", "terminated_at", "recovered_at")
@@ -44,6 +46,8 @@ def to_item(event: Event) -> dict[str, Any]:
     }
     values["watch"] = watch_value(event.watch)
     values["before"] = _last_value(event.before) if event.before else None
+    values["build"] = asdict(event.build) if event.build else None
+    values["replacement"] = asdict(event.replacement) if event.replacement else None
     for name in _MOMENTS:
         moment: datetime | None = getattr(event, name)
         values[name] = moments.iso(moment) if moment else None
@@ -73,6 +77,8 @@ def from_item(item: Mapping[str, Any]) -> Event:
         cause=_cause(values.get("cause")),
         watch=_watch(values.get("watch", {})),
         before=_last(values["before"]) if "before" in values else None,
+        build=_build(values["build"]) if "build" in values else None,
+        replacement=_replacement(values["replacement"]) if "replacement" in values else None,
         **{name: moments.parse(values[name]) if values.get(name) else None for name in _MOMENTS},
     )
 
@@ -84,6 +90,14 @@ def _last_value(last: Last) -> dict[str, Any]:
 def _last(value: Mapping[str, Any]) -> Last:
     day = value.get("day")
     return Last(date.fromisoformat(day) if day else None, value.get("event_id"))
+
+
+def _build(value: Mapping[str, Any]) -> Build:
+    return Build(**{part.name: str(value.get(part.name, "")) for part in fields(Build)})
+
+
+def _replacement(value: Mapping[str, Any]) -> Replacement:
+    return Replacement(str(value["instance_id"]), _build(value["build"]))
 
 
 def _cause(value: Any) -> AbandonReason | None:

@@ -6,7 +6,7 @@ A step changes only its own attributes, and only if the event has the expected s
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -219,6 +219,9 @@ class EventTable:
         if closed.recovered_at:
             update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
             values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
+        if closed.build and closed.replacement:
+            update += ", build = :build, replacement = :replacement"
+            values[":build"], values[":replacement"] = asdict(closed.build), asdict(closed.replacement)
         if closed.cause:
             update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
         condition, names = "#status = :from", {"#status": "status", "#open": "open"}

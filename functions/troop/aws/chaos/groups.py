@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.chaos.groups import Group, Instance
+from troop.chaos.replacements import Build, Launch
 from troop.faults.fault import GONE_STATES
 from troop.tags import PROTECTED_TAG
 
@@ -81,6 +82,7 @@ def _group(raw: dict[str, Any]) -> Group:
                 zone=i["AvailabilityZone"],
                 weight=int(i.get("WeightedCapacity") or 1),
                 scale_in_protected=bool(i.get("ProtectedFromScaleIn")),
+                build=Build(_template(i), i.get("InstanceType", "")),
             )
             for i in raw["Instances"]
         ),
@@ -90,6 +92,13 @@ def _group(raw: dict[str, Any]) -> Group:
         operator=(raw.get("Operator") or {}).get("Principal", ""),
         **_sources(raw),
     )
+
+
+def _template(instance: dict[str, Any]) -> str:
+    """Returns the launch template of an instance with its version, or its launch configuration; "" for neither."""
+    if template := instance.get("LaunchTemplate"):
+        return f"{template.get('LaunchTemplateId') or template.get('LaunchTemplateName')}:{template.get('Version', '')}"
+    return str(instance.get("LaunchConfigurationName", ""))
 
 
 def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -115,6 +124,30 @@ def protected_instances(ec2: Any) -> frozenset[str]:
         PaginationConfig={"PageSize": 1000},
     )
     return frozenset(i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"])
+
+
+def launches(ec2: Any, group: str) -> list[Launch]:
+    """Reads when the instances of a group were started, and their images."""
+    pages = ec2.get_paginator("describe_instances").paginate(
+        Filters=[
+            {"Name": "tag:aws:autoscaling:groupName", "Values": [group]},
+            {"Name": "instance-state-name", "Values": ["pending", "running"]},
+        ],
+        PaginationConfig={"PageSize": 1000},
+    )
+    instances = (i for page in pages for r in page["Reservations"] for i in r["Instances"])
+    return [Launch(i["InstanceId"], i.get("ImageId", ""), i["LaunchTime"]) for i in instances]
+
+
+def image(ec2: Any, instance_id: str) -> str:
+    """Returns the image of an instance; "" if EC2 no longer knows it, an hour after its termination."""
+    try:
+        reservations = ec2.describe_instances(InstanceIds=[instance_id])["Reservations"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "InvalidInstanceID.NotFound":
+            return ""
+        raise
+    return next((str(i.get("ImageId", "")) for r in reservations for i in r["Instances"]), "")
 
 
 def refreshing(autoscaling: Any, names: Iterable[str]) -> frozenset[str]:

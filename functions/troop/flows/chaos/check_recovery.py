@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,10 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.chaos.balancers import Balancers
 from troop.aws.chaos.events import LONGEST_NOTE, EventTable
-from troop.aws.chaos.groups import read_groups
+from troop.aws.chaos.groups import image, launches, read_groups
 from troop.chaos.events import Event, Status
 from troop.chaos.groups import Group
 from troop.chaos.recovery import CONFIRM_WAIT, assess
+from troop.chaos.replacements import Replacement, first_since
 from troop.errors import MissingEventError
 from troop.flows import clock_check
 
@@ -34,6 +36,7 @@ class RecoveryCheck:
     """Checks whether groups have recovered."""
 
     autoscaling: Any
+    ec2: Any
     balancers: Balancers
     events: EventTable
     timeout: timedelta
@@ -74,11 +77,27 @@ class RecoveryCheck:
         if unread:
             seen = replace(seen, detail=f"{seen.detail}; {unread}"[:LONGEST_NOTE])
         event = replace(event, watch=seen.watch)
+        if group and seen.status is Status.RECOVERED:
+            event = self._with_replacement(event, group)
         if seen.status is None:
             self.events.record_check(event)
             return Observation(event, seen.detail, seen.wait_seconds)
         event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
         return Observation(event, seen.detail, 0)
+
+    def _with_replacement(self, event: Event, group: Group) -> Event:
+        """Adds the replacement, and the victim's image. They are remarks: without them the group has recovered too."""
+        with suppress(BotoCoreError, ClientError):
+            since = event.attempted_at or event.terminated_at or event.at
+            first = first_since(launches(self.ec2, event.group), since)
+            builds = {instance.instance_id: instance.build for instance in group.serving}
+            if first and first.instance_id in builds and event.build:
+                return replace(
+                    event,
+                    build=replace(event.build, image=image(self.ec2, event.instance_id)),
+                    replacement=Replacement(first.instance_id, replace(builds[first.instance_id], image=first.image)),
+                )
+        return event
 
     def _healthy(self, event: Event, group: Group) -> tuple[dict[str, frozenset[str]], str]:
         """Returns the healthy instances by traffic source, and what could not be read of them, "" for nothing.

@@ -182,6 +182,7 @@ class OnDemand:
             desired=target.group.desired,
             deadline=deadline(facts.now, None),
             execution=self.starts.execution(event_id),
+            build=target.instance.build,
         )
 
 

@@ -267,4 +267,5 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         desired=target.group.desired,
         deadline=deadline(now, facts.calendar),
         execution=work.execution,
+        build=target.instance.build,
     )

@@ -35,7 +35,8 @@ _TAKE_OVER = "to take over the tables of an earlier deployment (not with ADOPT=n
 _ZONES = "to choose the zones of the network for benchmarks (not with troop:benchmarks=false)"
 _QUOTA = "to check the quota of VPCs before one more is created"
 _RULES = "to remove rules of other people on the deployment's bus, which cannot be deleted before them"
-_EMPTY = "to empty the buckets of a deployment that retains nothing"
+_EMPTY = "to empty the buckets of a deployment that retains nothing, and all with PURGE=1"
+_PURGE = "to remove what stays (only with PURGE=1)"
 
 RIGHTS: Mapping[str, Right] = {
     "DescribeStacks": _right("to check whether the deployment exists", "cloudformation:DescribeStacks"),
@@ -60,7 +61,9 @@ RIGHTS: Mapping[str, Right] = {
         "to end the streams of tables that are taken over, and to unprotect empty tables of a failed deployment",
         "dynamodb:UpdateTable",
     ),
-    "DeleteTable": _right("to remove the empty tables of a failed deployment", "dynamodb:DeleteTable"),
+    "DeleteTable": _right(
+        "to remove the empty tables of a failed deployment, and all with PURGE=1", "dynamodb:DeleteTable"
+    ),
     "Query": _right("to check whether a benchmark or a standing fleet is open", "dynamodb:Query"),
     "CreateChangeSet": _right(_TAKE_OVER, "cloudformation:CreateChangeSet"),
     "DescribeChangeSet": _right(_TAKE_OVER, "cloudformation:DescribeChangeSet"),
@@ -73,6 +76,9 @@ RIGHTS: Mapping[str, Right] = {
     "DeleteRule": _right(_RULES, "events:DeleteRule"),
     "ListObjectVersions": _right(_EMPTY, "s3:ListBucketVersions"),
     "DeleteObjects": _right(_EMPTY, "s3:DeleteObject", "s3:DeleteObjectVersion"),
+    "DeleteBucket": _right(_PURGE, "s3:DeleteBucket"),
+    "DeleteSecret": _right(_PURGE, "secretsmanager:DeleteSecret"),
+    "DeleteLogGroup": _right(_PURGE, "logs:DeleteLogGroup"),
 }
 """By operation."""
 

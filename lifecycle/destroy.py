@@ -1,10 +1,13 @@
-"""Implements `python -m lifecycle.destroy`: lists what stays, asks for the name, and deletes the stack."""
+"""Implements `python -m lifecycle.destroy`: lists what stays, asks for the name, and deletes the stack, or also
+what stays.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,17 +19,18 @@ from cli.shared.context import interactive
 from cli.shared.errors import CliError, Exit
 from lifecycle import retained
 from lifecycle.console import answer, run, say
-from lifecycle.leftovers import buckets_to_empty, remains
+from lifecycle.leftovers import KINDS, Remain, buckets_to_empty, remains
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import chosen, settings_with
+from lifecycle.purge import empty_bucket, purge
 from lifecycle.resources import Resource, resources_of, template_of
 from lifecycle.rules import Rule, remove, rules_on
 
 _POLL_SECONDS = 2.0
 _ATTEMPTS = 2
+_SHOWN = 8
+"""Names of a kind that the question shows."""
 _NEVER_CAME_UP = ("CREATE_FAILED", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
-_BATCH = 1000
-"""Objects that S3 deletes in one request."""
 
 
 def destroy(args: argparse.Namespace) -> None:
@@ -43,9 +47,12 @@ def destroy(args: argparse.Namespace) -> None:
     resources = resources_of(session, name)
     physical_ids = {logical_id: resource.physical_id for logical_id, resource in resources.items()}
     rules, empty = _rules(session, resources), _never_used(session, name, stack)
+    going = {table.name for table in empty}
+    left = [one for one in remains(template, physical_ids, session.region_name or "") if one.physical_id not in going]
     say(f"This removes the deployment {name} from account {account}, region {session.region_name}.")
     _say_rules(rules)
-    _say_remains(name, template, physical_ids, session.region_name, empty)
+    _say_empty(empty)
+    _say_remains(left, args.purge)
     _confirm(name, args.confirm)
     for rule in rules:
         remove(session, rule)
@@ -53,6 +60,10 @@ def destroy(args: argparse.Namespace) -> None:
     for table in empty:
         retained.delete_empty(session, table)
     say(f"{name} is removed.")
+    remaining = _purged(session, left) if args.purge else left
+    _say_commands(name, remaining)
+    if args.purge and remaining:
+        raise CliError(Exit.FAILED, f"{len(remaining)} of what it left remain: see above")
 
 
 def _rules(session: boto3.Session, resources: Mapping[str, Resource]) -> list[Rule]:
@@ -79,27 +90,55 @@ def _never_used(session: boto3.Session, name: str, stack: Mapping[str, Any]) -> 
     return [t for t in retained.find_retained(session, name) if t.empty and t.stack == stack["StackId"]]
 
 
-def _say_remains(
-    name: str,
-    template: dict[str, Any],
-    physical_ids: dict[str, str],
-    region: str,
-    empty: Sequence[retained.RetainedTable],
-) -> None:
+def _say_empty(empty: Sequence[retained.RetainedTable]) -> None:
     if empty:
         say("Its first deployment failed. Its empty tables are deleted too:\n")
         say("".join(f"  {table.name}\n" for table in empty))
-    going = {table.name for table in empty}
-    left = [remain for remain in remains(template, physical_ids, region) if remain.physical_id not in going]
+
+
+def _say_remains(left: Sequence[Remain], purging: bool) -> None:
+    """Prints before the question, in a few lines, what stays or is purged."""
     if not left:
         say("Nothing of it stays: its tables are deleted with their contents.")
         return
-    say("These resources with your records stay, at the cost of their storage. To remove them afterwards, run:\n")
+    if purging:
+        say("PURGE: these resources are deleted too, with all records in them. Only the secret can be restored:\n")
+    else:
+        say("These resources with your records stay, at the cost of their storage (PURGE=1 deletes them too):\n")
+    kinds = Counter(remain.kind for remain in left)
+    for kind, count in kinds.items():
+        names = [remain.physical_id for remain in left if remain.kind == kind]
+        listing = ", ".join(names[:_SHOWN]) + (", ..." if count > _SHOWN else "")
+        say(f"  {count} {kind}{'' if count == 1 else 's'}: {listing}")
+    say()
+
+
+def _purged(session: boto3.Session, left: Sequence[Remain]) -> list[Remain]:
+    """Deletes what a stack has left; returns what only people can delete. One failure does not stop the others."""
+    remaining = []
+    for remain in left:
+        try:
+            done = purge(session, remain)
+        except CliError as error:
+            say(f"  not deleted: {remain.kind} {remain.physical_id}: {error}")
+            done = False
+        if done:
+            say(f"  deleted: {remain.kind} {remain.physical_id}")
+        else:
+            remaining.append(remain)
+    return remaining
+
+
+def _say_commands(name: str, left: Sequence[Remain]) -> None:
+    if not left:
+        return
+    say("\nTo remove what stays, run:\n")
     for remain in left:
         say(f"  # {remain.kind} {remain.physical_id}")
         for command in remain.commands:
             say(f"  {command}")
-    say(f"\nTo use the tables again, deploy again: make deploy DEPLOYMENT={name}\n")
+    if any(remain.kind == KINDS["AWS::DynamoDB::Table"] for remain in left):
+        say(f"\nTo use the tables again, deploy again: make deploy DEPLOYMENT={name}\n")
 
 
 def _confirm(name: str, typed_name: str | None) -> None:
@@ -109,27 +148,6 @@ def _confirm(name: str, typed_name: str | None) -> None:
         typed_name = answer("Type the deployment's name to remove it: ")
     if typed_name != name:
         raise CliError(Exit.NOT_CONFIRMED, f"the name is not {name}: nothing was removed")
-
-
-def _empty(session: boto3.Session, bucket: str) -> None:
-    """Deletes every version of every object; does nothing if the bucket does not exist."""
-    s3 = aws.client(session, "s3")
-    with aws.translated_errors():
-        try:
-            for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket, MaxKeys=_BATCH):
-                _delete_objects(s3, bucket, [*page.get("Versions", []), *page.get("DeleteMarkers", [])])
-        except s3.exceptions.NoSuchBucket:
-            return
-
-
-def _delete_objects(s3: Any, bucket: str, entries: Sequence[Mapping[str, Any]]) -> None:
-    objects = [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]
-    if not objects:
-        return
-    failed = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True}).get("Errors", [])
-    if failed:
-        message = f"{failed[0].get('Code')}: {failed[0].get('Message')}"
-        raise CliError(Exit.FAILED, f"cannot empty the bucket {bucket}: {message}")
 
 
 def _delete(session: boto3.Session, name: str, stack_id: str, buckets: Sequence[str]) -> None:
@@ -145,7 +163,7 @@ def _delete(session: boto3.Session, name: str, stack_id: str, buckets: Sequence[
     reasons: list[str] = []
     for attempt in range(_ATTEMPTS):
         for bucket in buckets:
-            _empty(session, bucket)
+            empty_bucket(session, bucket)
         say("CloudFormation deletes the stack ..." if not attempt else "Some resources remain: deleting again ...")
         with aws.translated_errors():
             cloudformation.delete_stack(StackName=name)
@@ -184,10 +202,13 @@ def _reasons(events: Iterable[Mapping[str, Any]], stack_id: str) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="make destroy", description="Removes a deployment; data stays.")
+    parser = argparse.ArgumentParser(
+        prog="make destroy", description="Removes a deployment; data stays, unless it is purged."
+    )
     parser.add_argument("--deployment", help="the deployment's name; by default that of the settings")
     parser.add_argument("--stage", help="the deployment's stage, instead of its name")
     parser.add_argument("--confirm", metavar="NAME", help="confirm the name in advance")
+    parser.add_argument("--purge", action="store_true", help="also delete what stays, with all records")
     args = parser.parse_args()
     return run(lambda: destroy(args))
 

@@ -96,10 +96,19 @@ def delete_empty(session: boto3.Session, table: RetainedTable) -> None:
     with aws.translated_errors():
         if not is_empty(dynamodb, table.name):
             return
-        if table.protected:
-            dynamodb.update_table(TableName=table.name, DeletionProtectionEnabled=False)
-            dynamodb.get_waiter("table_exists").wait(TableName=table.name, WaiterConfig=WAIT)
-        dynamodb.delete_table(TableName=table.name)
+        delete_table(session, table.name)
+
+
+def delete_table(session: boto3.Session, name: str) -> None:
+    """Deletes a table with its items, also one that is protected from deletion; does nothing if it does not exist."""
+    dynamodb = aws.client(session, "dynamodb")
+    try:
+        if dynamodb.describe_table(TableName=name)["Table"].get("DeletionProtectionEnabled"):
+            dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
+            dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig=WAIT)
+        dynamodb.delete_table(TableName=name)
+    except dynamodb.exceptions.ResourceNotFoundException:
+        return
 
 
 def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:

@@ -121,6 +121,12 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     mappings = lifecycle.account.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     assert {m["EventSourceArn"] for m in mappings if f"{DURABLE}-" in m["EventSourceArn"]} == streams
 
+    assert (
+        lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE, "--purge").count("deleted: table") == 6
+    )
+    assert lifecycle.tables(DURABLE) == set()
+    assert second["WorkBucket"] not in {b["Name"] for b in lifecycle.account.client("s3").list_buckets()["Buckets"]}
+
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:
     lifecycle.deploy(DISPOSABLE, "--yes", "-c", "troop:retain_data=false")

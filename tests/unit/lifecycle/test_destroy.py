@@ -10,10 +10,11 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from cli.shared import aws
-from cli.shared.errors import CliError
+from cli.shared.errors import CliError, Exit
 from lifecycle import destroy
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
@@ -95,8 +96,8 @@ def session() -> boto3.Session:
     return boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
 
 
-def run(confirm: str | None = "Troop") -> None:
-    destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm=confirm))
+def run(confirm: str | None = "Troop", *, purge: bool = False) -> None:
+    destroy.destroy(argparse.Namespace(deployment="Troop", stage=None, confirm=confirm, purge=purge))
 
 
 def rules() -> set[str]:
@@ -193,3 +194,101 @@ def test_empty_tables_go_with_a_stack_that_never_came_up_and_with_no_other(
     run()
     assert set(session().client("dynamodb").list_tables()["TableNames"]) == left
     assert ("Troop-empty" in capsys.readouterr().out) is ("Troop-empty" not in left)
+
+
+RETAINED = {
+    "Events": ("AWS::DynamoDB::Table", "Troop-Events"),
+    "Results": ("AWS::S3::Bucket", "results"),
+    "Salt": ("AWS::SecretsManager::Secret", "DataSalt"),
+    **{f"Log{n}": ("AWS::Logs::LogGroup", f"Troop-{n:02}") for n in range(12)},
+}
+
+
+@pytest.fixture
+def retaining(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> CloudFormation:
+    """The same stack with a table, a bucket, a secret and twelve log groups that outlive it."""
+    template = {"Resources": {name: {"Type": kind, "DeletionPolicy": "Retain"} for name, (kind, _) in RETAINED.items()}}
+    monkeypatch.setattr(stack, "get_template", lambda **_: {"TemplateBody": json.dumps(template)})
+    resources = [
+        {"LogicalResourceId": key, "ResourceType": kind, "PhysicalResourceId": name, "ResourceStatus": "A"}
+        for key, (kind, name) in RETAINED.items()
+    ]
+    monkeypatch.setattr(stack, "_resources", lambda: {"StackResourceSummaries": resources})
+    make_table("Troop-Events", STACK_ID, used=True)
+    s3 = session().client("s3")
+    s3.create_bucket(Bucket="results", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    s3.put_bucket_versioning(Bucket="results", VersioningConfiguration={"Status": "Enabled"})
+    s3.put_object(Bucket="results", Key="runs/1", Body=b"one")
+    s3.put_object(Bucket="results", Key="runs/1", Body=b"two")
+    session().client("secretsmanager").create_secret(Name="DataSalt", SecretString="salt")
+    for n in range(12):
+        session().client("logs").create_log_group(logGroupName=f"Troop-{n:02}")
+    return stack
+
+
+def there() -> dict[str, set[str]]:
+    """The names of what is in the account, by kind."""
+    aws_session = session()
+    return {
+        "tables": set(aws_session.client("dynamodb").list_tables()["TableNames"]),
+        "buckets": {bucket["Name"] for bucket in aws_session.client("s3").list_buckets()["Buckets"]} - {"work"},
+        "secrets": {secret["Name"] for secret in aws_session.client("secretsmanager").list_secrets()["SecretList"]},
+        "logs": {group["logGroupName"] for group in aws_session.client("logs").describe_log_groups()["logGroups"]},
+    }
+
+
+def test_what_stays_is_counted_before_the_question_and_its_commands_follow_the_removal(
+    retaining: CloudFormation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = there()
+    with pytest.raises(CliError, match="nothing was removed"):
+        run(confirm="Troup")
+    question = capsys.readouterr().out
+    assert "12 log groups: Troop-00, " in question
+    assert "1 table: Troop-Events\n" in question
+    assert "aws " not in question
+    assert question.count("\n") < 12
+    run()
+    assert "aws logs delete-log-group --region eu-west-1 --log-group-name Troop-11" in capsys.readouterr().out
+    assert there() == before
+
+
+def test_a_purge_deletes_what_stays_with_its_records_and_only_after_the_name(
+    retaining: CloudFormation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = there()
+    with pytest.raises(CliError, match="nothing was removed"):
+        run(confirm="Troup", purge=True)
+    assert "with all records" in capsys.readouterr().out
+    assert there() == before
+    run(purge=True)
+    assert not any(there().values())
+    assert "aws " not in capsys.readouterr().out, "there is nothing left to type"
+
+
+def test_a_purge_deletes_the_others_where_aws_refuses_one(
+    retaining: CloudFormation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Logs:
+        exceptions = type("", (), {"ResourceNotFoundException": KeyError})
+
+        def delete_log_group(self, logGroupName: str) -> None:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "DeleteLogGroup")
+
+    played = aws.client
+    monkeypatch.setattr(aws, "client", lambda s, name, **o: Logs() if name == "logs" else played(s, name, **o))
+    with pytest.raises(CliError, match="12 of what it left remain") as failed:
+        run(purge=True)
+    assert failed.value.code == Exit.FAILED
+    output = capsys.readouterr().out
+    assert "must allow logs:DeleteLogGroup" in output
+    assert "aws logs delete-log-group --region eu-west-1 --log-group-name Troop-00" in output
+    assert {kind for kind, names in there().items() if names} == {"logs"}
+
+
+def test_a_purge_goes_on_where_somebody_was_faster(retaining: CloudFormation) -> None:
+    session().client("logs").delete_log_group(logGroupName="Troop-03")
+    session().client("dynamodb").update_table(TableName="Troop-Events", DeletionProtectionEnabled=False)
+    session().client("dynamodb").delete_table(TableName="Troop-Events")
+    run(purge=True)
+    assert not any(there().values())

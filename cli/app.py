@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import typer
 
-from cli.shared import show
+from cli.shared import context, show
 from cli.shared.context import Options
 from cli.shared.errors import CliError
-from cli.shared.lazy import LazyGroup
+from cli.shared.lazy import LazyCommand, LazyGroup
 from troop.version import VERSION
 
 
@@ -76,6 +77,14 @@ class Commands(LazyGroup):
         "fleet": ("cli.commands.fleet:app", "Standing fleets: nodes that stay until they expire."),
     }
 
+    def complete(self, command: Any, words: Sequence[str]) -> None:
+        """Adds the shared options to a command and to its own commands, and mentions them in the help."""
+        command.params.extend(context.shared_params())
+        command.epilog = context.ANYWHERE
+        for name, nested in getattr(command, "commands", {}).items():
+            if not isinstance(nested, LazyCommand):
+                self.complete(nested, [*words, name])
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -105,11 +114,9 @@ def _version(flag: bool) -> None:
 @app.callback()
 def options(
     ctx: typer.Context,
-    deployment: Annotated[
-        str, typer.Option("--deployment", "-d", envvar="TROOP_DEPLOYMENT", help="Name of the deployment (its stack).")
-    ] = "Troop",
-    region: Annotated[str | None, typer.Option(help="AWS region. Default: from the environment or profile.")] = None,
-    profile: Annotated[str | None, typer.Option(help="AWS profile. Default: AWS_PROFILE.")] = None,
+    deployment: context.Deployment = "Troop",
+    region: context.Region = None,
+    profile: context.Profile = None,
     version: Annotated[  # noqa: ARG001 its callback acts on it
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),

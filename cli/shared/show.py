@@ -73,17 +73,17 @@ def fresh_screen(heading: str) -> None:
 
 def document(value: Any) -> None:
     """Prints a JSON document on stdout."""
-    sys.stdout.write(_escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def line(value: Any) -> None:
     """Prints a JSON object as one line on stdout, and flushes it."""
-    sys.stdout.write(_escaped(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escaped(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 
-def _escaped(document: str) -> str:
-    """Escapes unprintable characters on a terminal: the same JSON, but it cannot control the terminal."""
+def escaped(document: str) -> str:
+    """Escapes unprintable characters as JSON does where stdout is a terminal, which they could control."""
     if not is_terminal():
         return document
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
@@ -120,7 +120,7 @@ def table(
     """
     cells = [[_cell(value) for value in row] for row in rows]
     if title:
-        say(title, style="bold")
+        say(title.strip(), style="bold")
     screen = _console()
     if not any(columns):
         _facts(screen, cells)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 
 _GAP = 2
-_KEPT = 2
+_FEWEST = 2
 """Columns that even the narrowest terminal shows."""
 
 _NEVER_CUT = 24
-"""Cells of so many characters are cut only if nothing can be omitted: moments, ids and addresses are useless in part."""
+"""Cells of so many characters are cut only if nothing can be omitted: part of a moment or an id is useless."""
 
 _LEAST = 4
 
@@ -38,15 +38,15 @@ def fit(
     """
     order = [names.index(name) for name in drop if name in names]
     order += [index for index in reversed(range(len(names))) if index not in order]
-    kept, omitted = dict(natural), list[int]()
-    while _needed({i: min(width, _NEVER_CUT) for i, width in kept.items()}) > total and len(kept) > _KEPT:
+    columns, omitted = dict(natural), list[int]()
+    while _needed({i: min(width, _NEVER_CUT) for i, width in columns.items()}) > total and len(columns) > _FEWEST:
         index = order.pop(0)
-        del kept[index]
+        del columns[index]
         omitted.append(index)
-    while _needed(kept) > total and max(kept.values()) > _LEAST:
-        widest = max(kept, key=lambda index: kept[index])
-        kept[widest] -= 1
-    return kept, [names[index] for index in sorted(omitted)]
+    while _needed(columns) > total and max(columns.values()) > _LEAST:
+        widest = max(columns, key=lambda index: columns[index])
+        columns[widest] -= 1
+    return columns, [names[index] for index in sorted(omitted)]
 
 
 def before_last(columns: Mapping[int, int]) -> int:

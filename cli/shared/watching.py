@@ -50,7 +50,9 @@ def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, An
 
 Watch = Annotated[
     float | None,
-    typer.Option(WATCH, metavar="[SECONDS]", min=1, max=86_400, help="Repeat every 5 seconds, or as many, until Ctrl-C."),
+    typer.Option(
+        WATCH, metavar="[SECONDS]", min=1, max=86_400, help="Repeat every 5 seconds, or as many, until Ctrl-C."
+    ),
 ]
 
 

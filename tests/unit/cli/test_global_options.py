@@ -64,9 +64,7 @@ def test_the_value_nearest_to_the_end_wins(used: Used, api: FakeApi, line: str, 
     assert used(*line.split()) == expected
 
 
-def test_the_environment_gives_way_to_an_option_after_the_command(
-    used: Used, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_gives_way_to_an_option_after_the_command(used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROOP_DEPLOYMENT", "Other")
     assert (used("groups"), used("groups", "-d", "Mine")) == (Options("Other"), Options("Mine"))
 
@@ -89,7 +87,9 @@ def every_command() -> list[tuple[str, Any]]:
     return list(commands(TROOP, typer.Context(TROOP, info_name="troop")))
 
 
-@pytest.mark.parametrize(("path", "command"), every_command(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("path", "command"), every_command(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_command_takes_them_once_and_its_help_names_them(path: str, command: Any) -> None:
     options = [name for param in command.params for name in param.opts]
     assert sorted(GLOBAL & set(options)) == sorted(name for name in options if name in GLOBAL)

@@ -18,6 +18,11 @@ class Commands(LazyGroup):
     """The commands; turns a :class:`cli.shared.errors.CliError` into one line on stderr and its exit code."""
 
     lazy: ClassVar = {
+        "status": (
+            "cli.commands.status:status",
+            "Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and "
+            "fleets.",
+        ),
         "events": ("cli.commands.events:events", "Show terminations, newest first."),
         "why": (
             "cli.commands.why:why",

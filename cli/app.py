@@ -8,10 +8,14 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from cli.shared import context, show
+from cli.shared.completing import complete_values
 from cli.shared.context import Options
 from cli.shared.errors import CliError
+from cli.shared.examples import epilog
 from cli.shared.lazy import LazyCommand, LazyGroup
 from troop.version import VERSION
+
+_SUGGEST = "cli.client.suggestions:suggest"
 
 
 class Commands(LazyGroup):
@@ -85,10 +89,16 @@ class Commands(LazyGroup):
     def complete(self, command: Any, words: Sequence[str]) -> None:
         """Adds the shared options to a command and to its own commands, and mentions them in the help."""
         command.params.extend(context.shared_params())
-        command.epilog = context.ANYWHERE
+        command.epilog = epilog(" ".join(words))
+        complete_values(command, words, _SUGGEST)
         for name, nested in getattr(command, "commands", {}).items():
             if not isinstance(nested, LazyCommand):
                 self.complete(nested, [*words, name])
+
+    def get_params(self, ctx: Any) -> Any:
+        """Returns the parameters of `troop` itself, whose values are completed like those of the commands."""
+        complete_values(self, [], _SUGGEST)
+        return super().get_params(ctx)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -104,9 +114,10 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
     help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
-    epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
+    epilog=f"{epilog('')}\n\n"
+    "Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
     "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed meanwhile, 12 the "
-    "API failed, 13 not confirmed, 14 limits of a benchmark missed.",
+    "API failed, 13 not confirmed, 14 limits of a benchmark missed, 130 interrupted.",
 )
 
 

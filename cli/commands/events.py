@@ -173,17 +173,14 @@ def _moment(option: str, text: str | None, now: datetime) -> str | None:
 
 
 def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: bool) -> None:
-    try:
-        for event in changes(client, query, limit, time.sleep):
-            if as_json:
-                show.line(event)
-            else:
-                when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
-                after = f" after {recovered}" if recovered != show.NOTHING else ""
-                suffix = f": {detail}" if detail != show.NOTHING else ""
-                show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is how following ends
+    for event in changes(client, query, limit, time.sleep):
+        if as_json:
+            show.line(event)
+        else:
+            when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
+            after = f" after {recovered}" if recovered != show.NOTHING else ""
+            suffix = f": {detail}" if detail != show.NOTHING else ""
+            show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
 
 
 def changes(

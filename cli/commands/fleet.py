@@ -272,7 +272,7 @@ def _watch(
                     tell(f"could not be launched: {refusal}")
     except KeyboardInterrupt:
         show.note(f"the fleet continues; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
-        raise typer.Exit(watching.INTERRUPTED) from None
+        raise typer.Exit(Exit.INTERRUPTED) from None
     except CliError as error:
         if error.code is Exit.NO_SUCH_UNIT:
             raise

@@ -77,7 +77,7 @@ def groups(
     ] = None,
     sort: listings.Sort = None,
     reverse: listings.Reverse = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Show at most this many groups.")] = None,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Show at most this many groups.")] = None,
     watch: Watch = None,
     output: listings.Output = None,
     as_json: listings.AsJson = False,

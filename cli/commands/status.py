@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from cli.chaos.events import row
 from cli.chaos.switch import describe, who_and_why
 from cli.client.client import TroopClient
 from cli.client.connection import Connection, connection
-from cli.shared import listings, show, times, watching
+from cli.shared import listings, show, side_by_side, times, watching
 from cli.shared.errors import CliError
 from cli.shared.listings import Column, Form
 from cli.shared.watching import Watch
@@ -29,7 +29,6 @@ _COSTED = 10
 """Open runs and fleets whose cost is asked for, each with a request."""
 
 _MOST_EVENTS = 1000
-_AT_ONCE = 8
 
 _EVENTS = (
     Column("when", lambda event: row(event)[0]),
@@ -73,30 +72,27 @@ def _read(conn: Connection, now: datetime) -> dict[str, Any]:
     """
     client = conn.client
     midnight = moments.iso(times.midnight(now.astimezone().date()))
-    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        switch = pool.submit(client.switch)
-        parts = {
-            "health": pool.submit(client.health),
-            "events": pool.submit(lambda: client.events({"since": midnight}, _MOST_EVENTS)),
-            "groups": pool.submit(lambda: list(islice(client.groups(), malformed.LOOKED_AT))),
-            "runs": pool.submit(lambda: _open(client, "run", client.benchmarks.runs)),
-            "fleets": pool.submit(lambda: _open(client, "fleet", client.benchmarks.fleets)),
+    answers = side_by_side.answers(
+        {
+            "switch": client.switch,
+            "health": client.health,
+            "events": lambda: client.events({"since": midnight}, _MOST_EVENTS),
+            "groups": lambda: list(islice(client.groups(), malformed.LOOKED_AT)),
+            "runs": lambda: _open(client, "run", client.benchmarks.runs),
+            "fleets": lambda: _open(client, "fleet", client.benchmarks.fleets),
         }
-        state: dict[str, Any] = {
-            "deployment": conn.deployment.name,
-            "account": conn.deployment.account,
-            "region": conn.deployment.region,
-            "at": moments.iso(now),
-            "switch": switch.result(),
-        }
-        answers, unknown = dict[str, Any](), dict[str, str]()
-        for name, part in parts.items():
-            try:
-                answers[name] = part.result()
-            except CliError as error:
-                answers[name], unknown[name] = None, str(error)
+    )
+    if isinstance(answers["switch"], CliError):
+        raise answers["switch"]
+    unknown = {name: str(answer) for name, answer in answers.items() if isinstance(answer, CliError)}
+    answers |= dict.fromkeys(unknown)
     events, groups = answers["events"], answers["groups"]
-    return state | {
+    return {
+        "deployment": conn.deployment.name,
+        "account": conn.deployment.account,
+        "region": conn.deployment.region,
+        "at": moments.iso(now),
+        "switch": answers["switch"],
         "health": answers["health"],
         "today": {
             "since": midnight,
@@ -121,8 +117,8 @@ def _open(client: TroopClient, kind: str, fetch: Callable[[int], list[dict[str, 
             return None  # the cost is a detail; the record itself is known
 
     records = [record for record in fetch(_NEWEST) if not record["ended_at"]]
-    costs = [cost(record) for record in records[:_COSTED]] + [None] * len(records[_COSTED:])
-    return [record | {"cost_so_far": amount} for record, amount in zip(records, costs, strict=True)]
+    costs = side_by_side.answers({str(record[kind]): partial(cost, record) for record in records[:_COSTED]})
+    return [record | {"cost_so_far": costs.get(str(record[kind]))} for record in records]
 
 
 def _show(state: Mapping[str, Any], form: Form) -> None:

@@ -31,7 +31,9 @@ class Form(StrEnum):
 
 Output = Annotated[
     Form | None,
-    typer.Option("--output", "-o", case_sensitive=False, help="Form of the output; wide omits and cuts nothing."),
+    typer.Option(
+        "--output", "-o", metavar="FORM", case_sensitive=False, help="table, wide (nothing omitted), json, yaml or csv."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="The same as -o json: one JSON document.")]
 Sort = Annotated[str | None, typer.Option("--sort", metavar="COLUMN", help="Sort by a column, as the table names it.")]

@@ -22,9 +22,6 @@ POLL_SECONDS = 2.0
 FAILURES = 30
 """Consecutive requests that may fail."""
 
-INTERRUPTED = 130
-"""The exit code of shells for Ctrl-C."""
-
 
 def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
     """Yields each view, the last one when it is over; tolerates single failures.

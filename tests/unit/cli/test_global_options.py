@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from cli.client.client import TroopClient
 from cli.client.connection import Connection
 from cli.client.deployment import Deployment
 from cli.shared.context import ANYWHERE, Options
+from cli.shared.examples import EXAMPLES
 from tests.unit.cli.conftest import ARN, FakeApi
 
 TROOP: Any = typer.main.get_command(app)
@@ -87,11 +89,36 @@ def every_command() -> list[tuple[str, Any]]:
     return list(commands(TROOP, typer.Context(TROOP, info_name="troop")))
 
 
-@pytest.mark.parametrize(
-    ("path", "command"), every_command(), ids=lambda value: value if isinstance(value, str) else ""
-)
+EVERY_COMMAND = every_command()
+every = pytest.mark.parametrize(("path", "command"), EVERY_COMMAND, ids=[path for path, _ in EVERY_COMMAND])
+
+
+@every
 def test_every_command_takes_them_once_and_its_help_names_them(path: str, command: Any) -> None:
     options = [name for param in command.params for name in param.opts]
     assert sorted(GLOBAL & set(options)) == sorted(name for name in options if name in GLOBAL)
     assert set(options) >= GLOBAL
     assert ANYWHERE in command.epilog
+
+
+def parse(line: str) -> str:
+    """Parses a line as the command does, without running it; returns the words of its command."""
+    command, args = TROOP, shlex.split(line.partition(" > ")[0])[1:]
+    context = command.make_context("troop", args)
+    while hasattr(command, "commands"):
+        name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(name, rest, parent=context)
+    return " ".join(str(context.command_path).split()[1:])
+
+
+@every
+def test_every_help_has_examples_that_parse(path: str, command: Any) -> None:
+    assert path in EXAMPLES, "add an example to cli/shared/examples.py"
+    for line in EXAMPLES[path]:
+        assert f"  {line}\n" in command.epilog
+        assert f"{parse(line)} ".startswith(f"{path} ")
+
+
+def test_there_are_examples_of_what_there_is() -> None:
+    assert set(EXAMPLES) - {""} == {path for path, _ in EVERY_COMMAND}
+    assert all(parse(line) for line in EXAMPLES[""])

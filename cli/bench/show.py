@@ -37,6 +37,9 @@ COLUMNS = (
     "p99",
     "max",
 )
+DROPPED = ("mean", "p90", "max", "MB/s", "p95", "role", "count")
+"""The columns of results that a narrow terminal omits."""
+
 RUN_COLUMNS = (
     Column("run", lambda run: run["run"]),
     Column("benchmark", lambda run: run["name"]),
@@ -136,7 +139,7 @@ def results(view: Mapping[str, Any]) -> None:
     """Prints the results of a run with one cell."""
     for cell in view["cells"]:
         if cell["results"]:
-            show.table(COLUMNS, [row(one) for one in cell["results"]])
+            show.table(COLUMNS, [row(one) for one in cell["results"]], drop=DROPPED)
 
 
 def row(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-STATES = ("takes part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected")
+STATES = ("taking part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected")
 """States of units, in the order in which they are shown."""
 
 _TICKS = "ticks-"
@@ -23,7 +23,7 @@ def state_of(groups: Sequence[Mapping[str, Any]]) -> str:
     if not all(group["takes_part"] for group in groups if not group.get("protected")):
         settings = all(group["sources"].get("takes_part") == "settings" for group in groups)
         return "not opted in" if settings else "opted out"
-    return "takes part" if any(group["desired"] for group in groups) else "no instances"
+    return "taking part" if any(group["desired"] for group in groups) else "no instances"
 
 
 def units_by_state(groups: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -46,5 +46,5 @@ def ticks(health: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def in_words(counts: Mapping[str, int]) -> str:
-    """Returns counts such as ``3 takes part, 1 protected``."""
+    """Returns counts such as ``3 taking part, 1 protected``."""
     return ", ".join(f"{count:,} {word}" for word, count in counts.items())

@@ -190,9 +190,9 @@ def describe(unit: Mapping[str, Any]) -> None:
     if policy:
         show.table(("policy", "value", "from"), policy, title="\nPolicy")
     if unit["events"]:
-        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events")
+        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events", drop=("group", "instance"))
     if unit["changes"]:
-        show.table(_CHANGE_COLUMNS, map(_change, unit["changes"]), title="\nLast changes")
+        show.table(_CHANGE_COLUMNS, map(_change, unit["changes"]), title="\nLast changes", drop=("by",))
 
 
 def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:

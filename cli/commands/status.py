@@ -149,4 +149,4 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
 
 def _health(health: Mapping[str, Any]) -> str:
     bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
-    return health["status"] + (f" ({', '.join(bad)}): `troop doctor` says what to do" if bad else "")
+    return str(health["status"]) + (f" ({', '.join(bad)}): `troop doctor` says what to do" if bad else "")

@@ -64,9 +64,9 @@ def terminate(
         try:
             event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
         except KeyboardInterrupt:
-            look = to_type(ctx, "events", "--follow", "--unit", shlex.quote(str(event["unit"])))
+            command = to_type(ctx, "events", "--follow", "--unit", shlex.quote(str(event["unit"])))
             show.note(
-                f"the termination of {event['instance_id']} continues, and cannot be stopped; see it with: {look}"
+                f"the termination of {event['instance_id']} continues, and cannot be stopped; see it with: {command}"
             )
             raise typer.Exit(Exit.INTERRUPTED) from None
     if as_json:

@@ -120,7 +120,7 @@ def table(
     """
     cells = [[_cell(value) for value in row] for row in rows]
     if title:
-        say(title.strip(), style="bold")
+        say("\n".join(line.rstrip() for line in title.split("\n")), style="bold")
     screen = _console()
     if not any(columns):
         _facts(screen, cells)
@@ -128,9 +128,9 @@ def table(
     headers = [Text(name, style="bold") for name in columns]
     widths = tables.widths([headers, *cells])
     if is_terminal() and not whole:
-        widths, omitted = tables.fit(columns, widths, screen.width, drop)
+        widths, omitted = tables.fit(columns, widths, tables.floors(cells, widths), screen.width, drop)
         if omitted:
-            note(f"not shown: {', '.join(filter(None, omitted))}; {hint}", style="dim")
+            note(f"not shown: {', '.join(name or 'the last column' for name in omitted)}; {hint}", style="dim")
     for row in (headers, *cells):
         _print(screen, tables.line(row, widths))
 

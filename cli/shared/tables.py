@@ -13,6 +13,9 @@ _FEWEST = 2
 _NEVER_CUT = 24
 """Cells of so many characters are cut only if nothing can be omitted: part of a moment or an id is useless."""
 
+_PROSE = 12
+"""The narrowest column of sentences."""
+
 _LEAST = 4
 
 
@@ -23,13 +26,22 @@ def widths(rows: Sequence[Sequence[Text]]) -> dict[int, int]:
     return {index: max(row[index].cell_len for row in rows) for index in range(len(rows[0]))}
 
 
+def floors(rows: Sequence[Sequence[Text]], natural: Mapping[int, int]) -> dict[int, int]:
+    """Returns the width of each column, by its index, below which rather others are omitted."""
+    return {
+        index: _PROSE if width > _NEVER_CUT and any(" " in row[index].plain for row in rows) else min(width, _NEVER_CUT)
+        for index, width in natural.items()
+    }
+
+
 def fit(
-    names: Sequence[str], natural: Mapping[int, int], total: int, drop: Sequence[str]
+    names: Sequence[str], natural: Mapping[int, int], least: Mapping[int, int], total: int, drop: Sequence[str]
 ) -> tuple[dict[int, int], list[str]]:
     """Omits columns and narrows others until they fit.
 
     Args:
         natural: the width of each column, by its index.
+        least: what :func:`floors` returns. Columns become narrower only where nothing more can be omitted.
         total: the width of the terminal.
         drop: names of columns, in the order in which they are omitted; then the others from the right.
 
@@ -39,13 +51,16 @@ def fit(
     order = [names.index(name) for name in drop if name in names]
     order += [index for index in reversed(range(len(names))) if index not in order]
     columns, omitted = dict(natural), list[int]()
-    while _needed({i: min(width, _NEVER_CUT) for i, width in columns.items()}) > total and len(columns) > _FEWEST:
+    while _needed({index: least[index] for index in columns}) > total and len(columns) > _FEWEST:
         index = order.pop(0)
         del columns[index]
         omitted.append(index)
-    while _needed(columns) > total and max(columns.values()) > _LEAST:
-        widest = max(columns, key=lambda index: columns[index])
-        columns[widest] -= 1
+    for bounds in (least, dict.fromkeys(columns, _LEAST)):
+        while _needed(columns) > total:
+            widest = max(columns, key=lambda index: (columns[index] > bounds[index], columns[index]))
+            if columns[widest] <= bounds[widest]:
+                break
+            columns[widest] -= 1
     return columns, [names[index] for index in sorted(omitted)]
 
 

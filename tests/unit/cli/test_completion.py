@@ -13,8 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.app import app
-from cli.client import suggestions
+from cli.client import connection, deployment, suggestions
 from cli.client.api import Answer
+from cli.client.connection import Connection
+from cli.shared import aws
 from cli.shared.context import Options
 from tests.unit.cli.bench_runs import run_out
 from tests.unit.cli.conftest import FakeApi, Run
@@ -93,8 +95,8 @@ def test_profiles(complete: Complete, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_deployments(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
     sessions: list[tuple[object, object]] = []
-    monkeypatch.setattr(suggestions.aws, "make_session", lambda profile, region: sessions.append((profile, region)))
-    monkeypatch.setattr(suggestions.deployment, "deployments", lambda session: ["Troop", "Test", "Other"])
+    monkeypatch.setattr(aws, "make_session", lambda profile, region: sessions.append((profile, region)))
+    monkeypatch.setattr(deployment, "deployments", lambda session: ["Troop", "Test", "Other"])
     assert complete("troop groups --region r1 -d T") == ["Test", "Troop"]
     assert sessions == [(None, "r1")]
 
@@ -102,8 +104,13 @@ def test_deployments(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_options_of_the_line_choose_the_deployment(complete: Complete, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TROOP_DEPLOYMENT", raising=False)
     used: list[Options] = []
-    connect = suggestions.connection.connect
-    monkeypatch.setattr(suggestions.connection, "connect", lambda options: [used.append(options), connect(options)][1])
+    connect = connection.connect
+
+    def connected(options: Options) -> Connection:
+        used.append(options)
+        return connect(options)
+
+    monkeypatch.setattr(connection, "connect", connected)
     complete("troop -d A --region r1 group --region r2 w")
     assert used == [Options("A", "r2")]
 
@@ -169,5 +176,5 @@ def test_errors_are_silent(complete: Complete, api: FakeApi, monkeypatch: pytest
     def unreachable(_options: Options) -> None:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(suggestions.connection, "connect", unreachable)
+    monkeypatch.setattr(connection, "connect", unreachable)
     assert complete("troop bench status x") == []

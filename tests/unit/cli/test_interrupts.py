@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from cli.client.api import Answer
-from cli.commands import terminate
 from cli.shared import side_by_side
 from cli.shared.errors import CliError, Exit
 from cli.web import proxy
@@ -49,7 +48,7 @@ def test_an_interrupted_terminate_says_what_goes_on(
     def ctrl_c(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(terminate.time, "sleep", ctrl_c)
+    monkeypatch.setattr("time.sleep", ctrl_c)
     result = run("-d", "Prod", "terminate", "web-v1", "--yes", *words)
     assert result.exit_code == Exit.INTERRUPTED
     assert "the termination of i-0abc continues, and cannot be stopped" in result.stderr

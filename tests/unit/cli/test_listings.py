@@ -59,7 +59,13 @@ def test_documents_have_the_same_keys_in_every_form(
     units(api)
     api.events = [event("web"), event("ledger", day="2026-11-19")]
     api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": [run_out()], "cursor": None})]
-    fleet = {"fleet": "f1", "name": "workers", "status": "RUNNING", "roles": [], "at": "2026-11-20T10:00:00Z"}
+    fleet: dict[str, Any] = {
+        "fleet": "f1",
+        "name": "workers",
+        "status": "RUNNING",
+        "roles": [],
+        "at": "2026-11-20T10:00:00Z",
+    }
     fleet |= {"expires_at": "2026-11-21T10:00:00Z", "ended_at": None, "requested_by": "a/ada", "reason": None}
     api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [fleet], "cursor": None})]
     result = run(*command.split(), *words)
@@ -145,16 +151,25 @@ NATURAL = {0: 30, 1: 10, 2: 90}
         (200, {0: 30, 1: 10, 2: 90}, []),
         (100, {0: 30, 1: 10, 2: 56}, []),
         (66, {0: 26, 1: 10, 2: 26}, []),
-        (58, {0: 28, 2: 28}, ["zone"]),
-        (30, {0: 14, 2: 14}, ["zone"]),
+        (51, {0: 24, 1: 10, 2: 13}, []),
+        (49, {0: 24, 2: 23}, ["zone"]),
+        (40, {0: 24, 2: 14}, ["zone"]),
+        (30, {0: 16, 2: 12}, ["zone"]),
     ],
 )
 def test_a_narrow_terminal(total: int, columns: dict[int, int], omitted: list[str]) -> None:
-    fitted, gone = tables.fit(NAMES, NATURAL, total, ["zone"])
+    fitted, gone = tables.fit(NAMES, NATURAL, {0: 24, 1: 10, 2: 12}, total, ["zone"])
     assert gone == omitted
     assert sum(fitted.values()) + 2 * (len(fitted) - 1) <= total
     assert sorted(fitted) == sorted(columns)
     assert max(abs(fitted[i] - columns[i]) for i in columns) <= 1
+
+
+def test_sentences_are_cut_before_names() -> None:
+    rows = [
+        [Text("AnUncommonlyLongNameOfAGroup"), Text("2026-11-20 10:00:00 CET"), Text("a sentence of many words here")]
+    ]
+    assert tables.floors(rows, tables.widths(rows)) == {0: 24, 1: 23, 2: 12}
 
 
 def test_a_long_cell_ends_in_an_ellipsis() -> None:
@@ -180,15 +195,15 @@ def on_terminal(columns: int, tell: Callable[[], None]) -> tuple[str, str]:
 
 
 def test_on_a_terminal_columns_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("COLUMNS", "30")
     monkeypatch.setenv("TERM", "xterm")
     rows = [("web", "eu-central-1a", "an instance is not healthy, and so on")]
-    text, remarks = on_terminal(40, lambda: show.table(NAMES, rows, drop=["zone"], hint="-o wide shows them"))
+    text, remarks = on_terminal(30, lambda: show.table(NAMES, rows, drop=["zone"], hint="-o wide shows them"))
     assert "not shown: zone; -o wide shows them" in remarks
     assert "eu-central" not in text
     assert len(text.splitlines()) == 2
     assert "…" in text
-    text, remarks = on_terminal(40, lambda: show.table(NAMES, rows, drop=["zone"], whole=True))
+    text, remarks = on_terminal(30, lambda: show.table(NAMES, rows, drop=["zone"], whole=True))
     assert ("and so on" in text, remarks) == (True, "")
 
 
@@ -239,7 +254,7 @@ def test_watching_repeats_until_ctrl_c(run: Run, api: FakeApi, monkeypatch: pyte
         if len(pauses) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching.time, "sleep", sleep)
+    monkeypatch.setattr("time.sleep", sleep)
     path = "benchmarks" if command == "bench list" else command
     api.refusals["GET", path] = [
         Answer(200, {"runs": [], "events": [], "groups": [], "cursor": None}),

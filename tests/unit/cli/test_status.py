@@ -51,7 +51,7 @@ def test_the_state_at_a_glance(run: Run) -> None:
         "leashed: it decides and records, and terminates nothing (ada, 2026-11-20 09:00:00 UTC: an incident)",
         "fail (alarms)",
         "the last tick came at 2026-11-20T14:45:00Z",
-        "1 takes part, 1 opted out, 1 protected",
+        "1 taking part, 1 opted out, 1 protected",
         "1 RECOVERED",
         "$1.25",
     ):
@@ -61,7 +61,7 @@ def test_the_state_at_a_glance(run: Run) -> None:
 
 def test_the_state_as_a_document(ok: Callable[..., Any], api: FakeApi) -> None:
     document = ok("status")
-    assert document["units"] == {"takes part": 1, "opted out": 1, "protected": 1}
+    assert document["units"] == {"taking part": 1, "opted out": 1, "protected": 1}
     assert document["today"]["by_status"] == {"RECOVERED": 1}
     assert [one["run"] for one in document["runs"]] == ["r1"]
     assert document["runs"][0]["cost_so_far"]["amount"] == 1.25
@@ -93,13 +93,13 @@ GROUP = {"takes_part": True, "problems": [], "unrecovered": None, "desired": 1, 
 @pytest.mark.parametrize(
     ("changes", "state"),
     [
-        ([{}], "takes part"),
+        ([{}], "taking part"),
         ([{"desired": 0}, {"desired": 0}], "no instances"),
-        ([{"desired": 0}, {}], "takes part"),
+        ([{"desired": 0}, {}], "taking part"),
         ([{"takes_part": False}], "opted out"),
         ([{"takes_part": False, "sources": {"takes_part": "settings"}}], "not opted in"),
         ([{"protected": "troop:fleet", "takes_part": False}], "protected"),
-        ([{"protected": "troop:fleet", "takes_part": False}, {}], "takes part"),
+        ([{"protected": "troop:fleet", "takes_part": False}, {}], "taking part"),
         ([{}, {"problems": ["x"]}], "malformed"),
         ([{"unrecovered": "e"}], "unrecovered"),
     ],

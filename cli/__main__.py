@@ -8,6 +8,9 @@ ROOT = Path(__file__).resolve().parent.parent
 if __name__ == "__main__":
     # Python has put this very folder first, whose modules are to be found as `cli.…` alone.
     sys.path[:1] = [str(ROOT), str(ROOT / "functions")]
-    from cli.app import main
+    try:
+        from cli.app import main
 
-    main()
+        main()
+    except KeyboardInterrupt:  # while the command was being imported
+        sys.exit(130)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import typer
 
-from cli.shared import show
+from cli.shared import context, show
+from cli.shared.completing import complete_values
 from cli.shared.context import Options
 from cli.shared.errors import CliError
-from cli.shared.lazy import LazyGroup
+from cli.shared.examples import epilog
+from cli.shared.lazy import LazyCommand, LazyGroup
 from troop.version import VERSION
+
+_SUGGEST = "cli.client.suggestions:suggest"
 
 
 class Commands(LazyGroup):
     """The commands; turns a :class:`cli.shared.errors.CliError` into one line on stderr and its exit code."""
 
     lazy: ClassVar = {
+        "status": (
+            "cli.commands.status:status",
+            "Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and "
+            "fleets.",
+        ),
         "events": ("cli.commands.events:events", "Show terminations, newest first."),
         "why": (
             "cli.commands.why:why",
@@ -76,6 +86,20 @@ class Commands(LazyGroup):
         "fleet": ("cli.commands.fleet:app", "Standing fleets: nodes that stay until they expire."),
     }
 
+    def complete(self, command: Any, words: Sequence[str]) -> None:
+        """Adds the shared options to a command and to its own commands, and mentions them in the help."""
+        command.params.extend(context.shared_params())
+        command.epilog = epilog(" ".join(words))
+        complete_values(command, words, _SUGGEST)
+        for name, nested in getattr(command, "commands", {}).items():
+            if not isinstance(nested, LazyCommand):
+                self.complete(nested, [*words, name])
+
+    def get_params(self, ctx: Any) -> Any:
+        """Returns the parameters of `troop` itself, whose values are completed like those of the commands."""
+        complete_values(self, [], _SUGGEST)
+        return super().get_params(ctx)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
@@ -90,9 +114,10 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # they would print local variables, credentials among them
     help="Chaos Monkey and benchmark fleets for AWS: show what Troop does, change what it may do, and stop it.",
-    epilog="Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
+    epilog=f"{epilog('')}\n\n"
+    "Exit codes: 1 failed, 2 usage, 3 no credentials, 4 expired credentials, 5 no such deployment, 6 wrong "
     "region, 7 no such unit, run or fleet, 8 forbidden, 9 unreachable, 10 refused, 11 changed meanwhile, 12 the "
-    "API failed, 13 not confirmed, 14 limits of a benchmark missed.",
+    "API failed, 13 not confirmed, 14 limits of a benchmark missed, 130 interrupted.",
 )
 
 
@@ -105,11 +130,9 @@ def _version(flag: bool) -> None:
 @app.callback()
 def options(
     ctx: typer.Context,
-    deployment: Annotated[
-        str, typer.Option("--deployment", "-d", envvar="TROOP_DEPLOYMENT", help="Name of the deployment (its stack).")
-    ] = "Troop",
-    region: Annotated[str | None, typer.Option(help="AWS region. Default: from the environment or profile.")] = None,
-    profile: Annotated[str | None, typer.Option(help="AWS profile. Default: AWS_PROFILE.")] = None,
+    deployment: context.Deployment = "Troop",
+    region: context.Region = None,
+    profile: context.Profile = None,
     version: Annotated[  # noqa: ARG001 its callback acts on it
         bool,
         typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit."),

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from cli.bench.show import COLUMNS, duration, now_at, row
+from cli.bench.show import COLUMNS, DROPPED, duration, now_at, row
 from cli.shared import show
 from troop.bench import names
 from troop.bench.definition import Benchmark
@@ -154,7 +154,7 @@ def results(view: Mapping[str, Any]) -> None:
     cells = latest(view)
     rows = [(cell["cell"], cell.get("label"), *row(one)) for cell in cells for one in cell["results"] or []]
     if rows:
-        show.table(("cell", "", *COLUMNS), rows)
+        show.table(("cell", "", *COLUMNS), rows, drop=DROPPED)
     for cell in cells:
         if cell["status"] in FINAL and cell["status"] != CellStatus.SUCCEEDED:
             show.say(f"{name(cell)} {ended(cell)}")

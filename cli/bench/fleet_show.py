@@ -8,10 +8,22 @@ from typing import Any
 from cli.bench import money as bench_money
 from cli.bench import show as bench_show
 from cli.shared import show
+from cli.shared.listings import Column
 from troop.bench.money import shown
 from troop.bench.refusals import is_vain
 
-FLEET_COLUMNS = ("fleet", "name", "status", "nodes", "began", "expires", "by", "reason")
+FLEET_COLUMNS = (
+    Column("fleet", lambda fleet: fleet["fleet"]),
+    Column("name", lambda fleet: fleet["name"]),
+    Column("status", lambda fleet: fleet["status"]),
+    Column("nodes", lambda fleet: _ready(fleet)),
+    Column("began", lambda fleet: show.moment(fleet["at"]), lambda fleet: fleet["at"]),
+    Column("expires", lambda fleet: show.moment(fleet["expires_at"]), lambda fleet: fleet["expires_at"]),
+    Column("by", lambda fleet: bench_show.caller(fleet["requested_by"])),
+    Column("reason", lambda fleet: show.first_line(fleet["reason"])),
+)
+FLEET_DROPPED = ("by", "began", "reason", "nodes")
+"""The columns that a narrow terminal omits."""
 NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "problem")
 
 
@@ -93,20 +105,8 @@ def estimate(fleet: Mapping[str, Any]) -> str | None:
     return f"expected to cost {shown(expected['expected'], expected['currency'], up=True)} {until}{nodes}"
 
 
-def fleet_rows(fleets: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            fleet["fleet"],
-            fleet["name"],
-            fleet["status"],
-            "" if fleet["ended_at"] else ", ".join(f"{r['role']} {r['ready']}/{r['desired']}" for r in fleet["roles"]),
-            show.moment(fleet["at"]),
-            show.moment(fleet["expires_at"]),
-            str(fleet["requested_by"]).rpartition("/")[2] or fleet["requested_by"],
-            show.first_line(fleet["reason"]),
-        )
-        for fleet in fleets
-    ]
+def _ready(fleet: Mapping[str, Any]) -> str:
+    return "" if fleet["ended_at"] else ", ".join(f"{r['role']} {r['ready']}/{r['desired']}" for r in fleet["roles"])
 
 
 def node_rows(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:

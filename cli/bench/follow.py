@@ -30,7 +30,7 @@ def follow(ctx: typer.Context, client: BenchClient, run: str, phases: Sequence[s
         return _lines(client, run, show.note if quiet else show.say)
     except KeyboardInterrupt:
         show.note(f"the run continues; stop it with: {to_type(ctx, 'bench', 'stop', run)}")
-        raise typer.Exit(watching.INTERRUPTED) from None
+        raise typer.Exit(Exit.INTERRUPTED) from None
     except CliError as error:
         if error.code is Exit.NO_SUCH_UNIT:
             raise

@@ -14,6 +14,7 @@ from troop.bench.costs import role_of
 from troop.bench.money import shown
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
+_DROPPED = ("price", "unit", "quantity", "cell")
 
 
 def line(estimate: Mapping[str, Any]) -> str:
@@ -35,7 +36,7 @@ def estimate_table(estimate: Mapping[str, Any]) -> None:
         for cell in estimate["cells"]
         for item in cell["items"]
     ]
-    show.table(COLUMNS, rows)
+    show.table(COLUMNS, rows, drop=_DROPPED)
     roles = list(dict.fromkeys(role for cell in estimate["cells"] for role in by_role(cell["items"])))
     if len(estimate["cells"]) > 1 or len(roles) > 1:
         sums = [
@@ -90,7 +91,7 @@ def cost_table(view: Mapping[str, Any]) -> None:
         ]
         show.table(("cell", "status", "cost"), rows, title=" ")
     if cost:
-        show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ")
+        show.table(COLUMNS[1:], [_item(item, cost["currency"]) for item in cost["items"]], title=" ", drop=_DROPPED)
         by_file = view["run"].get("cost_of_file")
         more = f"; with the file's own prices: {total(by_file)}" if by_file else ""
         show.say(f"cost: {total(cost)}{more}")

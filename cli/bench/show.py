@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,7 @@ from rich.text import Text
 
 from cli.bench import money as bench_money
 from cli.shared import show
+from cli.shared.listings import Column
 from troop.bench import names
 from troop.bench.plan import Variant
 
@@ -36,7 +37,21 @@ COLUMNS = (
     "p99",
     "max",
 )
-RUN_COLUMNS = ("run", "benchmark", "status", "began", "nodes", "by", "reason")
+DROPPED = ("mean", "p90", "max", "MB/s", "p95", "role", "count")
+"""The columns of results that a narrow terminal omits."""
+
+RUN_COLUMNS = (
+    Column("run", lambda run: run["run"]),
+    Column("benchmark", lambda run: run["name"]),
+    Column("status", lambda run: run["status"]),
+    Column("began", lambda run: show.moment(run["at"]), lambda run: run["at"]),
+    Column("nodes", lambda run: run["nodes"]),
+    Column("by", lambda run: caller(run["requested_by"])),
+    Column("cost", lambda run: bench_money.total(run["cost"]) if run.get("cost") else None, wide=True),
+    Column("reason", lambda run: show.first_line(run["reason"])),
+)
+RUN_DROPPED = ("nodes", "by", "reason")
+"""The columns that a narrow terminal omits."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +139,7 @@ def results(view: Mapping[str, Any]) -> None:
     """Prints the results of a run with one cell."""
     for cell in view["cells"]:
         if cell["results"]:
-            show.table(COLUMNS, [row(one) for one in cell["results"]])
+            show.table(COLUMNS, [row(one) for one in cell["results"]], drop=DROPPED)
 
 
 def row(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -176,19 +191,9 @@ def _milliseconds(value: float | None) -> str:
     return f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
 
 
-def run_rows(runs: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            run["run"],
-            run["name"],
-            run["status"],
-            show.moment(run["at"]),
-            run["nodes"],
-            str(run["requested_by"]).rpartition("/")[2] or run["requested_by"],
-            show.first_line(run["reason"]),
-        )
-        for run in runs
-    ]
+def caller(arn: Any) -> str:
+    """Returns the last part of a caller's ARN, which names the person or the session."""
+    return str(arn).rpartition("/")[2] or str(arn)
 
 
 def stays(record: Mapping[str, Any]) -> str:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from cli.shared import show
 from troop.state_keys import REAPER_OFF
 
 
-def describe(switch: dict[str, Any]) -> str:
+def describe(switch: Mapping[str, Any]) -> str:
     """Returns a sentence about the switch. An older API does not return the state of the reaper."""
     return _chaos(switch) + ("; the reaper is off: what remains after runs stays" if switch.get(REAPER_OFF) else "")
 
 
-def _chaos(switch: dict[str, Any]) -> str:
+def _chaos(switch: Mapping[str, Any]) -> str:
     if switch["halted"]:
         return "halted: it decides nothing and terminates nothing" + (" (and leashed)" if switch["leashed"] else "")
     if switch["leashed"]:
         return "leashed: it decides and records, and terminates nothing"
     return "unleashed: it terminates instances"
+
+
+def who_and_why(switch: Mapping[str, Any]) -> str:
+    """Returns who changed the switch last, when and why; "" while the settings apply. Older APIs do not return it."""
+    by, at, reason = (str(switch.get(key) or "") for key in ("changed_by", "changed_at", "reason"))
+    who = by.rpartition("/")[2] or by
+    words = ", ".join(filter(None, (who, show.moment(at) if at else "")))
+    return ": ".join(filter(None, (words, reason)))

@@ -119,7 +119,7 @@ def _not_here(session: boto3.Session, name: str) -> CliError:
             f"there is no deployment {name} in {where}, but there is one in {', '.join(elsewhere)}: add --region "
             f"{first} or set AWS_REGION={first}",
         )
-    others = _deployments(session)
+    others = deployments(session)
     hint = (
         f"choose an existing one with --deployment: {', '.join(others)}"
         if others
@@ -148,7 +148,8 @@ def _regions_with(session: boto3.Session, name: str) -> list[str]:
         return [region for region, there in zip(others, pool.map(has, clients), strict=True) if there]
 
 
-def _deployments(session: boto3.Session) -> list[str]:
+def deployments(session: boto3.Session) -> list[str]:
+    """Lists the names of all deployments in the session's account and region; none if they cannot be read."""
     try:
         pages = aws.client(session, "cloudformation").get_paginator("describe_stacks").paginate()
         return sorted(s["StackName"] for page in pages for s in page["Stacks"] if _is_ours([s]))

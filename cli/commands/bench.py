@@ -23,10 +23,12 @@ from cli.bench.checking import Accept
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
-from cli.shared import aws, idempotency, show
+from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
-from cli.shared.lazy import LazyGroup
+from cli.shared.lazy import Command, LazyGroup
+from cli.shared.listings import Column
+from cli.shared.watching import Watch
 from troop.bench.definition import to_document
 from troop.bench.record import RunStatus
 
@@ -57,25 +59,51 @@ RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `tr
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_all(
     ctx: typer.Context,
+    benchmark: Annotated[str | None, typer.Option(help="Only runs of the benchmark of this name.")] = None,
+    status: Annotated[RunStatus | None, typer.Option(case_sensitive=False, help="Only runs with this status.")] = None,
+    sort: listings.Sort = None,
+    reverse: listings.Reverse = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many runs.")] = 20,
     catalogue: Annotated[bool, typer.Option("--catalogue", help="Show only the benchmarks; calls no AWS.")] = False,
-    as_json: Json = False,
+    watch: Watch = None,
+    output: listings.Output = None,
+    as_json: listings.AsJson = False,
 ) -> None:
     """List the available benchmarks, and the deployment's runs, newest first."""
+    form = listings.form_of(output, as_json)
+    if sort is not None:
+        listings.by(bench_show.RUN_COLUMNS, sort)
     known = [_entry(path, source) for path, source in bench_files.catalogue()]
-    runs = [] if catalogue else connection(ctx).client.benchmarks.runs(limit)
-    if as_json:
-        show.document({"benchmarks": known, "runs": runs})
-        return
-    rows = [(b["file"], b["nodes"], ", ".join(b["sizes"]), b["description"] or b["problem"]) for b in known]
-    show.table(("benchmark", "nodes", "sizes", ""), rows)
-    if runs:
-        show.table(bench_show.RUN_COLUMNS, bench_show.run_rows(runs), title=" ")
-    elif not catalogue:
-        show.note("there are no runs")
+    chosen = listings.same({"name": benchmark, "status": status})
+    client = None if catalogue else connection(ctx).client.benchmarks
+
+    def fetch() -> list[dict[str, Any]]:
+        runs = [] if client is None else listings.first(client.runs, chosen, limit)
+        return listings.ordered(runs, bench_show.RUN_COLUMNS, sort, reverse)
+
+    def tell(runs: list[dict[str, Any]]) -> None:
+        if listings.is_for_programs(form):
+            document = {"benchmarks": known, "runs": runs}
+            listings.write(form, known if catalogue else runs, document, repeated=watch is not None)
+            return
+        listings.tell(form, _BENCHMARKS, known, {}, drop=("nodes",))
+        if runs:
+            listings.tell(form, bench_show.RUN_COLUMNS, runs, {}, drop=bench_show.RUN_DROPPED, title=" ")
+        elif not catalogue:
+            show.note("no runs match" if benchmark or status else "there are no runs")
+
+    watching.repeat(watch, fetch, tell)
+
+
+_BENCHMARKS = (
+    Column("benchmark", lambda entry: entry["file"]),
+    Column("nodes", lambda entry: entry["nodes"]),
+    Column("sizes", lambda entry: ", ".join(entry["sizes"])),
+    Column("", lambda entry: entry["description"] or entry["problem"]),
+)
 
 
 def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:

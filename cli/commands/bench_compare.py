@@ -29,6 +29,7 @@ from troop.report.verdicts import TERMS, basis
 from troop.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
+_DROPPED = ("repetitions", "interval", "phase", "role", "A per second", "B per second")
 TIMES = ("", "operation", "", "A ms", "B ms", "B / A")
 NEEDS = ("", "operation", "per second", "A needs", "B needs", "A an hour", "B an hour", "B / A")
 STAYING = ("", "operation", "a day", "A a month", "B a month")
@@ -191,13 +192,13 @@ def tell(comparison: Comparison) -> None:
     for name, side in (("A", comparison.a), ("B", comparison.b)):
         cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
         show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
-    show.table(ROWS, [_row(row) for row in comparison.rows], title=" ")
+    show.table(ROWS, [_row(row) for row in comparison.rows], title=" ", drop=_DROPPED)
     times = [line for row in comparison.rows for line in _times(row)]
     if times:
         show.table(TIMES, times, title=" ")
     needs = [_need(row, row.equal, comparison.currency) for row in comparison.rows if row.equal]
     if needs:
-        show.table(NEEDS, needs, title=" ")
+        show.table(NEEDS, needs, title=" ", drop=("A an hour", "B an hour"))
     if any(row.equal and row.equal.a.monthly is not None for row in comparison.rows):
         show.say(basis(comparison))
         terms = TERMS[comparison.basis.term] if comparison.basis.term else None
@@ -206,7 +207,7 @@ def tell(comparison: Comparison) -> None:
         show.table(columns, staying, title=" ")
     affordable = [_affordable(row, row.affordable, comparison.currency) for row in comparison.rows if row.affordable]
     if affordable:
-        show.table(AFFORDABLE, affordable, title=" ")
+        show.table(AFFORDABLE, affordable, title=" ", drop=("an hour", "A has", "B has"))
 
 
 def _row(row: Row) -> tuple[str, ...]:

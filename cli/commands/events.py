@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
+from cli.chaos import banner
 from cli.chaos.events import row
 from cli.client.client import TroopClient
 from cli.client.connection import connection
-from cli.shared import show
+from cli.shared import listings, show, times, watching
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Column, Form
 from cli.shared.times import parse_moment
-from troop import moments
+from cli.shared.watching import Watch
+from troop import moments, values
 from troop.chaos.events import OPEN, Status
 
 _POLL_SECONDS = 5.0
 _FOLLOWED = 500
 """Events that --follow reads at each poll: more than a deployment claims between two polls."""
 
-_COLUMNS = ("when", "unit", "group", "status", "instance", "zone", "recovered after", "detail")
+_COLUMNS = (
+    Column("when", lambda event: row(event)[0], lambda event: event["at"]),
+    Column("unit", lambda event: event["unit"]),
+    Column("group", lambda event: event["group"]),
+    Column("status", lambda event: event["status"]),
+    Column("instance", lambda event: event["instance_id"]),
+    Column("zone", lambda event: event["zone"]),
+    Column("method", lambda event: event["method"], wide=True),
+    Column("recovered after", lambda event: row(event)[6], lambda event: event.get("recovery_seconds")),
+    Column("detail", lambda event: row(event)[7]),
+)
+_DROPPED = ("zone", "group", "recovered after", "instance", "detail")
 _OPEN = frozenset(str(status) for status in OPEN)
 
 
@@ -30,37 +44,94 @@ def events(
     ctx: typer.Context,
     group: Annotated[str | None, typer.Option(help="Only events of this Auto Scaling group.")] = None,
     unit: Annotated[str | None, typer.Option(help="Only events of this unit.")] = None,
-    since: Annotated[str | None, typer.Option(help="From then on: 2026-11-20, 2026-11-20T14:00, 2d or 3h.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="From then on: 2026-11-20, 2026-11-20T14:00, yesterday, 2d or 3h.")
+    ] = None,
     until: Annotated[str | None, typer.Option(help="Before then, in the same formats.")] = None,
+    day: Annotated[
+        str | None, typer.Option(help="Only that day on your clock: YYYY-MM-DD, today or yesterday.")
+    ] = None,
     status: Annotated[Status | None, typer.Option(case_sensitive=False, help="Only events with this status.")] = None,
+    sort: listings.Sort = None,
+    reverse: listings.Reverse = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Show at most this many events.")] = 25,
+    watch: Watch = None,
+    output: listings.Output = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document; with --follow, one object per line.")
+        bool, typer.Option("--json", help="The same as -o json; with --follow, one object per line.")
     ] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep showing new events until Ctrl-C.")] = False,
 ) -> None:
     """Show terminations, newest first."""
-    now = datetime.now(UTC)
-    query = {"group": group, "unit": unit, "status": status and str(status)}
-    query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
-    filters = {key: value for key, value in query.items() if value}
+    form = listings.form_of(output, as_json)
+    if sort is not None:
+        listings.by(_COLUMNS, sort)
+    _check_options(
+        follow, {"--until": until, "--day": day, "--sort": sort, "--reverse": reverse, "--watch": watch}, form
+    )
+    if day and (since or until):
+        raise CliError(Exit.USAGE, "--day is a whole day: remove --since and --until, or --day")
+
+    def filters() -> dict[str, str]:
+        """Returns the query; ages and days depend on the time of each look."""
+        now = times.now()
+        query = {"group": group, "unit": unit, "status": status and str(status)}
+        query |= {"since": _moment("--since", since, now), "until": _moment("--until", until, now)}
+        query |= _of_day(day, now) if day else {}
+        return {key: value for key, value in query.items() if value}
+
+    query = filters()
     client = connection(ctx).client
     if follow:
-        if until:
-            raise CliError(Exit.USAGE, "--follow never ends: remove --until")
-        if (group or unit) and not client.events(filters, 1):
+        if (group or unit) and not client.events(query, 1):
             _check(client, group, unit)
-        _follow(client, filters, limit, as_json)
+        banner.ask(client)()
+        _follow(client, query, limit, form is Form.JSON)
         return
-    terminations = client.events(filters, limit)
-    if not terminations:
-        _check(client, group, unit)
-    if as_json:
-        show.document({"events": terminations})
-    elif terminations:
-        show.table(_COLUMNS, map(row, terminations))
-    else:
-        show.note("no events match")
+
+    def fetch() -> tuple[list[dict[str, Any]], Callable[[], None]]:
+        tell_banner = banner.ask(client)
+        terminations = client.events(filters(), limit)
+        if not terminations:
+            _check(client, group, unit)
+        return listings.ordered(terminations, _COLUMNS, sort, reverse), tell_banner
+
+    def tell(state: tuple[list[dict[str, Any]], Callable[[], None]]) -> None:
+        terminations, tell_banner = state
+        tell_banner()
+        if terminations or listings.is_for_programs(form):
+            document = {"events": terminations}
+            listings.tell(form, _COLUMNS, terminations, document, drop=_DROPPED, repeated=watch is not None)
+        else:
+            show.note("no events match")
+
+    watching.repeat(watch, fetch, tell)
+
+
+def _check_options(follow: bool, needless: Mapping[str, object], form: Form) -> None:
+    """Refuses options that contradict --follow.
+
+    Raises:
+        CliError: USAGE.
+    """
+    if not follow:
+        return
+    for option, value in needless.items():
+        if value:
+            why = "--follow never ends" if option in ("--until", "--day") else "--follow shows events as they come"
+            raise CliError(Exit.USAGE, f"{why}: remove {option}")
+    if form not in (Form.TABLE, Form.JSON):
+        raise CliError(Exit.USAGE, f"--follow prints lines or JSON: remove --output {form}")
+
+
+def _of_day(text: str, now: datetime) -> dict[str, str | None]:
+    """Returns the bounds of a day on this machine's clock, which may have 23 or 25 hours."""
+    try:
+        day = values.day(times.day_in_words(text, now))
+        following = times.midnight(day + timedelta(days=1))
+    except (values.BadValue, OverflowError):
+        raise CliError(Exit.USAGE, f"--day is {text!r}: must be a day, YYYY-MM-DD, today or yesterday") from None
+    return {"since": moments.iso(times.midnight(day)), "until": moments.iso(following)}
 
 
 def _check(client: TroopClient, group: str | None, unit: str | None) -> None:
@@ -102,17 +173,14 @@ def _moment(option: str, text: str | None, now: datetime) -> str | None:
 
 
 def _follow(client: TroopClient, query: Mapping[str, str], limit: int, as_json: bool) -> None:
-    try:
-        for event in changes(client, query, limit, time.sleep):
-            if as_json:
-                show.line(event)
-            else:
-                when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
-                after = f" after {recovered}" if recovered != show.NOTHING else ""
-                suffix = f": {detail}" if detail != show.NOTHING else ""
-                show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is how following ends
+    for event in changes(client, query, limit, time.sleep):
+        if as_json:
+            show.line(event)
+        else:
+            when, unit, group, status, instance, _, recovered, detail = (show.plain(v) for v in row(event))
+            after = f" after {recovered}" if recovered != show.NOTHING else ""
+            suffix = f": {detail}" if detail != show.NOTHING else ""
+            show.say(f"{when}  {unit} ({group})  {status}{after}  {instance}{suffix}")
 
 
 def changes(

@@ -19,7 +19,7 @@ from cli.bench.checking import Accept
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
-from cli.shared import aws, idempotency, show, watching
+from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
 from troop.bench.definition import AROUND, to_document
@@ -152,17 +152,25 @@ def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
 @app.command("list")
 def list_all(
     ctx: typer.Context,
+    name: Annotated[str | None, typer.Option(help="Only fleets of this name.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only fleets with this status, such as RUNNING.")] = None,
+    sort: listings.Sort = None,
+    reverse: listings.Reverse = False,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="The most fleets to show.")] = 20,
-    as_json: Json = False,
+    output: listings.Output = None,
+    as_json: listings.AsJson = False,
 ) -> None:
     """List the deployment's fleets, newest first, including ended ones."""
-    fleets = connection(ctx).client.benchmarks.fleets(limit)
-    if as_json:
-        show.document({"fleets": fleets})
-    elif fleets:
-        show.table(fleet_show.FLEET_COLUMNS, fleet_show.fleet_rows(fleets))
+    form = listings.form_of(output, as_json)
+    if sort is not None:
+        listings.by(fleet_show.FLEET_COLUMNS, sort)
+    chosen = listings.same({"name": name, "status": status})
+    fleets = listings.first(connection(ctx).client.benchmarks.fleets, chosen, limit)
+    fleets = listings.ordered(fleets, fleet_show.FLEET_COLUMNS, sort, reverse)
+    if fleets or listings.is_for_programs(form):
+        listings.tell(form, fleet_show.FLEET_COLUMNS, fleets, {"fleets": fleets}, drop=fleet_show.FLEET_DROPPED)
     else:
-        show.note("there are no fleets")
+        show.note("no fleets match" if name or status else "there are no fleets")
 
 
 @app.command("down")
@@ -264,7 +272,7 @@ def _watch(
                     tell(f"could not be launched: {refusal}")
     except KeyboardInterrupt:
         show.note(f"the fleet continues; to remove it: {to_type(ctx, 'fleet', 'down', id)}")
-        raise typer.Exit(watching.INTERRUPTED) from None
+        raise typer.Exit(Exit.INTERRUPTED) from None
     except CliError as error:
         if error.code is Exit.NO_SUCH_UNIT:
             raise

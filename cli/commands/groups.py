@@ -2,59 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from cli.chaos import banner
 from cli.chaos.events import row
 from cli.chaos.units import lapse, missing_alarms, protection
 from cli.client.connection import connection
-from cli.shared import show
+from cli.shared import listings, show, watching
+from cli.shared.listings import Column
+from cli.shared.watching import Watch
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document.")]
-_COLUMNS = (
-    "unit",
-    "group",
-    "takes part",
-    "probability",
-    "at least",
-    "in service",
-    "calendar",
-    "last",
-    "owner",
-    "why skipped",
-)
+
+
+class TakesPart(StrEnum):
+    """Whether a group can be hit."""
+
+    YES = "yes"
+    NO = "no"
+
+
 _EVENT_COLUMNS = ("when", "group", "status", "instance", "recovered after", "detail")
+_CHANGE_COLUMNS = ("when", "by", "changes")
+_COLUMNS = (
+    Column("unit", lambda row: row.group["unit"]),
+    Column("group", lambda row: row.group["group"]),
+    Column("takes part", lambda row: row.part),
+    Column("probability", lambda row: row.group["probability"]),
+    Column("at least", lambda row: row.group["min_healthy"]),
+    Column("in service", lambda row: row.in_service, lambda row: row.group["in_service"]),
+    Column("calendar", lambda row: row.group["calendar"]),
+    Column("last", lambda row: row.group["last_day"]),
+    Column("owner", lambda row: row.group.get("owner")),
+    Column("method", lambda row: row.group.get("method"), wide=True),
+    Column("why skipped", lambda row: row.why),
+)
+_DROPPED = ("calendar", "at least", "last", "probability", "in service", "owner", "group")
 
 
-def groups(ctx: typer.Context, as_json: AsJson = False) -> None:
+@dataclass(frozen=True)
+class _Row:
+    """A group, as GET /groups returns it; and whether its unit is malformed."""
+
+    group: Mapping[str, Any]
+    malformed: bool
+
+    @property
+    def part(self) -> str:
+        return _part(self.group, self.malformed)
+
+    @property
+    def in_service(self) -> str:
+        return f"{self.group['in_service']} of {self.group['desired']}"
+
+    @property
+    def why(self) -> str:
+        return "; ".join(filter(None, [_left_alone(self.group), *self.group["problems"]]))
+
+
+def groups(
+    ctx: typer.Context,
+    owner: Annotated[str | None, typer.Option(help="Only groups of this owner; '' for those without one.")] = None,
+    calendar: Annotated[str | None, typer.Option(help="Only groups on this calendar.")] = None,
+    takes_part: Annotated[
+        TakesPart | None, typer.Option("--takes-part", case_sensitive=False, help="Only groups that do, or do not.")
+    ] = None,
+    because: Annotated[
+        str | None, typer.Option("--skipped-because", metavar="TEXT", help="Only groups skipped for such a reason.")
+    ] = None,
+    sort: listings.Sort = None,
+    reverse: listings.Reverse = False,
+    limit: Annotated[int | None, typer.Option(metavar="N", min=1, help="Show at most this many groups.")] = None,
+    watch: Watch = None,
+    output: listings.Output = None,
+    as_json: listings.AsJson = False,
+) -> None:
     """List all Auto Scaling groups with their policy, and why those that do not take part are skipped."""
-    listing = list(connection(ctx).client.groups())
-    if as_json:
-        show.document({"groups": listing})
-    elif listing:
+    form = listings.form_of(output, as_json)
+    if sort is not None:
+        listings.by(_COLUMNS, sort)
+    conn = connection(ctx)
+
+    def matches(row: _Row) -> bool:
+        return (
+            (owner is None or (row.group.get("owner") or "").casefold() == owner.casefold())
+            and (calendar is None or row.group["calendar"] == calendar)
+            and (takes_part is None or (row.part == "yes") is (takes_part is TakesPart.YES))
+            and (because is None or because.casefold() in f"{row.part} {row.why}".removeprefix("yes ").casefold())
+        )
+
+    def fetch() -> tuple[list[_Row], int, Callable[[], None]]:
+        tell_banner = banner.ask(conn.client)
+        listing = list(conn.client.groups())
         malformed = {group["unit"] for group in listing if group["problems"]}  # one group's problem skips its unit
-        ordered = sorted(listing, key=lambda g: (g["unit"], g["group"]))
-        show.table(_COLUMNS, [_group_row(group, group["unit"] in malformed) for group in ordered])
-    else:
-        show.note("this account and region have no Auto Scaling groups")
+        rows = [_Row(group, group["unit"] in malformed) for group in listing]
+        if not listings.is_for_programs(form):
+            rows.sort(key=lambda row: (row.group["unit"], row.group["group"]))
+        return listings.ordered(filter(matches, rows), _COLUMNS, sort, reverse)[:limit], len(listing), tell_banner
 
+    def tell(state: tuple[list[_Row], int, Callable[[], None]]) -> None:
+        rows, total, tell_banner = state
+        tell_banner()
+        records = [row.group for row in rows]
+        if listings.is_for_programs(form):
+            listings.write(form, records, {"groups": records}, repeated=watch is not None)
+        elif rows:
+            listings.tell(form, _COLUMNS, rows, {}, drop=_DROPPED)
+        elif total:
+            show.note(f"none of {total:,} groups matches")
+        else:
+            show.note("this account and region have no Auto Scaling groups")
 
-def _group_row(group: Mapping[str, Any], malformed: bool) -> tuple[Any, ...]:
-    remarks = [_left_alone(group), *group["problems"]]
-    return (
-        group["unit"],
-        group["group"],
-        _part(group, malformed),
-        group["probability"],
-        group["min_healthy"],
-        f"{group['in_service']} of {group['desired']}",
-        group["calendar"],
-        group["last_day"],
-        group.get("owner"),
-        "; ".join(filter(None, remarks)),
-    )
+    watching.repeat(watch, fetch, tell)
 
 
 def _left_alone(group: Mapping[str, Any]) -> str:
@@ -63,8 +127,10 @@ def _left_alone(group: Mapping[str, Any]) -> str:
         return f"tag {tag}"
     if group["unrecovered"]:
         return f"has not recovered from {lapse(group)}"
-    if group["takes_part"] or group["problems"]:
+    if group["problems"]:
         return ""
+    if group["takes_part"]:
+        return "" if group["desired"] else "too small: wants no instances"
     if group["sources"].get("takes_part") == "settings":
         return "not opted in"
     until, reason = group.get("until"), group.get("reason")
@@ -85,7 +151,10 @@ def group(
     as_json: AsJson = False,
 ) -> None:
     """Show one unit: its policy with the source of each value, its last decision and its last events."""
-    record = connection(ctx).client.known_unit(unit)
+    client = connection(ctx).client
+    tell_banner = banner.ask(client)
+    record = client.known_unit(unit)
+    tell_banner()
     if as_json:
         show.document(record)
     else:
@@ -121,9 +190,9 @@ def describe(unit: Mapping[str, Any]) -> None:
     if policy:
         show.table(("policy", "value", "from"), policy, title="\nPolicy")
     if unit["events"]:
-        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events")
+        show.table(_EVENT_COLUMNS, map(_event, unit["events"]), title="\nLast events", drop=("group", "instance"))
     if unit["changes"]:
-        show.table(("when", "by", "changes"), map(_change, unit["changes"]), title="\nLast changes")
+        show.table(_CHANGE_COLUMNS, map(_change, unit["changes"]), title="\nLast changes", drop=("by",))
 
 
 def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:

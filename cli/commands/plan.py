@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from cli.chaos.banner import show_banner
 from cli.client.deployment import find_deployment
 from cli.forecasts import group_files, live_account, what_if
-from cli.shared import aws, context, settings_files, show
+from cli.shared import aws, context, listings, settings_files, show
 from cli.shared.errors import CliError, Exit
+from cli.shared.listings import Column, Form
 from cli.shared.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
@@ -24,7 +26,7 @@ from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
 from troop.settings import Settings
 
-_COLUMNS = ("unit", "outcome", "due", "tick", "why")
+_DROPPED = ("due", "tick", "why")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class _Basis:
 
 def plan(
     ctx: typer.Context,
-    day: Annotated[str | None, typer.Option("--day", help="YYYY-MM-DD; by default today, on each calendar.")] = None,
+    day: Annotated[
+        str | None, typer.Option("--day", help="YYYY-MM-DD or tomorrow; by default today, on each calendar.")
+    ] = None,
     groups: Annotated[
         Path | None, typer.Option("--groups", help="A YAML or JSON list of groups, instead of the account's.")
     ] = None,
@@ -51,8 +55,11 @@ def plan(
     unleashed: Annotated[
         bool, typer.Option("--unleashed", help="Plan as if the deployment were neither leashed nor halted.")
     ] = False,
+    sort: listings.Sort = None,
+    reverse: listings.Reverse = False,
+    output: listings.Output = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document, with the decision of every tick.")
+        bool, typer.Option("--json", help="The same as -o json: one document, with the decision of every tick.")
     ] = False,
 ) -> None:
     """Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.
@@ -60,6 +67,9 @@ def plan(
     For the account, uses the deployment's settings and salt: the plan names each unit that will be hit, the time and
     the instance. With --groups, needs no AWS.
     """
+    form = listings.form_of(output, as_json)
+    if sort is not None:
+        listings.by(_columns({}), sort)
     now = what_if.now()
     basis = _of_file(groups, settings, salt) if groups else _of_account(ctx.obj, settings, salt, unleashed, now)
     chosen = basis.settings.chaos
@@ -70,21 +80,19 @@ def plan(
     unit_days = forecast.plan(
         basis.account, chosen, basis.salt, basis.settings.tick_minutes, days, basis.after, basis.read_details
     )
+    columns = _columns(chosen.calendars)
+    unit_days = listings.ordered(unit_days, columns, sort, reverse)
     calendars = [_calendar(c, days[c.name], basis) for c in chosen.calendars.values()]
     notes = what_if.assumptions(*basis.notes)
-    if as_json:
+    if listings.is_for_programs(form):
         units = [_unit(u, chosen) for u in unit_days]
-        show.document(
-            {
-                "day": str(days["default"]),
-                "units": units,
-                "calendars": calendars,
-                "of": basis.where,
-                "assumptions": notes,
-            }
-        )
+        document = {"day": str(days["default"]), "units": units, "calendars": calendars}
+        listings.write(form, units, document | {"of": basis.where, "assumptions": notes})
     else:
-        _show(basis.where, unit_days, calendars, chosen)
+        if not groups and show.has_reader():
+            switch = basis.account.switch
+            show_banner({"halted": switch.halted, "leashed": switch.leashed})
+        _show(basis.where, unit_days, calendars, columns, form)
         what_if.tell(notes)
 
 
@@ -155,7 +163,13 @@ def _unit(unit: UnitDay, settings: Settings) -> dict[str, Any]:
     }
 
 
-def _show(where: str, unit_days: list[UnitDay], calendars: Sequence[Mapping[str, Any]], settings: Settings) -> None:
+def _show(
+    where: str,
+    unit_days: list[UnitDay],
+    calendars: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    form: Form,
+) -> None:
     for calendar in calendars:
         window = f"{calendar['open']} to {calendar['close']} {calendar['time_zone']}"
         day = f"{date.fromisoformat(calendar['day']):%A} {calendar['day']}"
@@ -165,20 +179,36 @@ def _show(where: str, unit_days: list[UnitDay], calendars: Sequence[Mapping[str,
         )
         show.say(f"{day}, calendar {calendar['calendar']} ({window}): {state}")
     if unit_days:
-        show.table(_COLUMNS, [_row(unit, settings) for unit in unit_days])
+        listings.tell(form, columns, unit_days, {}, drop=_DROPPED)
         reasons = Counter(unit.outcome.reason for unit in unit_days)
         show.say(", ".join(f"{reason} {count}" for reason, count in reasons.most_common()))
     else:
         show.note(f"no groups in {where}")
 
 
-def _row(unit: UnitDay, settings: Settings) -> tuple[str, ...]:
-    outcome, calendar = unit.outcome, settings.calendars[unit.calendar]
-    due = f"{calendar.local(unit.due):%H:%M}" if unit.due else ""
+def _columns(calendars: Mapping[str, Calendar]) -> tuple[Column, ...]:
+    """Returns the columns of the table; times are those of the units' calendars."""
+
+    def due(unit: UnitDay) -> str:
+        return f"{calendars[unit.calendar].local(unit.due):%H:%M}" if unit.due else ""
+
+    def tick(unit: UnitDay) -> str:
+        return f"{calendars[unit.calendar].local(unit.outcome.tick):%H:%M}" if unit.outcome.target else ""
+
+    return (
+        Column("unit", lambda unit: unit.outcome.unit),
+        Column("outcome", lambda unit: str(unit.outcome.reason)),
+        Column("due", due),
+        Column("tick", tick),
+        Column("why", _why),
+    )
+
+
+def _why(unit: UnitDay) -> str:
+    outcome = unit.outcome
     if outcome.target is None:
-        return outcome.unit, outcome.reason, due, "", outcome.detail
+        return outcome.detail
     instance, group = outcome.target.instance, outcome.target.group
     zone = f" in {instance.zone}" if instance.zone else ""
     would = "would be terminated" + (", were it not leashed" if outcome.reason == LEASHED else "")
-    tick = f"{calendar.local(outcome.tick):%H:%M}"
-    return outcome.unit, outcome.reason, due, tick, f"{instance.instance_id} of {group.name}{zone} {would}"
+    return f"{instance.instance_id} of {group.name}{zone} {would}"

@@ -12,7 +12,7 @@ import typer
 from cli.client.connection import connection
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from cli.web.proxy import Proxy, stop_on_signals, token_file
+from cli.web.proxy import Proxy, exit_code, stop_on_signals, token_file
 
 
 def proxy(
@@ -33,8 +33,9 @@ def proxy(
             server.serve_forever(poll_interval=0.2)
     except OSError as error:
         raise CliError(Exit.FAILED, f"cannot write the token file: {error}") from None
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         show.note("stopped")
+        raise typer.Exit(exit_code(stop)) from None
 
 
 def _folder() -> Path:

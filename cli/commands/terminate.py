@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import typer
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.shared import idempotency, show
-from cli.shared.context import confirm
+from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
 from troop import moments
 from troop.chaos.events import OPEN, Status
@@ -60,7 +61,14 @@ def terminate(
     before = "already requested" if repeated else "claimed"
     tell(f"{before}: {event['instance_id']} of {event['group']} (key {key})")
     if wait:
-        event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
+        try:
+            event = _watch(conn.client, event, tell, time.sleep, time.monotonic)
+        except KeyboardInterrupt:
+            command = to_type(ctx, "events", "--follow", "--unit", shlex.quote(str(event["unit"])))
+            show.note(
+                f"the termination of {event['instance_id']} continues, and cannot be stopped; see it with: {command}"
+            )
+            raise typer.Exit(Exit.INTERRUPTED) from None
     if as_json:
         show.document(event)
     if wait and event["status"] != Status.RECOVERED:

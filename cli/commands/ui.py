@@ -26,7 +26,7 @@ from cli.shared import aws, context, show, times
 from cli.shared.errors import CliError, Exit
 from cli.web.login_link import Doorway
 from cli.web.page_server import PageServer
-from cli.web.proxy import stop_on_signals
+from cli.web.proxy import exit_code, stop_on_signals
 
 _FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0
@@ -59,8 +59,9 @@ def ui(
                 show.say("Press Enter for another link.")
                 threading.Thread(target=_links, args=(server, door), daemon=True).start()
             server.serve_forever(poll_interval=0.2)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         show.note("stopped")
+        raise typer.Exit(exit_code(stop)) from None
 
 
 def _show(server: PageServer, door: Doorway | None) -> None:

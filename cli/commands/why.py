@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.chaos import banner
 from cli.chaos.why import explain
 from cli.client.connection import connection
 from cli.shared import show, times
@@ -18,7 +19,7 @@ def why(
     ctx: typer.Context,
     unit: Annotated[str, typer.Argument(help="The name of a unit or group.")],
     day: Annotated[
-        str | None, typer.Option(help="YYYY-MM-DD, on the unit's calendar; by default its last day.")
+        str | None, typer.Option(help="YYYY-MM-DD, today or yesterday; by default the unit's last day.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", "-v", help="Also show the decision of each tick of the day.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document, with every tick.")] = False,
@@ -26,7 +27,9 @@ def why(
     """Explain in one sentence why a unit was skipped, or the outcome of its termination."""
     requested_day = _day(day)
     client, now = connection(ctx).client, times.now()
+    tell_banner = banner.ask(client)
     explanation = explain(client, unit, requested_day, now)
+    tell_banner()
     if as_json:
         show.document(explanation.document())
         return
@@ -42,6 +45,6 @@ def why(
 
 def _day(text: str | None) -> date | None:
     try:
-        return None if text is None else values.day(text)
+        return None if text is None else values.day(times.day_in_words(text, times.now()))
     except values.BadValue as error:
         raise CliError(Exit.USAGE, f"--day is {text!r}: must be {error}") from None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.shared import show
+from cli.shared import show, times
 from cli.shared.errors import CliError, Exit
 from troop import values
 from troop.chaos.forecast import ASSUMPTIONS
@@ -36,13 +36,13 @@ def now() -> datetime:
 
 
 def day(text: str, option: str) -> date:
-    """Parses a day that a person typed.
+    """Parses a day that a person typed: YYYY-MM-DD, or yesterday, today or tomorrow on this machine's clock.
 
     Raises:
         CliError: USAGE.
     """
     try:
-        parsed_day = values.day(text)
+        parsed_day = values.day(times.day_in_words(text, now()))
     except values.BadValue as error:
         raise CliError(Exit.USAGE, f"{option} is {text!r}: must be {error}") from None
     if not FIRST <= parsed_day <= LAST:

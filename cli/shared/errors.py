@@ -30,6 +30,8 @@ class Exit(IntEnum):
     """The command needs a confirmation and did not get one."""
     LIMITS_MISSED = 14
     """A benchmark's run succeeded, but its results do not hold the limits of its file."""
+    INTERRUPTED = 130
+    """Ctrl-C, as shells report it. At a question it is NOT_CONFIRMED."""
 
 
 def why(error: OSError | UnicodeDecodeError) -> str:

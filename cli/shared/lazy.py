@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from cli.shared.watching import WATCH, with_seconds
+
+
+class Command(TyperCommand):
+    """A command, whose option ``--watch`` may stand without its value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        watched = any(WATCH in param.opts for param in self.params)
+        return super().parse_args(ctx, with_seconds(args) if watched else args)
 
 
 class LazyCommand(TyperCommand):
@@ -30,7 +40,7 @@ class LazyCommand(TyperCommand):
         if isinstance(command, typer.Typer):
             parent.add_typer(command, name=self.name)
         else:
-            parent.command(self.name)(command)
+            parent.command(self.name, cls=Command)(command)
         return typer.main.get_group(parent).commands[str(self.name)]
 
 
@@ -51,4 +61,21 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Returns the command that the first argument names, loaded."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, LazyCommand) else command, rest
+        if isinstance(command, LazyCommand):
+            command = command.load()
+            outermost = ctx.find_root().command
+            if isinstance(outermost, LazyGroup):
+                outermost.complete(command, [*_words(ctx), str(name)])
+        return name, command, rest
+
+    def complete(self, command: Any, words: Sequence[str]) -> None:
+        """Adds what all commands share to a command and its own commands; called on the outermost group.
+
+        Args:
+            words: what a person types to get the command, without ``troop``.
+        """
+
+
+def _words(ctx: Any) -> list[str]:
+    """Returns the names of the groups between the outermost one and the context."""
+    return [] if ctx.parent is None else [*_words(ctx.parent), str(ctx.info_name)]

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-_WIDTH_OF_PIPES = 200
+from cli.shared import tables
+
 _STYLES = {
     "ok": "green",
     "SUCCEEDED": "green",
@@ -38,11 +38,15 @@ _STYLES = {
 }
 NOTHING = "-"
 
+_LEAST_FOLDED = 20
+"""The narrowest column that text is folded in."""
+
 
 def _console(stderr: bool = False) -> Console:
-    # Created each time, because the streams may have been replaced; a pipe gets whole lines.
-    terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(stderr=stderr, width=None if terminal else _WIDTH_OF_PIPES, highlight=False, soft_wrap=False)
+    # Created each time, because the streams may have been replaced. What a program reads is never coloured.
+    stream = sys.stderr if stderr else sys.stdout
+    colour: Any = "auto" if stream.isatty() else None
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, color_system=colour)
 
 
 def console() -> Console:
@@ -55,19 +59,31 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def has_reader() -> bool:
+    """Checks whether a person reads the remarks: stderr is a terminal."""
+    return sys.stderr.isatty()
+
+
+def fresh_screen(heading: str) -> None:
+    """Clears the terminal, and prints a heading; does nothing where stdout is none."""
+    if is_terminal():
+        console().clear()
+        note(heading, style="dim")
+
+
 def document(value: Any) -> None:
     """Prints a JSON document on stdout."""
-    sys.stdout.write(_escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escaped(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def line(value: Any) -> None:
     """Prints a JSON object as one line on stdout, and flushes it."""
-    sys.stdout.write(_escaped(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escaped(json.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()
 
 
-def _escaped(document: str) -> str:
-    """Escapes unprintable characters on a terminal: the same JSON, but it cannot control the terminal."""
+def escaped(document: str) -> str:
+    """Escapes unprintable characters as JSON does where stdout is a terminal, which they could control."""
     if not is_terminal():
         return document
     return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in document)
@@ -83,25 +99,65 @@ def note(message: str, style: str = "") -> None:
     _console(stderr=True).print(Text(clean(message), style=style), soft_wrap=True)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Prints a table on stdout; known words (statuses, yes and no) are coloured."""
-    grid = Table(
-        title=title or None,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        show_header=any(columns),
-    )
-    for column in columns:
-        grid.add_column(column, header_style="bold", overflow="fold")
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str = "",
+    *,
+    drop: Sequence[str] = (),
+    whole: bool = False,
+    hint: str = "a wider terminal shows them",
+) -> None:
+    """Prints a table on stdout. A row is one line; on a terminal, known words (statuses, yes and no) are coloured.
+
+    A terminal that is too narrow omits columns, says so on stderr, and truncates long cells. Without names of columns,
+    the table is a list of facts, whose last column is folded at words.
+
+    Args:
+        drop: the columns that a narrow terminal omits, the first one first; then it omits from the right.
+        whole: omit and truncate nothing.
+        hint: how to see omitted columns.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    if title:
+        say("\n".join(line.rstrip() for line in title.split("\n")), style="bold")
+    screen = _console()
+    if not any(columns):
+        _facts(screen, cells)
+        return
+    headers = [Text(name, style="bold") for name in columns]
+    widths = tables.widths([headers, *cells])
+    if is_terminal() and not whole:
+        widths, omitted = tables.fit(columns, widths, tables.floors(cells, widths), screen.width, drop)
+        if omitted:
+            note(f"not shown: {', '.join(name or 'the last column' for name in omitted)}; {hint}", style="dim")
+    for row in (headers, *cells):
+        _print(screen, tables.line(row, widths))
+
+
+def _facts(screen: Console, rows: Sequence[Sequence[Text]]) -> None:
+    """Prints facts; folds the last column at words on a terminal."""
+    widths = tables.widths(rows)
+    first = tables.before_last(widths)
     for row in rows:
-        grid.add_row(*(_cell(value) for value in row))
-    _console().print(grid)
+        if not is_terminal() or first + _LEAST_FOLDED > screen.width:
+            _print(screen, tables.line(row, widths))
+            continue
+        for number, part in enumerate(row[-1].wrap(screen, screen.width - first)):
+            part.rstrip()
+            before = row[:-1] if number == 0 else [Text("") for _ in row[:-1]]
+            _print(screen, tables.line([*before, part], widths))
+
+
+def _print(screen: Console, line: Text) -> None:
+    if is_terminal():
+        screen.print(line, soft_wrap=True)
+    else:
+        sys.stdout.write(line.plain + "\n")
 
 
 def _cell(value: Any) -> Text:
-    text = clean(plain(value))
+    text = " ".join(clean(plain(value)).splitlines()) or NOTHING
     return Text(text, style=_STYLES.get(text, ""))
 
 

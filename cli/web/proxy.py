@@ -216,5 +216,10 @@ def stop_on_signals() -> None:
         signal.signal(number, _stop)
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Returns the exit code for the signal that stopped the server, as shells report it: 130 for Ctrl-C."""
+    return 128 + int(stop.args[0] if stop.args else signal.SIGINT)

@@ -161,7 +161,7 @@ def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi, monkeypat
     monkeypatch.setattr("time.sleep", ctrl_c)
     api.events = [event("b"), event("a")]
     result = run("events", "--follow", "--json")
-    assert result.exit_code == 0
+    assert result.exit_code == Exit.INTERRUPTED
     assert [json.loads(line)["unit"] for line in result.stdout.splitlines()] == ["a", "b"]
     assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
 

@@ -258,6 +258,7 @@ def test_every_exit_code_is_told_by_help() -> None:
     text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
     for code in sorted(set(Exit) - {Exit.OK}):
         assert f" {int(code)} " in text
+    assert " 130 interrupted." in text
 
 
 @pytest.mark.parametrize("command", [[], ["policy"]])

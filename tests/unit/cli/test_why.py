@@ -278,7 +278,7 @@ def test_nothing_on_record(run: Run, api: FakeApi, ok: Callable[..., Any]) -> No
     assert run("why", "nobody").exit_code == Exit.NO_SUCH_UNIT
 
 
-@pytest.mark.parametrize("day", ["yesterday", "2026-02-30", "20261126"])
+@pytest.mark.parametrize("day", ["someday", "2026-02-30", "20261126"])
 def test_wrong_usage(run: Run, api: FakeApi, day: str) -> None:
     result = run("why", "web", "--day", day)
     assert result.exit_code == Exit.USAGE

@@ -1,0 +1,152 @@
+"""Implements `troop status`: the state of the deployment at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import typer
+
+from cli.bench import money
+from cli.chaos import malformed, overview
+from cli.chaos.events import row
+from cli.chaos.switch import describe, who_and_why
+from cli.client.client import TroopClient
+from cli.client.connection import Connection, connection
+from cli.shared import listings, show, side_by_side, times, watching
+from cli.shared.errors import CliError
+from cli.shared.listings import Column, Form
+from cli.shared.watching import Watch
+from troop import moments
+
+_NEWEST = 100
+"""Runs and fleets, among which the open ones are: one page of the API."""
+
+_COSTED = 10
+"""Open runs and fleets whose cost is asked for, each with a request."""
+
+_MOST_EVENTS = 1000
+
+_EVENTS = (
+    Column("when", lambda event: row(event)[0]),
+    Column("unit", lambda event: event["unit"]),
+    Column("status", lambda event: event["status"]),
+    Column("instance", lambda event: event["instance_id"]),
+    Column("recovered after", lambda event: row(event)[6]),
+    Column("detail", lambda event: row(event)[7]),
+)
+_OPEN = (
+    Column("open", lambda one: one["id"]),
+    Column("name", lambda one: one["name"]),
+    Column("status", lambda one: one["status"]),
+    Column("began", lambda one: show.moment(one["at"])),
+    Column("nodes", lambda one: one["nodes"]),
+    Column("cost so far", lambda one: money.total(one["cost_so_far"]) if one["cost_so_far"] else None),
+)
+
+
+def status(
+    ctx: typer.Context, watch: Watch = None, output: listings.Output = None, as_json: listings.AsJson = False
+) -> None:
+    """Show the state of the deployment: the switch, ticks, today's terminations, units, and open runs and fleets."""
+    form = listings.form_of(output, as_json)
+    conn = connection(ctx)
+
+    def tell(state: dict[str, Any]) -> None:
+        if listings.is_for_programs(form):
+            listings.write(form, state["today"]["events"], state, repeated=watch is not None)
+        else:
+            _show(state, form)
+
+    watching.repeat(watch, lambda: _read(conn, times.now()), tell)
+
+
+def _read(conn: Connection, now: datetime) -> dict[str, Any]:
+    """Returns the state. Sends its requests side by side; what cannot be read is None, and why is in ``unknown``.
+
+    Raises:
+        CliError: the switch cannot be read.
+    """
+    client = conn.client
+    midnight = moments.iso(times.midnight(now.astimezone().date()))
+    answers = side_by_side.answers(
+        {
+            "switch": client.switch,
+            "health": client.health,
+            "events": lambda: client.events({"since": midnight}, _MOST_EVENTS),
+            "groups": lambda: list(islice(client.groups(), malformed.LOOKED_AT)),
+            "runs": lambda: _open(client, "run", client.benchmarks.runs),
+            "fleets": lambda: _open(client, "fleet", client.benchmarks.fleets),
+        }
+    )
+    if isinstance(answers["switch"], CliError):
+        raise answers["switch"]
+    unknown = {name: str(answer) for name, answer in answers.items() if isinstance(answer, CliError)}
+    answers |= dict.fromkeys(unknown)
+    events, groups = answers["events"], answers["groups"]
+    return {
+        "deployment": conn.deployment.name,
+        "account": conn.deployment.account,
+        "region": conn.deployment.region,
+        "at": moments.iso(now),
+        "switch": answers["switch"],
+        "health": answers["health"],
+        "today": {
+            "since": midnight,
+            "by_status": None if events is None else overview.events_by_status(events),
+            "events": events or [],
+        },
+        "units": None if groups is None else overview.units_by_state(groups),
+        "runs": answers["runs"],
+        "fleets": answers["fleets"],
+        "unknown": unknown,
+    }
+
+
+def _open(client: TroopClient, kind: str, fetch: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Returns the runs or fleets that have not ended, with what the first of them cost so far."""
+    fetch_one = client.benchmarks.run if kind == "run" else client.benchmarks.fleet
+
+    def cost(record: Mapping[str, Any]) -> Any:
+        try:
+            return fetch_one(str(record[kind])).get("cost_so_far")
+        except CliError:
+            return None  # the cost is a detail; the record itself is known
+
+    records = [record for record in fetch(_NEWEST) if not record["ended_at"]]
+    costs = side_by_side.answers({str(record[kind]): partial(cost, record) for record in records[:_COSTED]})
+    return [record | {"cost_so_far": costs.get(str(record[kind]))} for record in records]
+
+
+def _show(state: Mapping[str, Any], form: Form) -> None:
+    switch, health, today, unknown = state["switch"], state["health"], state["today"], state["unknown"]
+    by = who_and_why(switch)
+    rows = [
+        ("deployment", f"{state['deployment']} in account {state['account']}, region {state['region']}"),
+        ("chaos", describe(switch) + (f" ({by})" if by else "")),
+        ("health", unknown.get("health") or _health(health)),
+        *((check["name"], check["detail"]) for check in (overview.ticks(health) if health else ())),
+        ("units", unknown.get("groups") or overview.in_words(state["units"]) or "there are no groups"),
+        ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no termination so far"),
+    ]
+    rows += [(name, unknown[name]) for name in ("runs", "fleets") if name in unknown]
+    show.table(("", ""), rows)
+    if today["events"]:
+        listings.tell(form, _EVENTS, today["events"], {}, drop=("instance", "detail"), title=" ")
+    opened = [
+        {**record, "id": record[kind], "nodes": record.get("nodes") or sum(r["desired"] for r in record["roles"])}
+        for kind in ("run", "fleet")
+        for record in state[f"{kind}s"] or ()
+    ]
+    if opened:
+        listings.tell(form, _OPEN, opened, {}, drop=("nodes", "began"), title=" ")
+    elif state["runs"] is not None and state["fleets"] is not None:
+        show.say("no benchmark runs, and no fleet stands")
+
+
+def _health(health: Mapping[str, Any]) -> str:
+    bad = [check["name"] for check in health["checks"] if check["status"] != "ok"]
+    return str(health["status"]) + (f" ({', '.join(bad)}): `troop doctor` says what to do" if bad else "")

@@ -1,0 +1,68 @@
+"""Gives the examples in the help of each command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cli.shared.context import ANYWHERE
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": ("troop status", "troop groups --takes-part no"),
+    "status": ("troop status", "troop status --watch 10"),
+    "events": ("troop events --day yesterday --status UNRECOVERED", "troop events --unit web --since 2w -o csv"),
+    "why": ("troop why web", "troop why web --day yesterday --all"),
+    "groups": (
+        "troop groups --takes-part no --sort owner",
+        "troop groups --owner payments --skipped-because alarm -o wide",
+    ),
+    "group": ("troop group web",),
+    "opt-out": ("troop opt-out web --reason 'migration of the database' --until 2027-01-31",),
+    "opt-in": ("troop opt-in web",),
+    "set": ("troop set web probability=0.5 min_healthy=2", "troop set web calendar="),
+    "leash": ("troop leash --reason 'release week'",),
+    "unleash": ("troop unleash --reason 'the game day begins'",),
+    "halt": ("troop halt --reason 'incident 4711'",),
+    "resume": ("troop resume --reason 'incident 4711 is over' --yes",),
+    "terminate": ("troop terminate web-v42", "troop terminate web-v42 --method drain --key drill-7 --yes"),
+    "doctor": ("troop doctor", "troop doctor --strict --json"),
+    "plan": ("troop plan --day tomorrow", "troop plan --groups groups.yaml --salt test"),
+    "simulate": ("troop simulate --groups groups.yaml --from 2027-01-01 --to 2027-12-31",),
+    "proxy": ("troop proxy --port 8080",),
+    "ui": ("troop ui", "troop ui --no-open --port 8080"),
+    "reaper": ("troop reaper off --reason 'to look at a node'",),
+    "reaper off": ("troop reaper off --reason 'to look at a node'",),
+    "reaper on": ("troop reaper on --yes",),
+    "policy": ("troop policy export > policies.yaml",),
+    "policy export": ("troop policy export > policies.yaml",),
+    "policy import": ("troop policy import policies.yaml --dry-run",),
+    "policy diff": ("troop policy diff test prod --deployed --exit-code",),
+    "bench": ("troop bench run benchmarks/disk-io --size smoke",),
+    "bench list": ("troop bench list --status FAILED --sort began", "troop bench list --catalogue"),
+    "bench validate": ("troop bench validate benchmarks/disk-io --size smoke",),
+    "bench estimate": ("troop bench estimate benchmarks/disk-io --size study",),
+    "bench run": (
+        "troop bench run benchmarks/disk-io --size smoke",
+        "troop bench run my-benchmark --set parameters.threads=8 --no-wait",
+    ),
+    "bench status": ("troop bench status 20270120-101500-4f2a91c0 --follow",),
+    "bench stop": ("troop bench stop 20270120-101500-4f2a91c0",),
+    "bench results": ("troop bench results 20270120-101500-4f2a91c0 --json",),
+    "bench report": ("troop bench report 20270120-101500-4f2a91c0 --open",),
+    "bench compare": ("troop bench compare 20270120-101500-4f2a91c0 20270121-090000-77c1b0d2 --fail-below 0.95",),
+    "fleet": ("troop fleet up fleets/worker",),
+    "fleet validate": ("troop fleet validate fleets/worker",),
+    "fleet estimate": ("troop fleet estimate fleets/worker --set fleets.workers.count=5",),
+    "fleet up": ("troop fleet up fleets/worker --set fleets.workers.count=5",),
+    "fleet scale": ("troop fleet scale 20270120-101500-4f2a91c0 --count 12 --role workers",),
+    "fleet status": ("troop fleet status 20270120-101500-4f2a91c0",),
+    "fleet list": ("troop fleet list --status RUNNING --sort expires",),
+    "fleet down": ("troop fleet down 20270120-101500-4f2a91c0 --no-wait",),
+}
+"""Examples by the words after ``troop``."""
+
+
+def epilog(words: str) -> str:
+    """Returns what follows the help of a command: its examples, and a line about the shared options."""
+    examples = EXAMPLES.get(words, ())
+    title = ["Examples:" if len(examples) > 1 else "Example:"] if examples else []
+    return "\n".join([*title, *(f"  {line}" for line in examples), "", ANYWHERE])

@@ -1,0 +1,124 @@
+"""The options that all commands share stand before or after the command."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.client import connection
+from cli.client.client import TroopClient
+from cli.client.connection import Connection
+from cli.client.deployment import Deployment
+from cli.shared.context import ANYWHERE, Options
+from cli.shared.examples import EXAMPLES
+from tests.unit.cli.conftest import ARN, FakeApi
+
+TROOP: Any = typer.main.get_command(app)
+GLOBAL = {"--deployment", "-d", "--region", "--profile"}
+Used = Callable[..., Options]
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch, client: TroopClient) -> Used:
+    """The options that a command line uses; it must succeed."""
+    monkeypatch.delenv("TROOP_DEPLOYMENT", raising=False)
+    connected: list[Options] = []
+
+    def connect(options: Options) -> Connection:
+        connected.append(options)
+        return Connection(Deployment("Troop", "eu-central-1", "111122223333", {"ApiUrl": "https://api/"}, ARN), client)
+
+    monkeypatch.setattr(connection, "connect", connect)
+
+    def used(*words: str) -> Options:
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+        return connected.pop()
+
+    return used
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("groups", Options()),
+        ("-d A --region r1 --profile p groups", Options("A", "r1", "p")),
+        ("groups -d A --region r1 --profile p", Options("A", "r1", "p")),
+        ("groups --deployment=A --region=r1", Options("A", "r1")),
+        ("-d A --region r1 groups --region r2", Options("A", "r2")),
+        ("policy -d A export --region r2", Options("A", "r2")),
+        ("policy --region r1 export --region r2", Options("Troop", "r2")),
+        ("-d A policy -d B export", Options("B")),
+        ("reaper off --reason --region -d A", Options("A")),
+        ("set web -d A reason=x", Options("A")),
+        ("group web --region r1", Options("Troop", "r1")),
+        ("opt-out web --reason -d", Options()),
+    ],
+)
+def test_the_value_nearest_to_the_end_wins(used: Used, api: FakeApi, line: str, expected: Options) -> None:
+    api.add("web")
+    assert used(*line.split()) == expected
+
+
+def test_the_environment_gives_way_to_an_option_after_the_command(used: Used, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROOP_DEPLOYMENT", "Other")
+    assert (used("groups"), used("groups", "-d", "Mine")) == (Options("Other"), Options("Mine"))
+
+
+def test_what_follows_two_hyphens_is_no_option(used: Used, api: FakeApi) -> None:
+    api.add("-d")
+    assert used("group", "--", "-d") == Options()
+
+
+def commands(group: Any, context: Any) -> Iterator[tuple[str, Any]]:
+    for name in group.commands:
+        _, command, _ = group.resolve_command(context, [name])
+        nested = type(context)(command, info_name=name, parent=context)
+        yield " ".join([*nested.command_path.split()[1:]]), command
+        if hasattr(command, "commands"):
+            yield from commands(command, nested)
+
+
+def every_command() -> list[tuple[str, Any]]:
+    return list(commands(TROOP, typer.Context(TROOP, info_name="troop")))
+
+
+EVERY_COMMAND = every_command()
+every = pytest.mark.parametrize(("path", "command"), EVERY_COMMAND, ids=[path for path, _ in EVERY_COMMAND])
+
+
+@every
+def test_every_command_takes_them_once_and_its_help_names_them(path: str, command: Any) -> None:
+    options = [name for param in command.params for name in param.opts]
+    assert sorted(GLOBAL & set(options)) == sorted(name for name in options if name in GLOBAL)
+    assert set(options) >= GLOBAL
+    assert ANYWHERE in command.epilog
+
+
+def parse(line: str) -> str:
+    """Parses a line as the command does, without running it; returns the words of its command."""
+    command, args = TROOP, shlex.split(line.partition(" > ")[0])[1:]
+    context = command.make_context("troop", args)
+    while hasattr(command, "commands"):
+        name, command, rest = command.resolve_command(context, [*context._protected_args, *context.args])
+        context = command.make_context(name, rest, parent=context)
+    return " ".join(str(context.command_path).split()[1:])
+
+
+@every
+def test_every_help_has_examples_that_parse(path: str, command: Any) -> None:
+    assert path in EXAMPLES, "add an example to cli/shared/examples.py"
+    for line in EXAMPLES[path]:
+        assert f"  {line}\n" in command.epilog
+        assert f"{parse(line)} ".startswith(f"{path} ")
+
+
+def test_there_are_examples_of_what_there_is() -> None:
+    assert set(EXAMPLES) - {""} == {path for path, _ in EVERY_COMMAND}
+    assert all(parse(line) for line in EXAMPLES[""])

@@ -1,0 +1,140 @@
+"""`troop status`, and the banner above what other commands show of chaos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cli.chaos import overview
+from cli.client.api import Answer
+from cli.shared import show, times
+from cli.shared.errors import Exit
+from tests.unit.cli.bench_runs import run_document, run_out
+from tests.unit.cli.conftest import FakeApi, Run, event
+
+NOW = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
+DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
+LAST_TICK = {
+    "name": "ticks-missing",
+    "status": "ok",
+    "value": 0,
+    "threshold": 0,
+    "detail": "the last tick came at 2026-11-20T14:45:00Z; none has been due since",
+    "todo": "",
+}
+
+
+@pytest.fixture(autouse=True)
+def deployed(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "now", lambda: NOW)
+    api.switch |= {"changed_by": "arn:aws:sts::1:assumed-role/x/ada", "changed_at": "2026-11-20T09:00:00Z"}
+    api.switch["reason"] = "an incident"
+    api.checks = [LAST_TICK, LAST_TICK | {"name": "alarms", "status": "fail"}]
+    api.add("web")
+    api.add("ledger", opt_out=True)
+    api.add("vault", groups=2, protected="troop:protected")
+    api.events = [event("web"), event("ledger", day="2026-11-19")]
+    api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [], "cursor": None})]
+    runs = [run_out(run="r1", status="RUNNING", ended_at=None), run_out(run="r2", ended_at="2026-11-20T12:00:00Z")]
+    api.refusals["GET", "benchmarks"] = [Answer(200, {"runs": runs, "cursor": None})]
+    cost = {"amount": 1.25, "currency": "USD", "unknown": []}
+    api.refusals["GET", "benchmarks/r1"] = [Answer(200, run_document() | {"cost_so_far": cost})]
+
+
+def test_the_state_at_a_glance(run: Run) -> None:
+    result = run("status")
+    assert result.exit_code == 0, result.output
+    for words in (
+        "leashed: it decides and records, and terminates nothing (ada, 2026-11-20 09:00:00 UTC: an incident)",
+        "fail (alarms)",
+        "the last tick came at 2026-11-20T14:45:00Z",
+        "1 taking part, 1 opted out, 1 protected",
+        "1 RECOVERED",
+        "$1.25",
+    ):
+        assert words in result.stdout
+    assert "r2" not in result.stdout
+
+
+def test_the_state_as_a_document(ok: Callable[..., Any], api: FakeApi) -> None:
+    document = ok("status")
+    assert document["units"] == {"taking part": 1, "opted out": 1, "protected": 1}
+    assert document["today"]["by_status"] == {"RECOVERED": 1}
+    assert [one["run"] for one in document["runs"]] == ["r1"]
+    assert document["runs"][0]["cost_so_far"]["amount"] == 1.25
+    assert (document["switch"]["reason"], document["unknown"]) == ("an incident", {})
+    assert len(api.calls) == 7
+
+
+@pytest.mark.parametrize(
+    ("path", "key"), [("health", "health"), ("groups", "units"), ("benchmarks", "runs"), ("fleets", "fleets")]
+)
+def test_what_the_caller_may_not_read_is_unknown(
+    run: Run, ok: Callable[..., Any], api: FakeApi, path: str, key: str
+) -> None:
+    api.refusals["GET", path] = [DENIED]
+    document = ok("status")
+    assert document[key] is None
+    assert "permission denied" in document["unknown"][path.replace("benchmarks", "runs")]
+    assert "permission denied" in run("status").stdout
+
+
+def test_without_the_switch_it_fails(run: Run, api: FakeApi) -> None:
+    api.refusals["GET", "switch"] = [DENIED]
+    assert run("status").exit_code == Exit.FORBIDDEN
+
+
+GROUP = {"takes_part": True, "problems": [], "unrecovered": None, "desired": 1, "sources": {}, "protected": None}
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ([{}], "taking part"),
+        ([{"desired": 0}, {"desired": 0}], "no instances"),
+        ([{"desired": 0}, {}], "taking part"),
+        ([{"takes_part": False}], "opted out"),
+        ([{"takes_part": False, "sources": {"takes_part": "settings"}}], "not opted in"),
+        ([{"protected": "troop:fleet", "takes_part": False}], "protected"),
+        ([{"protected": "troop:fleet", "takes_part": False}, {}], "taking part"),
+        ([{}, {"problems": ["x"]}], "malformed"),
+        ([{"unrecovered": "e"}], "unrecovered"),
+    ],
+)
+def test_the_state_of_a_unit(changes: list[dict[str, Any]], state: str) -> None:
+    assert overview.state_of([GROUP | change for change in changes]) == state
+    assert state in overview.STATES
+
+
+COMMANDS = ["groups", "group web", "events", "why web"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("switch", "words"), [("halted", "Troop is halted"), ("leashed", "Troop is leashed")])
+def test_a_person_sees_the_banner(
+    run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, command: str, switch: str, words: str
+) -> None:
+    monkeypatch.setattr(show, "has_reader", lambda: True)
+    api.switch |= {"halted": False, "leashed": False, switch: True}
+    result = run(*command.split())
+    assert result.exit_code == 0
+    assert f"{words}" in result.stderr
+    assert "(ada, 2026-11-20 09:00:00 UTC: an incident)" in result.stderr
+    assert words not in result.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_programs_get_no_banner_and_cause_no_request(run: Run, api: FakeApi, command: str) -> None:
+    assert "leashed" not in run(*command.split()).stderr
+    assert "switch" not in [path for _, path, _ in api.calls]
+
+
+@pytest.mark.parametrize("answer", [DENIED, Answer(200, {"halted": False, "leashed": False})])
+def test_no_banner_without_a_reason(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, answer: Answer) -> None:
+    monkeypatch.setattr(show, "has_reader", lambda: True)
+    api.refusals["GET", "switch"] = [answer]
+    result = run("groups")
+    assert (result.exit_code, result.stderr) == (0, "")

@@ -8,12 +8,14 @@ microsecond to an hour there are less than 24,000 buckets.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 from troop.measure.buckets import buckets
+from troop.measure.rows import add_to, is_row, is_valid_row, stored
 
 DIGITS = 3
 UNIT = "us"
@@ -68,9 +70,7 @@ class Histogram:
         """Adds all counts of another histogram."""
         if not other.count:
             return
-        counts = self._counts
-        for index, count in other._counts.items():
-            counts[index] = counts.get(index, 0) + count
+        add_to(self._counts, other._counts)
         self._widen(other.min, other.max)
         self.count += other.count
         self.sum += other.sum
@@ -103,10 +103,10 @@ class Histogram:
         return self.sum / self.count if self.count else None
 
     def document(self) -> dict[str, Any]:
-        """Returns ``{"digits", "unit", "counts": [[bucket, count], ...], "count", "min", "max", "sum"}``, buckets in
-        order.
+        """Returns ``{"digits", "unit", "counts", "count", "min", "max", "sum"}``. Counts are ``[bucket, count, count,
+        ...]`` from the first bucket on, or ``[[bucket, count], ...]`` in order if they are scattered.
         """
-        counts = [[index, self._counts[index]] for index in sorted(self._counts)]
+        counts = stored(self._counts)
         totals = {"count": self.count, "min": self.min, "max": self.max, "sum": self.sum}
         return {"digits": DIGITS, "unit": UNIT, "counts": counts, **totals}
 
@@ -161,26 +161,37 @@ def from_document(document: Any) -> Histogram:
     low, high = _sums(indices, counts, result.min, result.max) if indices else (0, 0)
     if not low <= result.sum <= high:
         raise HistogramError(f"sum is {result.sum}: counts, min and max require a sum from {low} to {high}")
-    result._counts = dict(zip(indices, counts))
+    result._counts = dict(compress(zip(indices, counts), counts))
     return result
 
 
-def _sums(indices: list[int], counts: list[int], smallest: int, largest: int) -> tuple[int, int]:
+def _sums(indices: Sequence[int], counts: list[int], smallest: int, largest: int) -> tuple[int, int]:
     """Returns the bounds of the sum of values in these buckets, given the smallest and the largest value."""
     lowest = _lowest()
-    lows = [lowest[index] for index in indices]
+    lows = _of(lowest, indices)
     low = sum(map(operator.mul, lows, counts)) + (smallest - lows[0]) * counts[0]
     least = max(lows[-1], smallest)  # the smallest possible maximum
-    highs = [lowest[index + 1] for index in indices]
+    highs = _of(_lowest_of_next(), indices)
     high = sum(map(operator.mul, highs, counts)) - sum(counts) - (highs[-1] - 1 - largest) * counts[-1]
     most = min(highs[0] - 1, largest)  # the largest possible minimum
     return low + largest - least, high - (most - smallest)
+
+
+def _of(values: list[int], indices: Sequence[int]) -> list[int]:
+    """Returns the values at these indices."""
+    return values[indices.start : indices.stop] if isinstance(indices, range) else [values[index] for index in indices]
 
 
 @lru_cache(maxsize=1)
 def _lowest() -> list[int]:
     """Returns the smallest value of each bucket, and of the one after the last."""
     return list(map(lowest_in, range(_BUCKETS + 1)))
+
+
+@lru_cache(maxsize=1)
+def _lowest_of_next() -> list[int]:
+    """Returns the smallest value of the bucket after each."""
+    return _lowest()[1:]
 
 
 def _whole(document: Mapping[str, Any], key: str) -> int:
@@ -190,11 +201,18 @@ def _whole(document: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def _columns(pairs: Any) -> tuple[list[int], list[int]]:
-    """Splits pairs into buckets and counts. A merge may have millions of pairs, so all loops here run in C."""
+def _columns(pairs: Any) -> tuple[Sequence[int], list[int]]:
+    """Splits a row or pairs into buckets and counts; a row may have counts of 0 within. A merge may have millions of
+    counts, so all loops here run in C.
+    """
     problem = HistogramError(
-        f"counts must be pairs of a bucket, from 0 below {_BUCKETS} and ascending, and a count from 1 below 2^63"
+        "counts must be a bucket and the counts from there on, without 0 at the ends, or pairs of a bucket, from 0 "
+        f"below {_BUCKETS} and ascending, and a count from 1 below 2^63"
     )
+    if isinstance(pairs, list) and is_row(pairs):
+        if not is_valid_row(pairs, _BUCKETS, MOST):
+            raise problem
+        return range(pairs[0], pairs[0] + len(pairs) - 1), pairs[1:]
     if not isinstance(pairs, list) or not set(map(type, pairs)) <= {list} or not set(map(len, pairs)) <= {2}:
         raise problem
     indices = [pair[0] for pair in pairs]

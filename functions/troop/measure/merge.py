@@ -14,6 +14,7 @@ import json
 import operator
 import statistics
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Callable
 
 from troop.measure import device_samples
@@ -61,7 +62,7 @@ class _Series:
             if is_left_out(name, values):
                 continue
             complete = None not in values
-            whole.sums[name] = [value or 0 for value in values]
+            whole.sums[name] = values if complete else [value or 0 for value in values]  # type: ignore[assignment]
             whole.nodes[name] = [1] * len(values) if complete else [int(value is not None) for value in values]
         self.merge(whole)
 
@@ -315,8 +316,7 @@ def _line(summary: Summary) -> dict[str, Any]:
 def _totals(samples: Samples, counts: list[bool]) -> dict[str, int]:
     """Returns the sums of the known counters over the measured time."""
     known = {
-        name: [value for value, count in zip(samples.series[name], counts) if count and value is not None]
-        for name in COUNTERS
+        name: [value for value in compress(samples.series[name], counts) if value is not None] for name in COUNTERS
     }
     return {name: sum(values) for name, values in known.items() if values}
 
@@ -347,7 +347,7 @@ def _in_measured(summary: Summary, start: int, interval: int, length: int) -> li
 
 
 def _mean(values: list[int | None], counts: list[bool]) -> int | None:
-    known = [value for value, count in zip(values, counts) if count and value is not None]
+    known = [value for value in compress(values, counts) if value is not None]
     return _rounded(sum(known), len(known)) if known else None
 
 

@@ -96,8 +96,10 @@ class PerSecond:
 
 def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list[int]:
     """Adds up series that start at different numbers, within the ``length`` numbers from ``start``."""
-    totals = [0] * length
-    for first, values in series:
+    (first, values), *others = series
+    totals = [0] * (first - start) + values
+    totals += [0] * (length - len(totals))
+    for first, values in others:
         at = first - start
         totals[at : at + len(values)] = map(operator.add, totals[at : at + len(values)], values)
     return totals

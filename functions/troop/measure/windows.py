@@ -13,6 +13,7 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure.buckets import buckets
 from troop.measure.histogram import HIGHEST, MOST, Histogram, buckets_at
+from troop.measure.rows import Counts, by_bucket, is_row, is_valid_row, stored, sum_of, used
 
 MOST_STEPS = 2 * 24 * 3600
 """The limit for several nodes: as for counts by second, because a clock may be hours off. :func:`step_for` gives one
@@ -61,7 +62,7 @@ class Windows:
             )
         self.step_seconds = step_seconds
         self._first = start // step_seconds
-        self._counts: list[dict[int, int]] = []
+        self._counts: list[Counts] = []
 
     @property
     def start(self) -> int:
@@ -75,7 +76,7 @@ class Windows:
     @property
     def buckets(self) -> int:
         """The number of used buckets in all steps, which is the size."""
-        return sum(map(len, self._counts))
+        return sum(map(used, self._counts))
 
     def record(self, second: float, micros: int, count: int = 1) -> None:
         """Counts a time of ``micros`` microseconds ``count`` times in the step of ``second``, seconds since 1970.
@@ -119,7 +120,8 @@ class Windows:
         if not 0 <= step < MOST_STEPS:
             raise ValueError(f"cannot record in step {step}: steps are from 0 to below {MOST_STEPS}")
         self._counts.extend({} for _ in range(step + 1 - len(self._counts)))
-        return self._counts[step]
+        counts = self._counts[step] = by_bucket(self._counts[step])
+        return counts
 
     def add(self, other: Windows) -> None:
         """Adds other counts step by step; the result covers both.
@@ -131,15 +133,11 @@ class Windows:
             return
         first, length = self.span(other)
         before = self._first - first if self._counts else 0
-        self._counts = [{} for _ in range(before)] + self._counts
-        self._counts.extend({} for _ in range(length - len(self._counts)))
-        self._first = first
-        for mine, more in zip(self._counts[other._first - first :], other._counts):
-            if not mine:
-                mine.update(more)
-                continue
-            for index, count in more.items():
-                mine[index] = mine.get(index, 0) + count
+        counts: list[Counts] = [{} for _ in range(before)] + self._counts
+        counts.extend({} for _ in range(length - len(counts)))
+        self._counts, self._first = counts, first
+        for number, more in enumerate(other._counts, other._first - first):
+            counts[number] = sum_of(counts[number], more)
 
     def span(self, other: Windows) -> tuple[int, int]:
         """Returns the number of the first step of both, counted from 1970, and the number of steps that cover both.
@@ -177,11 +175,11 @@ class Windows:
 
     def count(self, step: int) -> int:
         """Returns the number of times in a step, counted from 0."""
-        return sum(self._counts[step].values())
+        return sum(by_bucket(self._counts[step]).values())
 
     def mean(self, step: int) -> float | None:
         """Returns a step's mean in microseconds, as if every time were the middle of its bucket; None without times."""
-        counts = self._counts[step]
+        counts = by_bucket(self._counts[step])
         total = sum((lowest_in(index) + highest_in(index)) * count for index, count in counts.items())
         return total / (2 * sum(counts.values())) if counts else None
 
@@ -194,7 +192,7 @@ class Windows:
 
     def percentiles(self, step: int, percents: tuple[float, ...]) -> list[int | None]:
         """Returns several percentiles for little more than the time of one."""
-        buckets_by_percent = buckets_at(self._counts[step], percents)
+        buckets_by_percent = buckets_at(by_bucket(self._counts[step]), percents)
         return [None if index is None else highest_in(index) for index in buckets_by_percent]
 
     def buckets_within(self, second: int, seconds: int) -> dict[int, int]:
@@ -203,16 +201,15 @@ class Windows:
         last = (second + seconds) // self.step_seconds - self._first
         totals: dict[int, int] = {}
         for counts in self._counts[max(0, first) : max(0, last)]:
-            for index, count in counts.items():
+            for index, count in by_bucket(counts).items():
                 totals[index] = totals.get(index, 0) + count
         return totals
 
     def document(self) -> dict[str, Any]:
-        """Returns ``{"from", "step_seconds", "counts": [[[bucket, count], ...], ...]}``: one list per step, buckets in
-        order.
+        """Returns ``{"from", "step_seconds", "counts": [step, ...]}``. A step is ``[bucket, count, count, ...]`` from
+        its first bucket on, or ``[[bucket, count], ...]`` in order if its counts are scattered, whatever was added.
         """
-        counts = [[[index, step[index]] for index in sorted(step)] for step in self._counts]
-        return {"from": self.start, "step_seconds": self.step_seconds, "counts": counts}
+        return {"from": self.start, "step_seconds": self.step_seconds, "counts": list(map(stored, self._counts))}
 
     @classmethod
     def from_document(cls, document: Any) -> Windows:
@@ -231,7 +228,7 @@ class Windows:
         if not isinstance(counts, list) or len(counts) > MOST_STEPS:
             raise WindowsError(f"counts must be a list of at most {MOST_STEPS} steps")
         result = cls(start, step)
-        result._counts = [_step(pairs, number) for number, pairs in enumerate(counts)]
+        result._counts = [_step(values, number) for number, values in enumerate(counts)]
         return result
 
     def __eq__(self, other: object) -> bool:
@@ -243,18 +240,23 @@ class Windows:
         return f"Windows({self.steps} steps of {self.step_seconds} s from {self.start})"
 
 
-def _step(pairs: Any, number: int) -> dict[int, int]:
-    """Returns a step's counts by bucket. A merge may have millions of pairs, so all loops here run in C."""
+def _step(values: Any, number: int) -> Counts:
+    """Returns a step of a document. A merge may have millions of counts, so all loops here run in C."""
     problem = WindowsError(
-        f"counts[{number}] must be pairs of a bucket, ascending from 0 below {BUCKETS}, and a count from 1 below 2^63"
+        f"counts[{number}] must be a bucket and the counts from there on, without 0 at the ends, or pairs of a bucket, "
+        f"ascending from 0 below {BUCKETS}, and a count from 1 below 2^63"
     )
-    if not isinstance(pairs, list):
+    if not isinstance(values, list):
         raise problem
+    if is_row(values):
+        if not is_valid_row(values, BUCKETS, MOST):
+            raise problem
+        return values
     try:
-        counts = dict(pairs)
+        counts = dict(values)
     except (TypeError, ValueError):
         raise problem from None
-    if not set(map(type, counts)) | set(map(type, counts.values())) <= {int} or len(counts) != len(pairs):
+    if not set(map(type, counts)) | set(map(type, counts.values())) <= {int} or len(counts) != len(values):
         raise problem
     indices = list(counts)
     if indices != sorted(indices):

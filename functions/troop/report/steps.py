@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from troop.measure.rows import pairs_of
 from troop.measure.windows import BUCKETS, highest_in, lowest_in
 
 Value = float | None
@@ -76,7 +77,7 @@ Buckets = Mapping[int, int]
 
 
 def windows(
-    counts: Sequence[Sequence[Sequence[int]]], first: int, own: int, step: int
+    counts: Sequence[Sequence[Any]], first: int, own: int, step: int
 ) -> tuple[int, list[tuple[int, dict[int, int]]]]:
     """Merges counts by coarse bucket into steps that are counted from zero. A window across two steps belongs to the
     one that contains its middle.
@@ -102,8 +103,9 @@ def windows(
     return numbers[0], windows
 
 
-def _merge(merged: dict[int, int], pairs: Sequence[Any]) -> None:
-    """Adds counts by bucket. A run may have millions of pairs, so the loops over most of them run in C."""
+def _merge(merged: dict[int, int], step: Sequence[Any]) -> None:
+    """Adds counts by bucket. A run may have millions of them, so the loops over most of them run in C."""
+    pairs = pairs_of(step)
     counts: dict[int, int] = dict(pairs)
     if counts and not (min(counts) >= 0 and max(counts) < BUCKETS):
         raise ValueError(f"there are no such buckets: {min(counts)} to {max(counts)}")

@@ -197,7 +197,7 @@ def test_an_interval_of_the_warm_up_shows_over_time_alone() -> None:
     operation = hdr_log.operation(intervals, START + 2, 1, warm_up_seconds=1)
     assert operation.times.count == 10_000 + 100_000
     assert operation.per_second.document() == {"from": START + 1, "count": [1100, 110_000], "errors": [0, 0]}
-    over_time = {"from": START + 1, "step_seconds": 1, "counts": [[[7, 1100]], [[7, 110_000]]]}
+    over_time = {"from": START + 1, "step_seconds": 1, "counts": [[7, 1100], [7, 110_000]]}
     assert operation.document()["over_time"] == over_time
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.measure.build import exact, histogram_of, latencies, times
 from troop.measure.histogram import HIGHEST, Histogram, HistogramError, from_document, highest_in, index_of, lowest_in
+from troop.measure.rows import pairs_of
 
 percents = st.sampled_from([0, 0.1, 1, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100])
 
@@ -79,8 +80,8 @@ def test_nothing_recorded_has_no_percentiles() -> None:
 @given(times.filter(bool), st.integers(-3000, 3000).filter(bool))
 def test_a_sum_is_within_what_counts_minimum_and_maximum_allow(values: list[int], more: int) -> None:
     known = histogram_of(values).document()
-    low = sum(max(lowest_in(index), known["min"]) * count for index, count in known["counts"])
-    high = sum(min(highest_in(index), known["max"]) * count for index, count in known["counts"])
+    low = sum(max(lowest_in(index), known["min"]) * count for index, count in pairs_of(known["counts"]))
+    high = sum(min(highest_in(index), known["max"]) * count for index, count in pairs_of(known["counts"]))
     moved = known | {"sum": known["sum"] + more}
     if low <= moved["sum"] <= high:
         return  # such values can exist, but for the one minimum and the one maximum
@@ -119,7 +120,7 @@ def test_a_billion_of_one_value_are_as_large_as_one() -> None:
     once, often = Histogram(), Histogram()
     once.record(1234)
     often.record(1234, 10**9)
-    assert len(often.document()["counts"]) == len(once.document()["counts"]) == 1
+    assert len(often.document()["counts"]) == len(once.document()["counts"]) == 2, "a row of one count"
     assert (often.count, often.sum, often.percentile(50)) == (10**9, 1234 * 10**9, 1234)
 
 
@@ -130,6 +131,14 @@ def test_a_billion_of_one_value_are_as_large_as_one() -> None:
 def test_a_document_says_all(values: list[int]) -> None:
     known = histogram_of(values)
     assert from_document(json.loads(json.dumps(known.document()))) == known
+
+
+@given(times)
+def test_pairs_of_earlier_versions_are_the_same_counts(values: list[int]) -> None:
+    written = histogram_of(values).document()
+    pairs = [list(pair) for pair in pairs_of(written["counts"])]
+    assert from_document({**written, "counts": pairs}) == histogram_of(values)
+    assert len(json.dumps(written["counts"])) <= len(json.dumps(pairs)) + 4
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -155,7 +164,16 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[[-1, 2], [2524, 1]]), "pairs"),
         (document(counts=[[5, 2], [10**9, 1]]), "pairs"),
         (document(counts=[[5, 2, 1]]), "pairs"),
-        (document(counts=[5, 2]), "pairs"),
+        (document(counts=[5]), "pairs"),
+        (document(counts=[5, 2]), "count is 3: must be the sum of counts, 2"),
+        (document(counts=[2524, 3]), "must lie in the first and last bucket"),
+        (document(counts=[5, 3, 0]), "without 0 at the ends"),
+        (document(counts=[4, 0, 3]), "without 0 at the ends"),
+        (document(counts=[5, 2, -1, 2]), "must be a bucket"),
+        (document(counts=[5, 2, True]), "must be a bucket"),
+        (document(counts=[5, 2, [2524, 1]]), "must be a bucket"),
+        (document(counts=[10**9, 3]), "below"),
+        (document(counts=[5, 2**63], count=2**62), "below 2"),
         (document(counts={}), "pairs"),
         (document(counts=[], count=0), "must be 0"),
         (document(sum=0), "sum is 0: counts, min and max require a sum from 3010 to 3010"),

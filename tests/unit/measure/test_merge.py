@@ -198,7 +198,7 @@ def timed(number: int, step_seconds: int | None) -> Summary:
 def test_times_are_added_step_by_step_and_kept_where_only_some_nodes_know_them() -> None:
     parts = [timed(0, None), timed(1, 1), timed(2, 1), timed(3, None)]
     over_time = merged(*parts).document()["roles"]["drivers"]["operations"]["read"]["over_time"]
-    assert over_time == {"from": START, "step_seconds": 1, "counts": [[[1, 1], [2, 1]]]}
+    assert over_time == {"from": START, "step_seconds": 1, "counts": [[1, 1, 1]]}
 
 
 def test_times_in_steps_of_another_length_are_not_merged() -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, exact, histogram_of, latencies, recorded, windows
 from troop.measure.histogram import HIGHEST
-from troop.measure.windows import MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
+from troop.measure.rows import pairs_of
+from troop.measure.windows import BUCKETS, MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
 
 
 def one_step(values: list[int]) -> Windows:
@@ -134,7 +135,7 @@ def test_nodes_that_began_at_other_seconds_are_added_step_by_step() -> None:
     late.record(START + 4, 5, 10)
     late.record(START + 6, 7)
     early.add(late)
-    assert early.document() == {"from": START, "step_seconds": 2, "counts": [[[5, 1]], [], [[5, 11]], [[7, 1]]]}
+    assert early.document() == {"from": START, "step_seconds": 2, "counts": [[5, 1], [], [5, 11], [7, 1]]}
 
 
 def test_adding_leaves_the_other_as_it_was() -> None:
@@ -169,6 +170,41 @@ def test_a_document_says_all(values: list[tuple[int, int]]) -> None:
     assert Windows.from_document(json.loads(json.dumps(known.document()))) == known
 
 
+@given(recorded)
+def test_pairs_of_earlier_versions_are_the_same_counts(values: list[tuple[int, int]]) -> None:
+    known = windows(values)
+    written = known.document()
+    pairs = [[list(pair) for pair in pairs_of(step)] for step in written["counts"]]
+    assert all(pair[1] for step in pairs for pair in step)
+    assert Windows.from_document({**written, "counts": pairs}) == known
+    assert Windows.from_document({**written, "counts": pairs}).document() == written
+
+
+@given(st.lists(recorded, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_sums_of_stored_parts_do_not_depend_on_their_form(
+    parts: list[list[tuple[int, int]]], dice: random.Random
+) -> None:
+    """A later version adds up parts from files of this one and of earlier ones, and none of the parts changes."""
+    total = Windows(START, 1)
+    for part in parts:
+        one = windows(part).document()
+        if dice.random() < 0.5:
+            one["counts"] = [[list(pair) for pair in pairs_of(step)] for step in one["counts"]]
+        before = json.dumps(one)
+        total.add(Windows.from_document(one))
+        total.add(windows([(0, 3)]))
+        assert json.dumps(one) == before
+    whole = [one for part in parts for one in part] + [(0, 3)] * len(parts)
+    assert total.document() == windows(whole).document()
+
+
+@given(recorded)
+def test_counts_take_hardly_more_text_than_pairs(values: list[tuple[int, int]]) -> None:
+    counts = windows(values).document()["counts"]
+    pairs = [[list(pair) for pair in pairs_of(step)] for step in counts]
+    assert len(json.dumps(counts)) <= len(json.dumps(pairs)) + 4 * len(counts)
+
+
 def document(**changes: Any) -> dict[str, Any]:
     return {"from": START, "step_seconds": 1, "counts": [[[5, 2]], [], [[3, 1], [40, 7]]], **changes}
 
@@ -186,8 +222,18 @@ def document(**changes: Any) -> dict[str, Any]:
         ({**document(), "from": str(START)}, "multiple"),
         (document(counts={}), "counts must be a list"),
         (document(counts=[[]] * (MOST_STEPS + 1)), f"at most {MOST_STEPS}"),
-        (document(counts=[[], {}]), r"counts\[1\] must be pairs"),
-        (document(counts=[[5, 2]]), r"counts\[0\] must be pairs"),
+        (document(counts=[[], {}]), r"counts\[1\] must be a bucket"),
+        (document(counts=[["5", 2]]), r"counts\[0\] must be a bucket"),
+        (document(counts=[[5]]), r"counts\[0\] must be a bucket"),
+        (document(counts=[[5, 0, 1]]), "without 0 at the ends"),
+        (document(counts=[[5, 1, 0]]), "without 0 at the ends"),
+        (document(counts=[[5, 1, -1, 1]]), "must be a bucket"),
+        (document(counts=[[5, 1, 2**63]]), "below 2"),
+        (document(counts=[[5, True]]), "must be a bucket"),
+        (document(counts=[[5, 1, 1.0]]), "must be a bucket"),
+        (document(counts=[[5, [5, 1]]]), "must be a bucket"),
+        (document(counts=[[-1, 1]]), "from 0"),
+        (document(counts=[[BUCKETS - 1, 1, 1]]), "below"),
         (document(counts=[[[5, 2, 1]]]), "pairs"),
         (document(counts=[[[[5], 2]]]), "pairs"),
         (document(counts=[["ab"]]), "pairs"),

@@ -11,6 +11,7 @@ import struct
 import sys
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from fcntl import ioctl
 from typing import Any
@@ -185,13 +186,15 @@ def on_terminal(columns: int, tell: Callable[[], None]) -> tuple[str, str]:
         sys.stdout, sys.stderr = stream, io.StringIO()
         try:
             tell()
-            stream.flush()
-            text = os.read(parent, 1_000_000).decode()
             remarks = sys.stderr.getvalue()
         finally:
             sys.stdout, sys.stderr = out, err
+    parts = []
+    with suppress(OSError):  # how Linux ends the output of a closed terminal
+        while part := os.read(parent, 65536):
+            parts.append(part)
     os.close(parent)
-    return text, remarks
+    return b"".join(parts).decode(), remarks
 
 
 def test_on_a_terminal_columns_that_are_missing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,7 +180,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "autoscaling:DescribeScalingActivities",
         "ec2:DescribeInstances",
     )
-    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | only(OURS, GROUPS, "autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
     "FleetRole": of_function("Fleet")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")

@@ -73,7 +73,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    control = Control(gate, host, lock, interruptions, delays, drawn)
+    control = Control(gate, host, lock, interruptions, replacements, delays, drawn)
     metadata = Metadata(control, backend("ec2"), lock, interruptions)
     server = make_server(
         "127.0.0.1", 0, HostCheck(Offices(metadata, lock)), threaded=True, request_handler=MotoRequestHandler

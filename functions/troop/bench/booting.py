@@ -104,7 +104,7 @@ def _is_complete(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> bo
 def _of_broken(
     benchmark: Benchmark, fleets: Sequence[FleetSeen], nodes: Mapping[str, Node], replaced: frozenset[str]
 ) -> Verdict | None:
-    """Returns a verdict if more nodes reported an error than are replaced: FAILED if all nodes of a larger fleet did."""
+    """Returns a verdict if more nodes reported an error than are replaced: FAILED if all nodes of a fleet did."""
     broken = []
     for fleet in fleets:
         of_fleet = [n for i in sorted(fleet.serving | fleet.starting) if (n := nodes.get(i)) and n.error is not None]

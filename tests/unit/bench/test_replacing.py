@@ -23,7 +23,7 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def look(
+def chosen_of(
     count: int, ages: dict[str, float], boots: dict[str, float], errors: tuple[str, ...] = (), **more: Any
 ) -> list[str]:
     """Ids to replace, of a fleet of drivers.
@@ -51,31 +51,31 @@ def test_a_node_is_silent_after_three_minutes_and_twice_the_time_of_the_slowest(
     age: float, slowest: float, is_silent: bool
 ) -> None:
     ages = {"i-0": 1000.0, "i-1": 1000.0, "i-2": age}
-    assert look(3, ages, {"i-0": 10, "i-1": slowest}) == ["i-2"] * is_silent
+    assert chosen_of(3, ages, {"i-0": 10, "i-1": slowest}) == ["i-2"] * is_silent
 
 
 def test_if_most_nodes_are_slow_none_is_silent() -> None:
     ages = dict.fromkeys(("i-0", "i-1", "i-2"), 1000.0)
-    assert look(3, ages, {"i-0": 10}) == []
-    assert look(1, {"i-0": 1000}, {}) == []
+    assert chosen_of(3, ages, {"i-0": 10}) == []
+    assert chosen_of(1, {"i-0": 1000}, {}) == []
 
 
 def test_the_oldest_silent_node_is_replaced_first() -> None:
     ages = {"i-0": 900.0, "i-1": 900.0, "i-2": 500.0, "i-3": 800.0}
-    assert look(4, ages, {"i-0": 10, "i-1": 10}) == ["i-3"]
+    assert chosen_of(4, ages, {"i-0": 10, "i-1": 10}) == ["i-3"]
 
 
 def test_an_error_needs_no_patience_and_goes_before_silence() -> None:
     ages = {"i-0": 900.0, "i-1": 900.0, "i-2": 900.0, "i-3": 1.0}
-    assert look(4, ages, {"i-0": 10, "i-1": 10}, errors=("i-3",)) == ["i-3"]
+    assert chosen_of(4, ages, {"i-0": 10, "i-1": 10}, errors=("i-3",)) == ["i-3"]
 
 
 def test_what_was_requested_before_is_requested_again_and_not_counted() -> None:
     ages = {"i-0": 900.0, "i-1": 900.0, "i-2": 900.0}
     again: dict[str, Any] = {"replaced": {"i-1": "drivers"}}
-    assert look(3, ages, {"i-0": 10, "i-1": 10}, **again) == ["i-1"], "although it has registered by now"
-    assert look(3, ages, {"i-0": 10}, errors=("i-1",), **again) == ["i-1"]
-    assert look(3, {"i-0": 900.0, "i-2": 1.0}, {"i-0": 10}, errors=("i-2",), **again) == [], "one is all it may"
+    assert chosen_of(3, ages, {"i-0": 10, "i-1": 10}, **again) == ["i-1"], "although it has registered by now"
+    assert chosen_of(3, ages, {"i-0": 10}, errors=("i-1",), **again) == ["i-1"]
+    assert chosen_of(3, {"i-0": 900.0, "i-2": 1.0}, {"i-0": 10}, errors=("i-2",), **again) == [], "one is all it may"
 
 
 def test_what_leaves_anyway_is_not_replaced() -> None:
@@ -92,7 +92,7 @@ def test_no_fleet_gets_more_new_nodes_than_it_may(count: int, broken: int, silen
     errors, mute = ids[:broken], ids[broken : broken + silent]
     good = ids[broken + silent :]
     earlier = {f"i-old{n}": "drivers" for n in range(before)}
-    chosen = look(count, dict.fromkeys(ids, 1000.0), dict.fromkeys(good, 10.0), tuple(errors), replaced=earlier)
+    chosen = chosen_of(count, dict.fromkeys(ids, 1000.0), dict.fromkeys(good, 10.0), tuple(errors), replaced=earlier)
     assert len(chosen) <= max(0, most(replace(DRIVERS, count=count)) - before)
     assert set(chosen) <= {*errors, *mute}
     # What is left of the errors ends the attempt.

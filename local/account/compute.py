@@ -29,6 +29,7 @@ from .patches import (
     moto_lookups,
     moto_placement,
     moto_placement_groups,
+    moto_reboot,
     moto_refreshes,
     moto_replacement,
     moto_speed,
@@ -68,6 +69,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
     moto_targets.apply(host.is_ready)
+    moto_reboot.apply(host.reboot)
     moto_console.apply(host.console)
     moto_images.register(backend("ec2"))
     moto_spot_prices.apply()

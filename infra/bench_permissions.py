@@ -377,6 +377,7 @@ def api(
                 "ec2:DescribeSpotPriceHistory",
                 "ec2:DescribeSubnets",
                 "pricing:GetProducts",
+                "servicequotas:GetAWSDefaultServiceQuota",
                 "servicequotas:GetServiceQuota",
             ],
             "*",

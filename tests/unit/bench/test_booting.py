@@ -137,6 +137,7 @@ def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool
     [
         "You are not authorized to perform this operation.",
         "UnauthorizedOperation",
+        "You are not authorized to use launch template: lt-0123456789abcdef0",
         "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
     ],
 )

@@ -1,4 +1,7 @@
-"""Runs the agent: ``python3 agent.pyz boot.json``, in the folder for the node's files."""
+"""Runs the agent: ``python3 agent.pyz boot.json``, in the folder for the node's files.
+
+With the further argument ``rebooted``, it only reports that the node rebooted.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import resource
 import signal
 import sys
 from pathlib import Path
+from typing import Callable
 
 from agent import boot as boots
 from agent import metadata
@@ -18,6 +22,9 @@ from agent.place import Place
 from agent.session import Session
 from agent.store import Store
 from troop.measure.summary import FAILED
+
+REBOOTED = "rebooted"
+"""The argument that user data's script for further boots passes."""
 
 
 def main() -> int:
@@ -39,6 +46,8 @@ def main() -> int:
             Place(path.parent, boot, identity),
             Store(boot.bucket, boot.region),
         )
+        if sys.argv[2:] == [REBOOTED]:
+            return _reported(session.report_reboot)
         session.watch.start()
     except (AgentError, Lost) as error:
         say(f"cannot start: {error}")
@@ -81,10 +90,17 @@ def _ended_with(session: Session) -> int:
 
 def _report(session: Session, problem: str, *outcome: str) -> None:
     say(problem)
+    _reported(lambda: session.report(problem, *outcome))
+
+
+def _reported(report: Callable[[], None]) -> int:
+    """Returns 0 if the report was delivered."""
     try:
-        session.report(problem, *outcome)
+        report()
     except (AgentError, OSError, Lost) as error:
         say(f"cannot report the problem: {error}")
+        return 1
+    return 0
 
 
 def _ended(number: int, _: object) -> None:

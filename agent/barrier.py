@@ -22,6 +22,10 @@ RENEW_AFTER = 2700.0
 FIRST_PAUSE, LATER_PAUSE, LATER = 1.0, 2.0, 120.0
 """Seconds between two reads: at first, and after :data:`LATER` seconds. Far shorter than the time before a start."""
 REFUSED_PAUSE = 5.0
+POLL_TIMEOUT = 2.0
+"""Seconds for an answer of S3. One request that hangs, and the pause after it, are shorter than the least time from a
+release to the common start, so the node is not late.
+"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ class Waiter:
     """Reads objects over one connection, and S3's clock from the answers."""
 
     def __init__(self, store: Store, watch: ClockWatch, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._store, self._watch, self._sleep, self._web = store, watch, sleep, Web()
+        self._store, self._watch, self._sleep = store, watch, sleep
+        self._web = Web(POLL_TIMEOUT)
 
     def wait(self, key: str) -> Release | None:
         """Waits until the barrier says release or end; returns None for end.

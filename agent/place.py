@@ -51,6 +51,14 @@ class Place:
     def roster(self) -> Path:
         return self.home / "roster.json"
 
+    @property
+    def current(self) -> Path:
+        """The name of the phase or the point that the node does or waits for; for a report after a reboot."""
+        return self.home / "phase.txt"
+
+    def summary(self, phase: str) -> Path:
+        return self.phase(phase) / "summary.json"
+
     def phase(self, name: str) -> Path:
         """The working folder of the script of a phase or a point."""
         return self.home / "phases" / name

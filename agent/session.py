@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -77,6 +78,7 @@ class Session:
         self._registered = True
         roster = Address(self._store, self._keys.roster)
         for self.phase in definition.steps:
+            self._remember()
             roster.url()  # signed now, because a release leaves only seconds
             say(f"{self.phase}: waiting for the release")
             release = self._waiter.wait(self._keys.barrier(self.phase))
@@ -114,6 +116,27 @@ class Session:
             begun = blank(self._place, self.phase, self._rank or 0, self._watch.estimate())
             summary = replace(begun, outcome=outcome, reason=problem, **self._of_spot())
             self._put_summary(summary.document())
+
+    def report_reboot(self) -> None:
+        """Reports that the node rebooted: nothing that it ran before continues.
+
+        Only a node of the roster keeps its registration: the workflow no longer reads it, but the report does.
+
+        Raises:
+            AgentError: the report cannot be delivered.
+        """
+        place = self._place
+        self._registered = place.roster.exists()
+        begun = place.current.read_text(encoding="utf-8") if place.current.exists() else ""
+        self.phase = begun if begun and not place.summary(begun).exists() else None
+        self.report("the node rebooted")
+
+    def _remember(self) -> None:
+        """Stores the current phase, also for after a reboot."""
+        with self._place.current.open("w", encoding="utf-8") as file:
+            file.write(self.phase or "")
+            file.flush()
+            os.fsync(file.fileno())
 
     def _of_spot(self) -> dict[str, Any]:
         """Returns the fields about spot for a phase's summary."""
@@ -164,6 +187,7 @@ class Session:
         """
         for setup in definition.setup:
             self.phase = setup.phase
+            self._remember()
             release = Release(setup.script, setup.timeout_seconds, 0.0, 0.0, None)
             done = perform(self._place, setup.phase, None, release, None)
             self._deliver(done)
@@ -225,7 +249,7 @@ class Session:
 
     def _put_summary(self, document: dict[str, Any]) -> None:
         phase, node = document["phase"], document["node"]
-        self._put(document, self._keys.summary(phase, node), self._place.phase(phase) / "summary.json")
+        self._put(document, self._keys.summary(phase, node), self._place.summary(phase))
 
     def _put(self, document: dict[str, Any], key: str, path: Path) -> None:
         _with_folder(path).write_text(json.dumps(document, separators=(",", ":")), encoding="utf-8")

@@ -29,9 +29,14 @@ class Answer:
 
 
 class Web:
-    """A client for one host at a time; a request to another host opens a new connection."""
+    """A client for one host at a time; a request to another host opens a new connection.
 
-    def __init__(self) -> None:
+    Args:
+        timeout: seconds for a connection, and for each part of an answer.
+    """
+
+    def __init__(self, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._timeout = timeout
         self._host: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
 
@@ -59,9 +64,9 @@ class Web:
         if self._connection is None or self._host != (scheme, host):
             self.close()
             if scheme == "https":
-                self._connection = http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=_trust())
+                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=_trust())
             else:
-                self._connection = http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
+                self._connection = http.client.HTTPConnection(host, timeout=self._timeout)
             self._host = (scheme, host)
         return self._connection
 

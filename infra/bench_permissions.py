@@ -222,7 +222,8 @@ def parameter_arns(images: Sequence[str]) -> list[str]:
 
 def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     """Allows leading a cell through its phases: reading what nodes wrote, writing barriers, results and further
-    attempts, keeping Auto Scaling from replacing nodes, and reading the console of a node that did not register.
+    attempts, having Auto Scaling replace nodes that do not come up, keeping it from replacing others, and reading the
+    console of a node that did not register.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -235,7 +236,11 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
             ],
             "*",
         ),
-        allow(["autoscaling:SuspendProcesses"], _groups(stack), conditions=_OURS),
+        allow(
+            ["autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+            _groups(stack),
+            conditions=_OURS,
+        ),
         allow(["ec2:GetConsoleOutput"], _ec2(stack, "instance"), conditions=_OURS),
     ]
 
@@ -372,6 +377,7 @@ def api(
                 "ec2:DescribeSpotPriceHistory",
                 "ec2:DescribeSubnets",
                 "pricing:GetProducts",
+                "servicequotas:GetAWSDefaultServiceQuota",
                 "servicequotas:GetServiceQuota",
             ],
             "*",

@@ -175,7 +175,12 @@ class LocalAccount:
         return answer
 
     def make_scarce(
-        self, instance_type: str, left: int, reason: str = "InsufficientInstanceCapacity", market: str = ""
+        self,
+        instance_type: str,
+        left: int,
+        reason: str = "InsufficientInstanceCapacity",
+        market: str = "",
+        zone: str = "",
     ) -> None:
         """Limits the capacity: groups can launch `left` more instances of a type, and further launches fail.
 
@@ -185,8 +190,9 @@ class LocalAccount:
                 UnfulfillableCapacity, MaxSpotInstanceCountExceeded or SpotMaxPriceTooLow. With an EC2 code, such as
                 Client.InvalidKMSKey.InvalidState, further instances die while they are pending.
             market: "spot" to limit Spot only.
+            zone: the only zone that is limited; all zones together if empty.
         """
-        document = {"instance_type": instance_type, "left": left, "reason": reason, "market": market}
+        document = {"instance_type": instance_type, "left": left, "reason": reason, "market": market, "zone": zone}
         self._call("POST", "scarcity", document)
 
     def interrupt(self, instance_id: str, notice_seconds: float | None = None) -> None:
@@ -195,6 +201,10 @@ class LocalAccount:
         `notice_seconds`: the time in between; if None, two minutes, scaled like waits.
         """
         self._call("POST", "interrupt", {"id": instance_id, "seconds": notice_seconds})
+
+    def impair(self, instance_id: str, *, is_healthy: bool = False) -> None:
+        """Lets EC2's status check of an instance fail, or pass again: its group shows it as unhealthy until then."""
+        self._call("POST", "impair", {"id": instance_id, "is_healthy": is_healthy})
 
     def recommend_rebalance(self, instance_id: str) -> None:
         """Adds a rebalance recommendation to the metadata of an instance."""

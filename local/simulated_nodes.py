@@ -44,8 +44,9 @@ _NOTICE_SECONDS = 2.0
 class FaultKind(StrEnum):
     """The ways in which a node can fail.
 
-    NEVER_REGISTERS: it boots, but does not register; its console says why.
-    CANNOT_START: it registers with an error.
+    NEVER_REGISTERS: it boots, but does not register; its console says why. In a benchmark, an instance that replaces
+        it has no fault.
+    CANNOT_START: it registers with an error; otherwise the same.
     FAILS: its script fails in the phase.
     SILENT: it takes part until the phase, and never writes the summary.
     DIES: its instance is terminated when the phase is released.
@@ -59,6 +60,9 @@ class FaultKind(StrEnum):
     SILENT = "silent"
     DIES = "dies"
     INTERRUPTED = "interrupted"
+
+
+_BOOT_FAULTS = (FaultKind.NEVER_REGISTERS, FaultKind.CANNOT_START)
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,12 @@ class _Run:
 
 @dataclass
 class _Cell:
-    """A cell in progress. `seen`: role, zone, address and type by instance id."""
+    """A cell in progress.
+
+    Attributes:
+        seen: role, zone, address and type by instance id.
+        duds: the nodes that do not come up, by instance id.
+    """
 
     run: str
     cell: str
@@ -107,6 +116,7 @@ class _Cell:
     seen: dict[str, dict[str, str]] = field(default_factory=dict)
     since: float = field(default_factory=time.monotonic)
     is_registered: bool = False
+    duds: dict[str, FaultKind] = field(default_factory=dict)
     phase: int = 0
     is_over: bool = False
     due: float = 0.0
@@ -216,6 +226,8 @@ class SimulatedNodes:
             return
         barrier = self._barrier(cell)
         if barrier is None or barrier["state"] == "hold":
+            if cell.duds and cell.phase == 0:
+                self._register_new(cell)
             return
         cell.is_over = barrier["state"] == "end"
         if not cell.is_over and self._is_done(barrier):
@@ -224,8 +236,13 @@ class SimulatedNodes:
             cell.is_over = cell.phase == len(cell.steps)
 
     def _stand(self, cell: _Cell) -> None:
-        """Registers new nodes of a standing fleet, which do not wait for barriers."""
+        """Registers nodes of a standing fleet, which do not wait for barriers."""
+        self._register_new(cell)
+
+    def _register_new(self, cell: _Cell) -> None:
         before, cell.seen = cell.seen, self._instances(cell)
+        if cell.is_standing:
+            cell.duds = self._boot_faults(cell)
         written = self._registrations(cell)
         self._write_all((key, body) for key, body in written if names.node_of(key) not in before)
 
@@ -235,17 +252,22 @@ class SimulatedNodes:
             cell.since = time.monotonic()
         if len(cell.seen) < cell.nodes or time.monotonic() - cell.since < self._boot_seconds:
             return
+        cell.duds = self._boot_faults(cell)
         self._write_all(self._registrations(cell))
         cell.is_registered = True
+
+    def _boot_faults(self, cell: _Cell) -> dict[str, FaultKind]:
+        faults = {instance_id: self._fault(cell, instance_id) for instance_id in cell.seen}
+        return {i: one.kind for i, one in faults.items() if one and one.kind in _BOOT_FAULTS}
 
     def _registrations(self, cell: _Cell) -> Iterable[tuple[str, bytes]]:
         for instance_id, facts in cell.seen.items():
             document = registration(instance_id, facts)
-            fault = self._fault(cell, instance_id)
-            if fault and fault.kind is FaultKind.NEVER_REGISTERS:
+            fault = cell.duds.get(instance_id)
+            if fault is FaultKind.NEVER_REGISTERS:
                 self._print(instance_id, "simulated: cannot reach S3, giving up\n")
                 continue
-            if fault and fault.kind is FaultKind.CANNOT_START:
+            if fault is FaultKind.CANNOT_START:
                 document = {"format": NODE_FORMAT, "id": instance_id, "role": facts["role"], "error": "simulated"}
             yield names.nodes_prefix(cell.run, cell.cell) + f"{instance_id}.json", _encoded(document)
 

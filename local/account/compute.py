@@ -29,6 +29,7 @@ from .patches import (
     moto_lookups,
     moto_placement,
     moto_placement_groups,
+    moto_reboot,
     moto_refreshes,
     moto_replacement,
     moto_speed,
@@ -68,12 +69,13 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
     moto_targets.apply(host.is_ready)
+    moto_reboot.apply(host.reboot)
     moto_console.apply(host.console)
     moto_images.register(backend("ec2"))
     moto_spot_prices.apply()
     logging.getLogger("werkzeug").setLevel(logging.WARNING)
     gate = Gate(_mirroring(DomainDispatcherApplication(create_backend_app)), lock)
-    control = Control(gate, host, lock, interruptions, delays, drawn)
+    control = Control(gate, host, lock, interruptions, replacements, delays, drawn)
     metadata = Metadata(control, backend("ec2"), lock, interruptions)
     server = make_server(
         "127.0.0.1", 0, HostCheck(Offices(metadata, lock)), threaded=True, request_handler=MotoRequestHandler

@@ -6,8 +6,9 @@ GET    /_account/decisions   authorisation decisions, see decisions.py
 DELETE /_account/decisions   deletes them
 GET    /_account/instances   the instances with processes, see host.py
 POST   /_account/mirror      copies new networks into moto, see mirror.py
-POST   /_account/scarcity    {"instance_type", "left", "reason", "market"}: makes an instance type scarce, see
-                             patches/moto_activities.py
+POST   /_account/scarcity    {"instance_type", "left", "reason", "market", "zone"}: makes an instance type scarce,
+                             see patches/moto_activities.py
+POST   /_account/impair      {"id", "is_healthy"}: lets EC2's status check of an instance fail, or pass again
 POST   /_account/interrupt   {"id", "seconds"}: interrupts a Spot instance, see interruptions.py
 POST   /_account/rebalance   {"id"}: recommends a rebalance
 """
@@ -26,6 +27,7 @@ from .host import Host
 from .interruptions import Interruptions
 from .mirror import mirror
 from .patches.moto_activities import scarcity
+from .patches.moto_replacement import Replacements
 from .secret import Secrets
 from .subjects import backend
 
@@ -41,6 +43,7 @@ class Control:
         host: Host,
         lock: threading.RLock,
         interruptions: Interruptions,
+        replacements: Replacements,
         delays: Delays,
         drawn: Secrets,
     ) -> None:
@@ -54,6 +57,7 @@ class Control:
             ("POST", "mirror"): lambda _: self._mirror(),
             ("POST", "scarcity"): lambda body: scarcity.order(**body),
             ("POST", "interrupt"): lambda body: interruptions.order(body["id"], body["seconds"]),
+            ("POST", "impair"): lambda body: replacements.impair(body["id"], body["is_healthy"]),
             ("POST", "rebalance"): lambda body: interruptions.recommend(body["id"]),
             ("POST", "hold"): lambda _: delays.hold(),
             ("POST", "release"): lambda _: delays.release(),

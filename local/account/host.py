@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import threading
@@ -119,11 +121,28 @@ class Host:
         hosted = Hosted(self.address_for(instance_id), directory)
         with self._lock:
             self._hosted[instance_id] = hosted
+        self._launch(instance_id, hosted)
+
+    def reboot(self, instance_id: str) -> None:
+        """Ends the processes of an instance and runs its scripts of cloud-init for each boot. As on Amazon Linux, user
+        data does not run again, and /run is empty, here the directory `run` of the instance.
+        """
+        hosted = self._hosted.get(instance_id)
+        if hosted is None:
+            return
+        shutil.rmtree(hosted.directory / "run", ignore_errors=True)
+        scripts = sorted((hosted.directory / "var/lib/cloud/scripts/per-boot").glob("*"))
+        lines = ["#!/bin/sh", *(shlex.quote(str(script)) for script in scripts), "exec sleep infinity"]
+        (hosted.directory / "user-data").write_text("\n".join(lines) + "\n")
+        self._tell(op="stop", id=instance_id)
+        self._launch(instance_id, hosted)
+
+    def _launch(self, instance_id: str, hosted: Hosted) -> None:
         self._tell(
             op="start",
             id=instance_id,
             address=hosted.address,
-            directory=str(directory),
+            directory=str(hosted.directory),
             environment=self._environment(instance_id),
         )
 

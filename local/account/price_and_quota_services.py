@@ -52,8 +52,10 @@ class Offices:
                         "PriceList": list(map(json.dumps, _products(request))),
                     }
                 case "GetServiceQuota" if request.get("QuotaCode") in price_table.VCPU_QUOTAS:
-                    document = {"Quota": _quota(request["QuotaCode"])}
-                case "GetServiceQuota":
+                    document = {"Quota": _quota(request["QuotaCode"], price_table.VCPU_QUOTAS)}
+                case "GetAWSDefaultServiceQuota" if request.get("QuotaCode") in price_table.DEFAULT_VCPU_QUOTAS:
+                    document = {"Quota": _quota(request["QuotaCode"], price_table.DEFAULT_VCPU_QUOTAS)}
+                case "GetServiceQuota" | "GetAWSDefaultServiceQuota":
                     return _answer(start_response, "400 Bad Request", _refusal("NoSuchResourceException", "no quota"))
                 case _:
                     message = f"{service} has no {call} here"
@@ -97,12 +99,12 @@ def _product(usage: str, amount: str, unit: str, **attributes: str) -> dict[str,
     }
 
 
-def _quota(code: str) -> dict[str, Any]:
+def _quota(code: str, values: Mapping[str, float]) -> dict[str, Any]:
     return {
         "ServiceCode": "ec2",
         "QuotaArn": f"arn:aws:servicequotas:{REGION}:{ACCOUNT_ID}:ec2/{code}",
         "QuotaCode": code,
-        "Value": price_table.VCPU_QUOTAS[code],
+        "Value": values[code],
         "Unit": "None",
     }
 

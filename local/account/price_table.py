@@ -28,8 +28,11 @@ VOLUMES = {
     "EBS:VolumeP-IOPS.io2.tier3": ("0.03185", "IOPS-Mo"),
 }
 
-VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0, "L-417A185B": 0.0}
-"""Quotas of On-Demand and Spot for standard families; none for graphics, as in a new account."""
+VCPU_QUOTAS = {"L-1216C47A": 5000.0, "L-34B43A08": 5000.0, "L-DB2E81BA": 0.0}
+DEFAULT_VCPU_QUOTAS = {"L-417A185B": 0.0}
+"""Quotas of On-Demand and Spot for standard families; none for graphics, as in a new account. On AWS, too, an account
+can lack a quota that it has never changed; then only AWS's default exists.
+"""
 
 
 def on_demand(instance_type: str, vcpus: int) -> Decimal:

@@ -50,6 +50,9 @@ FAULTS = {
 TAKEN_ONCE, TAKEN_ALWAYS = "taken-once", "taken-always"
 """Roles of which spot takes the first node back while it measures: in the first attempt, or in each."""
 
+BROKEN_AT_BOOT = {"broken-servers": 2, "broken-drivers": 1, "hopeless": 9}
+"""Role -> how many of its nodes report an error in place of coming up; those that replace them are well."""
+
 FLAKY = {"flaky": "c003"}
 """Role -> the cell in which the script fails on the first node of it, in the phase ``measure``; others are well."""
 
@@ -58,6 +61,7 @@ def simulated(account: LocalAccount, bucket: str) -> SimulatedNodes:
     """The nodes of all runs; those of the roles above with their faults."""
     faults = [Fault(kind, role, phase="measure") for role, kind in FAULTS.items()]
     faults += [Fault(FaultKind.FAILS, role, phase="measure", cell=cell) for role, cell in FLAKY.items()]
+    faults += [Fault(FaultKind.CANNOT_START, role, nodes) for role, nodes in BROKEN_AT_BOOT.items()]
     for role, attempts in ((TAKEN_ONCE, 1), (TAKEN_ALWAYS, 9)):
         faults.append(Fault(FaultKind.INTERRUPTED, role, phase="measure", attempts=attempts))
     return SimulatedNodes(account, bucket, faults)

@@ -55,11 +55,12 @@ FAULTS = [
     ),
     Fault(
         "mute",
-        "FAILED",
+        "INVALID",
         ("not all registered", "output/boot/"),
         log=("output/boot/", "cannot reach S3"),
         late=_boot_takes_too_long,
     ),
+    Fault("hopeless", "FAILED", ("2 nodes could not start", "simulated")),
     Fault("silent", "FAILED", ("did not finish the phase measure within 120 s",), late=_phase_takes_too_long),
     Fault("dying", "INVALID", ("was lost during the phase measure",)),
 ]

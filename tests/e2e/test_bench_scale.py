@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.client.api import Answer
-from tests.e2e.benches import INSTANCE_TYPE, LONG, Bench, assert_nothing_left
+from tests.e2e.benches import BROKEN_AT_BOOT, INSTANCE_TYPE, LONG, Bench, assert_nothing_left
 from tests.e2e.conftest import eventually
 
 SERVERS, DRIVERS = 12, 3
@@ -113,6 +113,42 @@ def test_a_run_beyond_its_budget_is_refused_and_starts_nothing(bench: Bench) -> 
     assert refused.status == 400
     assert "budget is 0.01: must be at least what it is expected to cost" in refused.body["message"]
     assert "dear" not in {run["name"] for run in api.get("benchmarks").body["runs"]}
+
+
+SCARCE_IN_A_ZONE, REGION = "c7g.4xlarge", "us-east-1"
+MANY = {"broken-servers": 288, "broken-drivers": 60}
+
+
+def test_a_few_bad_nodes_of_hundreds_are_replaced(bench: Bench) -> None:
+    """Almost every cell of this size has one: 3 of 348 do not come up, and what replaces them does."""
+    fleets = {"broken-servers": {"zones": 3}}
+    phases = [{"name": "prepare", "roles": list(MANY), "script": "measure.sh", "timeout": "2m"}]
+    measure = {"name": "load", "roles": ["broken-drivers"], "script": "measure.sh", "measured": "2s", "timeout": "2m"}
+    detail = bench.ended(bench.start("duds", MANY, None, [*phases, measure], fleets))
+    run = detail["run"]["run"]
+    assert_nothing_left(bench, run)
+    assert detail["run"]["status"] == "SUCCEEDED", detail["run"]
+    assert [cell["cell"] for cell in detail["cells"]] == ["c001"], "one attempt was enough"
+    replaced = {name.removesuffix(".json") for name in bench.objects(run, "replaced/")}
+    assert len(replaced) == sum(BROKEN_AT_BOOT[role] for role in MANY)
+    nodes = {node["id"] for node in json.loads(bench.objects(run, "roster.json")[""])["nodes"]}
+    assert len(nodes) == sum(MANY.values())
+    assert not nodes & replaced
+    assert nodes | replaced == {r["name"] for r in detail["resources"] if r["kind"] == "instance"}
+
+
+def test_a_zone_without_capacity_ends_the_attempt_and_the_next_takes_others(bench: Bench) -> None:
+    """Auto Scaling does not fill up the other zone, as the fleet would be uneven."""
+    bench.account.make_scarce(SCARCE_IN_A_ZONE, 0, zone=f"{REGION}a")
+    zones = {"instance_type": SCARCE_IN_A_ZONE, "zones": 2, "zone_names": [f"{REGION}{letter}" for letter in "abc"]}
+    detail = bench.ended(bench.start("zone", {"drivers": 4}, fleets={"drivers": zones}, attempts=2))
+    assert_nothing_left(bench, detail["run"]["run"])
+    first, second = detail["cells"]
+    assert (first["status"], second["status"], detail["run"]["status"]) == ("INVALID", "SUCCEEDED", "SUCCEEDED")
+    assert f"capacity in the Availability Zone you requested ({REGION}a)" in first["reason"]
+    assert f"the next attempt takes {SCARCE_IN_A_ZONE} in {REGION}b, {REGION}c" in first["reason"]
+    launched = [(r["cell"], r["zone"][-1]) for r in detail["resources"] if r["kind"] == "instance"]
+    assert sorted(launched) == [("c001", "b")] * 2 + [("c001-2", "b")] * 2 + [("c001-2", "c")] * 2
 
 
 def _answered(answer: Answer) -> Answer | None:

@@ -180,7 +180,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "autoscaling:DescribeScalingActivities",
         "ec2:DescribeInstances",
     )
-    | only(OURS, GROUPS, "autoscaling:SuspendProcesses")
+    | only(OURS, GROUPS, "autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
     "FleetRole": of_function("Fleet")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
@@ -237,7 +237,13 @@ API_OF_BENCHMARKS = (
     | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
     | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
-    | allow("*", "ec2:DescribeSpotPriceHistory", "pricing:GetProducts", "servicequotas:GetServiceQuota")
+    | allow(
+        "*",
+        "ec2:DescribeSpotPriceHistory",
+        "pricing:GetProducts",
+        "servicequotas:GetAWSDefaultServiceQuota",
+        "servicequotas:GetServiceQuota",
+    )
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:StopExecution")

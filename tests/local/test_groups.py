@@ -24,6 +24,34 @@ def test_instances_are_spread_over_the_zones(fleet: Fleet) -> None:
     assert subnets == set(fleet.subnets)
 
 
+@pytest.mark.parametrize(
+    ("strategy", "zones"), [("balanced-only", [2, 2]), ("balanced-best-effort", [3, 3]), ("", [3, 3])]
+)
+def test_other_zones_take_over_for_a_full_one_unless_the_group_is_balanced(
+    fleet: Fleet, strategy: str, zones: list[int]
+) -> None:
+    kind = {"balanced-only": "c6g.8xlarge", "": "c6g.2xlarge"}.get(strategy, "c6g.4xlarge")
+    fleet.account.make_scarce(kind, left=0, zone="us-east-1b")
+    distribution = {"CapacityDistributionStrategy": strategy}
+    more: dict[str, Any] = {"AvailabilityZoneDistribution": distribution} if strategy else {}
+    template = {"LaunchTemplateId": fleet.template(None, InstanceType=kind), "Version": "1"}
+    group = fleet.group(6, LaunchTemplate=template, **more)
+    counts = Counter(one["AvailabilityZone"] for one in fleet.describe(group)["Instances"])
+    assert [counts["us-east-1a"], counts["us-east-1c"]] == zones
+    assert counts["us-east-1b"] == 0
+    activities = fleet.groups.describe_scaling_activities(AutoScalingGroupName=group)["Activities"]
+    assert any("(us-east-1b)" in one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed")
+
+
+def test_a_status_check_can_fail_for_a_moment(fleet: Fleet) -> None:
+    group = fleet.group(1)
+    (instance,) = fleet.in_service(group, 1)
+    for is_healthy, shown in ((False, "Unhealthy"), (True, "Healthy")):
+        fleet.account.impair(instance, is_healthy=is_healthy)
+        assert fleet.describe(group)["Instances"][0]["HealthStatus"] == shown
+    assert list(fleet.members(group)) == [instance]
+
+
 def test_an_instance_is_pending_until_it_is_ready(fleet: Fleet) -> None:
     group = fleet.group(1, WAITS)
     assert list(fleet.members(group).values()) == ["Pending"]

@@ -122,3 +122,26 @@ def test_console_logs_are_bounded(fleet: Fleet) -> None:
     (instance,) = fleet.in_service(group, 1)
     console = fleet.directory(instance) / "console.log"
     eventually(lambda: console.stat().st_size < 1 << 20 and console.read_text().startswith("[earlier output dropped]"))
+
+
+REBOOTS = """#!/bin/sh
+mkdir -p var/lib/cloud/scripts/per-boot run
+echo once >> began
+touch run/first
+printf '#!/bin/sh\\nls run >> again 2>&1\\n' > var/lib/cloud/scripts/per-boot/one
+chmod 700 var/lib/cloud/scripts/per-boot/one
+echo $$ > pid
+exec sleep infinity
+"""
+
+
+def test_a_reboot_ends_all_processes_and_runs_only_the_scripts_of_each_boot(fleet: Fleet) -> None:
+    group = fleet.group(1, REBOOTS)
+    (instance,) = fleet.in_service(group, 1)
+    folder = fleet.directory(instance)
+    pid = int(eventually(lambda: (folder / "pid").exists() and (folder / "pid").read_text()))
+    fleet.ec2.reboot_instances(InstanceIds=[instance])
+    assert "run" in eventually(lambda: (folder / "again").exists() and (folder / "again").read_text()), "it is empty"
+    assert not alive(pid)
+    assert (folder / "began").read_text() == "once\n"
+    assert list(fleet.in_service(group, 1)) == [instance]

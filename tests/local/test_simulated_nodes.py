@@ -131,6 +131,17 @@ def test_they_fail_as_ordered(world: World, fleet: Fleet, bucket: Bucket) -> Non
     assert console == "simulated: cannot reach S3, giving up\n"
 
 
+def test_what_replaces_a_node_that_could_not_start_is_well(world: World, fleet: Fleet, bucket: Bucket) -> None:
+    run = "20261121-150316-1f0c9b2e"
+    bucket.begin(run, nodes=2)
+    ids = launch(fleet, run, 2)
+    with SimulatedNodes(world.account, bucket.name, [Fault(FaultKind.CANNOT_START, "drivers", 1)]):
+        bucket.all_under(names.nodes_prefix(run, CELL), 2)
+        fleet.groups.terminate_instance_in_auto_scaling_group(InstanceId=ids[0], ShouldDecrementDesiredCapacity=False)
+        registered = bucket.all_under(names.nodes_prefix(run, CELL), 3)
+    assert [one for one, document in registered.items() if "error" in document] == [ids[0]]
+
+
 def test_runs_of_the_past_are_left_alone(world: World, fleet: Fleet, bucket: Bucket) -> None:
     past, run = "20261121-150300-1f0c9b2e", "20261121-150314-1f0c9b2e"
     bucket.begin(past, nodes=1, state="release")

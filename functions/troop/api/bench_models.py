@@ -192,7 +192,7 @@ class CellOut(BaseModel):
         description="Its place in the order in which cells start, from 1; null for a run of an earlier version"
     )
     status: CellStatus = Field(
-        description="INVALID: it ended, but lost a node during measurement, so its results are not valid"
+        description="INVALID: it lost a node, or not all nodes came up; its results are not valid"
     )
     phase: str = Field(description="The current phase, as in steps")
     point: PointOut | None = Field(description="The current point; null in a step without points")

@@ -4,13 +4,14 @@ sets of ids, never counts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from troop.bench.definition import Benchmark, Fleet
 from troop.bench.refusals import is_permanent, is_vain
 from troop.bench.roster import Node
-from troop.bench.verdicts import MOST_NAMED, State, Verdict, cut, failed, name_some, so_many_nodes
+from troop.bench.verdicts import MOST_NAMED, State, Verdict, cut, failed, invalid, name_some, so_many_nodes
 
 SETTLED = 30
 """Seconds after which a new group is visible everywhere in AWS."""
@@ -23,6 +24,7 @@ class FleetSeen:
     Attributes:
         serving: ids of the instances that are in service and healthy.
         starting: ids of the group's other instances.
+        leaving: ids of those among them that are terminating.
         refusals: reasons of failed launches, newest first; read only if nodes are missing.
         exists: False if the group does not exist or is being deleted.
         groups: names of the existing groups: the fleet's group and its backup.
@@ -33,6 +35,7 @@ class FleetSeen:
     role: str
     serving: frozenset[str]
     starting: frozenset[str] = frozenset()
+    leaving: frozenset[str] = frozenset()
     refusals: tuple[str, ...] = ()
     exists: bool = True
     groups: tuple[str, ...] = ()
@@ -46,25 +49,28 @@ def of_boot(
     nodes: Mapping[str, Node],
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
+    replaced: frozenset[str] = frozenset(),
 ) -> Verdict:
     """Decides whether all nodes are ready. SHORT: launch missing spot nodes on demand.
+
+    INVALID: another attempt can succeed. FAILED: the cause is permanent, or common to all nodes of a fleet.
 
     Args:
         fleets: one for each fleet of the benchmark.
         nodes: registrations by id; those of instances outside the groups are ignored.
         elapsed: seconds since the groups were created.
         interrupted: ids of nodes that spot takes back; they count as not registered.
+        replaced: ids of nodes that are replaced, which count as not registered either; see :mod:`.replacing`.
     """
     nodes = {i: node for i, node in nodes.items() if i not in interrupted}
-    broken = [n for f in fleets for i in sorted(f.serving | f.starting) if (n := nodes.get(i)) and n.error is not None]
-    if broken:
-        failures = "; ".join(f"{n.id}: {cut(n.error or '')}" for n in broken[:MOST_NAMED])
-        return failed(f"{so_many_nodes(len(broken))} could not start: {failures}")
+    if verdict := _of_broken(benchmark, fleets, nodes, replaced):
+        return verdict
+    nodes = {i: node for i, node in nodes.items() if i not in replaced}
     seen = {fleet.role: fleet for fleet in fleets}
     missing = [fleet for fleet in benchmark.fleets if not _is_complete(fleet, seen[fleet.role], nodes)]
     if not missing:
-        narrow = [why for fleet in benchmark.fleets if (why := _narrow(fleet, seen[fleet.role], nodes))]
-        return failed("; ".join(narrow)) if narrow else Verdict(State.READY)
+        uneven = [why for fleet in benchmark.fleets if (why := _uneven(fleet, seen[fleet.role], nodes))]
+        return invalid("; ".join(uneven)) if uneven else Verdict(State.READY)
     gone = sorted(fleet.role for fleet in missing if not seen[fleet.role].exists)
     if gone and elapsed >= SETTLED:
         return failed(f"the Auto Scaling group of the fleet {', '.join(gone)} was deleted")
@@ -76,7 +82,8 @@ def of_boot(
             return failed(f"{_launched(fleet, seen[fleet.role])}: {cut(refusal)}")
     late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
     if late:
-        return failed("; ".join(_late(fleet, seen[fleet.role], nodes) for fleet in late))
+        reason = "; ".join(_late(fleet, seen[fleet.role], nodes) for fleet in late)
+        return failed(reason) if any(_is_mute(seen[fleet.role], nodes) for fleet in late) else invalid(reason)
     return Verdict(State.SHORT if any(_is_short(f, seen[f.role], elapsed) for f in missing) else State.WAITING)
 
 
@@ -94,15 +101,44 @@ def _is_complete(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> bo
     return len(seen.serving) == fleet.count and not seen.starting and seen.serving <= of_role
 
 
-def _narrow(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | None:
-    """Returns a reason if a fleet is in fewer zones than required. Auto Scaling spreads only as capacity allows, and
-    such a cell is not comparable with the others.
+def _of_broken(
+    benchmark: Benchmark, fleets: Sequence[FleetSeen], nodes: Mapping[str, Node], replaced: frozenset[str]
+) -> Verdict | None:
+    """Returns a verdict if more nodes reported an error than are replaced: FAILED if all nodes of a fleet did."""
+    broken = []
+    for fleet in fleets:
+        of_fleet = [n for i in sorted(fleet.serving | fleet.starting) if (n := nodes.get(i)) and n.error is not None]
+        if {node.id for node in of_fleet} - replaced - fleet.leaving:
+            if len(of_fleet) >= max(2, benchmark.fleet(fleet.role).count):
+                return failed(_could_not_start(of_fleet))
+            broken += [node for node in of_fleet if node.id not in replaced | fleet.leaving]
+    return invalid(_could_not_start(broken)) if broken else None
+
+
+def _could_not_start(nodes: Sequence[Node]) -> str:
+    failures = "; ".join(f"{node.id}: {cut(node.error or '')}" for node in nodes[:MOST_NAMED])
+    return f"{so_many_nodes(len(nodes))} could not start: {failures}"
+
+
+def _is_mute(seen: FleetSeen, nodes: Mapping[str, Node]) -> bool:
+    """Checks whether a fleet has several nodes, and none has registered: their cause is a common one."""
+    return len(seen.serving) > 1 and not seen.serving & nodes.keys()
+
+
+def _uneven(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | None:
+    """Returns a reason if a fleet is in fewer zones than required, or if one has more than one node more than another:
+    such a cell is not comparable with the others. Auto Scaling does not spread a spot fleet and its backup together.
     """
-    zones = {nodes[i].zone for i in seen.serving}
-    if "" in zones or len(zones) >= fleet.zones:
+    zones = Counter(nodes[i].zone for i in seen.serving)
+    if "" in zones:
         return None
-    there = ", ".join(sorted(zones))
-    return f"the fleet {fleet.role} is only in {there}, not in {fleet.zones} zones: other zones had no capacity"
+    if len(zones) < fleet.zones:
+        there = ", ".join(sorted(zones))
+        return f"the fleet {fleet.role} is only in {there}, not in {fleet.zones} zones: other zones had no capacity"
+    if fleet.zones > 1 and max(zones.values()) - min(zones.values()) > 1:
+        there = ", ".join(f"{count} in {zone}" for zone, count in sorted(zones.items()))
+        return f"the nodes of the fleet {fleet.role} are not spread evenly over its zones: {there}"
+    return None
 
 
 def _launched(fleet: Fleet, seen: FleetSeen) -> str:

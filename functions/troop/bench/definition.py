@@ -287,7 +287,7 @@ class Benchmark:
         buckets: buckets that nodes may read in addition to the run's files.
         size: the selected size of the file; None for none.
         files: sorted names of the files in the benchmark's folder, which are copied to every node.
-        attempts: maximum attempts at a cell when a lost node makes it INVALID; the last of several is on demand.
+        attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
         standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
         money: budget, billing and prices.
     """

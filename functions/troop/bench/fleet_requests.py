@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from troop.bench.definition import PARTITION, Fleet, Volume
@@ -20,6 +21,9 @@ PARTITIONS = 7
 
 class LaunchImpossibleError(TroopError):
     """The cell cannot be launched as requested; a retry would fail, too."""
+
+
+BALANCED = {"CapacityDistributionStrategy": "balanced-only"}
 
 
 @dataclass(frozen=True)
@@ -164,12 +168,42 @@ def _device(volume: Volume) -> dict[str, Any]:
     return {"DeviceName": volume.device, "Ebs": {key: value for key, value in ebs.items() if value is not None}}
 
 
+def even_zones(counts: Mapping[str, int], more: int) -> tuple[str, ...]:
+    """Returns the zones in which a further group must launch its nodes, so that the nodes of both are spread evenly.
+    Auto Scaling spreads the nodes of one group only. If no choice of zones is certain to be even, returns the best.
+
+    Args:
+        counts: nodes of the first group by zone.
+        more: nodes of the further group, at least 1.
+    """
+
+    def spread(zones: tuple[str, ...]) -> int:
+        """Returns the largest difference between two zones that a balanced group can cause."""
+        each, rest = divmod(more, len(zones))
+        least = [counts[zone] + (each if zone in zones else 0) for zone in counts]
+        most = [counts[zone] + (each + bool(rest) if zone in zones else 0) for zone in counts]
+        return max(
+            high - low for i, high in enumerate(most) for j, low in enumerate(least) if i != j or len(least) == 1
+        )
+
+    ordered = sorted(counts)
+    subsets = (zones for size in range(1, len(ordered) + 1) for zones in combinations(ordered, size))
+    return min(subsets, key=lambda zones: (spread(zones), -len(zones), zones))
+
+
 def group_request(
-    fleet: Fleet, name: str, template: str, subnets: Sequence[str], tags: Mapping[str, str]
+    fleet: Fleet,
+    name: str,
+    template: str,
+    subnets: Sequence[str],
+    tags: Mapping[str, str],
+    *,
+    is_balanced: bool = True,
 ) -> dict[str, Any]:
     """Returns the request for an Auto Scaling group of exactly the fleet's nodes, never more.
 
     Args:
+        is_balanced: whether a zone without capacity stays empty. Otherwise Auto Scaling uses the other zones instead.
         template: id of the launch template, which has one version. The purchase option is in the group, not in the
             template, so that a fleet's backup group can use the same template.
     """
@@ -184,6 +218,7 @@ def group_request(
         "HealthCheckGracePeriod": 0,
         "NewInstancesProtectedFromScaleIn": False,
         "CapacityRebalance": False,
+        **({"AvailabilityZoneDistribution": BALANCED} if is_balanced and fleet.zones > 1 else {}),
         "TerminationPolicies": ["Default"],
         "Tags": [
             {

@@ -191,9 +191,14 @@ def interruptions_prefix(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}interruptions/"
 
 
-def doubt_key(run: str, cell: str) -> str:
-    """Returns the key of the moment since when the reason for a spot node's shutdown is unknown."""
-    return f"{cell_prefix(run, cell)}doubt.txt"
+def replaced_prefix(run: str, cell: str) -> str:
+    """Returns the prefix of the records of nodes that were replaced during the boot, each ``<instance id>.json``."""
+    return f"{cell_prefix(run, cell)}replaced/"
+
+
+def doubts_key(run: str, cell: str) -> str:
+    """Returns the key of the nodes that were missing at the last check, and since when."""
+    return f"{cell_prefix(run, cell)}doubts.json"
 
 
 def point_key(run: str, cell: str, step: str) -> str:

@@ -34,7 +34,7 @@ class RunStatus(StrEnum):
 
 
 class CellStatus(StrEnum):
-    """Status of a cell. INVALID: a lost node makes its measurements unreliable."""
+    """Status of a cell. INVALID: it lost a node, or not all came up; another attempt can succeed."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"

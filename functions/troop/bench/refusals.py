@@ -94,7 +94,9 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
     """
     if _matches(refusal, PASSING):
         return False
-    return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_RIGHTS))
+    if _matches(refusal, OF_RIGHTS):  # also of a launch template
+        return elapsed >= SPREAD
+    return _matches(refusal, PERMANENT)
 
 
 def is_for_capacity(refusal: str) -> bool:

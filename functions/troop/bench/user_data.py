@@ -26,6 +26,9 @@ def user_data(boot: Mapping[str, Any]) -> str:
     The script schedules a shutdown that does not depend on the agent or on fetching it. The launch template makes a
     shutdown terminate the instance. With an emulated metadata service, the machine is a developer's and stays up.
 
+    It also stores a script for further boots: a node that reboots reports it and shuts down, because its agent and the
+    scheduled shutdown are gone. ``TROOP_NODE_HOME`` replaces the root of the file system there, too.
+
     Args:
         boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "agent_sha256", "expires_at"}``,
             the last in seconds since 1970; the agent gets it as a file.
@@ -57,16 +60,33 @@ say() { echo "$(date -u +%Y-%m-%dT%H:%M:%SZ) troop: $*"; }
 if [ -z "${AWS_EC2_METADATA_SERVICE_ENDPOINT:-}" ]; then
     minutes=$(((expires - $(date +%s)) / 60 + 1))
     shutdown -h "+$((minutes > 1 ? minutes : 1))" || say "cannot schedule the shutdown at the run's expiry"
+    # They need the internet, try in vain, and would disturb a measurement.
+    systemctl mask --runtime --now --no-block dnf-makecache.timer amazon-ssm-agent.service > /dev/null 2>&1
 fi
 
 mkdir -p "$home" && cd "$home" || { say "cannot use the directory $home"; exit 1; }
 printf '%s\n' @BOOT > boot.json
+
+# cloud-init runs this script once, and those in per-boot at each boot; /run is empty after a boot.
+root="${TROOP_NODE_HOME:-}"
+scripts="$root/var/lib/cloud/scripts/per-boot" first="$root/run/troop-first-boot"
+mkdir -p "$scripts" "$root/run" && : > "$first"
+cat > "$scripts/troop" <<END
+#!/bin/bash
+[ -e "$first" ] && exit 0
+echo "troop: the node rebooted"
+export HOME="$HOME"
+cd "$home" && [ -f agent.pyz ] && timeout 120 python3 agent.pyz boot.json rebooted
+[ -n "\${AWS_EC2_METADATA_SERVICE_ENDPOINT:-}" ] || shutdown -h now
+END
+chmod 700 "$scripts/troop"
 
 for try in $(seq 1 30); do
     if aws s3 cp --only-show-errors --cli-connect-timeout 10 --cli-read-timeout 30 "$agent" agent.part; then
         if echo "$sha256  agent.part" | sha256sum --check --status; then
             mv agent.part agent.pyz
             say "fetched the agent, after $try tries"
+            sync
             exec python3 agent.pyz boot.json
         fi
         say "$agent is not the agent of this run: its SHA-256 differs"

@@ -45,12 +45,14 @@ class Verdict:
         status: the cell's new status if the state is FAILED; otherwise None.
         reason: of the failure.
         nodes: ids of nodes whose scripts failed.
+        wait_seconds: until the next poll; None for the usual time.
     """
 
     state: State
     status: CellStatus | None = None
     reason: str | None = None
     nodes: tuple[str, ...] = ()
+    wait_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,8 @@ def of_step(
 ) -> Verdict:
     """Decides about a phase, one of its points, or the script between two points.
 
-    Lost nodes are checked first, because failures on other nodes are often their consequence. A node that spot takes
-    back counts as lost without any fault: the cell is INVALID in every phase. So is a cell that loses a node between
-    two points, because they must have the same nodes.
+    Lost nodes are checked first, because failures on other nodes are often their consequence. A cell that loses a node
+    is INVALID in every phase, and between two points: its nodes changed, and another attempt can succeed.
 
     Args:
         live: ids of instances that run and are in service in their groups. Every node must live until the end of the
@@ -99,22 +100,21 @@ def of_step(
     Returns:
         NEXT when the phase has succeeded on all of its nodes.
     """
-    phase, is_measured = step.phase, step.phase.is_measured or step.is_between
+    phase = step.phase
     outcomes = list(outcomes)
     if taken := roster.ids() & (interrupted | {o.id for o in outcomes if o.interrupted}):
         reason = f"spot took {name_some(taken)} back during the phase {phase.name}"
-        return Verdict(State.FAILED, CellStatus.INVALID, reason)
+        return invalid(reason)
     if lost := roster.ids() - live:
-        status = CellStatus.INVALID if is_measured else CellStatus.FAILED
-        return Verdict(State.FAILED, status, f"{name_some(lost)} {_was(lost)} lost during the phase {phase.name}")
+        why = next((f": {cut(o.reason)}" for o in outcomes if o.id in lost and o.is_lost and o.reason), "")
+        return invalid(f"{name_some(lost)} {_was(lost)} lost during the phase {phase.name}{why}")
     expected = roster.ids(phase.roles, step.limits)
     bad = sorted((o for o in outcomes if o.id in expected and not o.is_ok), key=lambda o: (not o.is_lost, o.id))
     if bad:
         failures = "; ".join(f"{o.id} {o.outcome}{': ' + cut(o.reason) if o.reason else ''}" for o in bad[:MOST_NAMED])
         reason = f"{phase.script} failed on {so_many_nodes(len(bad))} in the phase {phase.name}: {failures}"
-        is_lost = is_measured and any(o.is_lost for o in bad)
-        status = CellStatus.INVALID if is_lost else CellStatus.FAILED
-        return replace(failed(reason), status=status, nodes=tuple(o.id for o in bad))
+        verdict = invalid(reason) if any(o.is_lost for o in bad) else failed(reason)
+        return replace(verdict, nodes=tuple(o.id for o in bad))
     if not (late := expected - present):
         return Verdict(State.NEXT)
     if elapsed >= phase.timeout + GRACE:
@@ -174,6 +174,11 @@ def name_some(ids: Iterable[str]) -> str:
 
 def failed(reason: str) -> Verdict:
     return Verdict(State.FAILED, CellStatus.FAILED, reason[:LONGEST_REASON])
+
+
+def invalid(reason: str) -> Verdict:
+    """Returns the verdict on a cell that another attempt can save."""
+    return Verdict(State.FAILED, CellStatus.INVALID, reason[:LONGEST_REASON])
 
 
 def so_many_nodes(count: int) -> str:

@@ -322,7 +322,7 @@ class BenchmarkIn(_Part):
         min_length=1, max_length=50, description="Phases in the order of their execution: a list of at most 50 phases"
     )
     attempts: Annotated[int, _ATTEMPTS] = described(
-        _ATTEMPTS, "Maximum number of attempts at a cell when a lost node makes it INVALID", default=3
+        _ATTEMPTS, "Maximum number of attempts at a cell that is INVALID, such as after the loss of a node", default=3
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
         {}, max_length=200, description="Parameters of the scripts: a mapping of names to values"

@@ -30,6 +30,7 @@ from troop.flows.bench.fleet import FleetSteps, FleetView
 from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import Launching, Network
 from troop.flows.bench.reap import Reaper
+from troop.flows.bench.replacing import Replacing
 from troop.flows.bench.teardown import Teardown
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable
@@ -96,8 +97,9 @@ def backup() -> Backup:
 
 @cache
 def cell_steps() -> CellSteps:
-    reader = FleetReader(client("ec2"), client("autoscaling"))
-    return CellSteps(runs=runs(), store=cell_store(), reader=reader, clock=environment.now)
+    reader, store = FleetReader(client("ec2"), client("autoscaling")), cell_store()
+    replacing = Replacing(runs(), store, reader, environment.now)
+    return CellSteps(runs=runs(), store=store, reader=reader, replacing=replacing, clock=environment.now)
 
 
 @cache

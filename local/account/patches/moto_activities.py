@@ -62,33 +62,33 @@ class Activity:
 class Scarcity:
     """Scarce instance types: how many can still be launched, and the error of AWS.
 
-    By type and market: "spot", or "" for both together.
+    By type, market ("spot", or "" for both together) and zone ("" for all together).
     """
 
     def __init__(self) -> None:
-        self._left: dict[tuple[str, str], int] = {}
-        self._reason: dict[tuple[str, str], str] = {}
+        self._left: dict[tuple[str, str, str], int] = {}
+        self._reason: dict[tuple[str, str, str], str] = {}
         self._survivors: dict[tuple[str, str], int] = {}
         self._death: dict[tuple[str, str], str] = {}
 
-    def order(self, instance_type: str, left: int, reason: str, market: str = "") -> None:
+    def order(self, instance_type: str, left: int, reason: str, market: str = "", zone: str = "") -> None:
         """Allows only `left` more instances of a type. Raises KeyError if the reason is not in _REASONS or _DEATHS."""
         if reason in _DEATHS:
             self._survivors[instance_type, market], self._death[instance_type, market] = left, reason
             return
-        self._reason[instance_type, market] = _REASONS[reason]
-        self._left[instance_type, market] = left
+        self._reason[instance_type, market, zone] = _REASONS[reason]
+        self._left[instance_type, market, zone] = left
 
-    def grant(self, instance_type: str, count: int, market: str) -> int:
+    def grant(self, instance_type: str, count: int, market: str, zone: str) -> int:
         """Reserves capacity; returns how many of the requested instances can be launched."""
-        limits = self._limits(instance_type, market)
+        limits = self._limits(instance_type, market, zone)
         granted = min([count, *(self._left[limit] for limit in limits)])
         for limit in limits:
             self._left[limit] -= granted
         return granted
 
     def message(self, instance_type: str, zone: str, market: str) -> str:
-        least = min(self._limits(instance_type, market), key=lambda limit: self._left[limit])
+        least = min(self._limits(instance_type, market, zone), key=lambda limit: self._left[limit])
         reason = self._reason[least].format(type=instance_type, zone=zone, limit=self._left[least])
         return f"{reason} Launching EC2 instance failed."
 
@@ -100,8 +100,13 @@ class Scarcity:
             self._survivors[key] -= 1
         return None
 
-    def _limits(self, instance_type: str, market: str) -> list[tuple[str, str]]:
-        return [(instance_type, one) for one in {"", market} if (instance_type, one) in self._left]
+    def is_short(self, instance_type: str, market: str, zone: str) -> bool:
+        """Checks whether a zone is full while others may have capacity."""
+        return any(self._left[limit] == 0 for limit in self._limits(instance_type, market, zone) if limit[2])
+
+    def _limits(self, instance_type: str, market: str, zone: str) -> list[tuple[str, str, str]]:
+        limits = ((instance_type, one, where) for one in {"", market} for where in {"", zone})
+        return [limit for limit in limits if limit in self._left]
 
 
 scarcity = Scarcity()
@@ -117,7 +122,7 @@ def granted(
     """Returns the part of a launch that has capacity; the rest becomes failed activities of the group."""
     capacity: Counter[tuple[str, str | None]] = Counter()
     for (zone, subnet), count in places.items():
-        capacity[zone, subnet] = scarcity.grant(instance_type, count, market)
+        capacity[zone, subnet] = scarcity.grant(instance_type, count, market, zone)
         if capacity[zone, subnet] < count:
             message = scarcity.message(instance_type, zone, market)
             record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)

@@ -1,16 +1,18 @@
 """Spreads the instances of a group over its subnets, with the version of the template that the group names.
 
 moto launches all instances in the first subnet, uses the template's default version for some properties, and cannot
-use user data of a later version. AWS launches in the zone with the fewest instances of the group.
+use user data of a later version. AWS launches in the zone with the fewest instances of the group. If a zone lacks
+capacity, AWS uses the other zones instead, unless the group is `balanced-only`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from moto.autoscaling.models import ASG_NAME_TAG, FakeAutoScalingGroup, InstanceState
+from moto.autoscaling.responses import AutoScalingResponse
 from moto.ec2.models.instances import StateReason
 from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
@@ -19,9 +21,19 @@ from ._wrap import wrap
 from .moto_activities import granted, record, scarcity
 from .moto_spot import is_spot
 
+_strategies: dict[str, str] = {}
+"""How groups spread their instances if a zone lacks capacity, by group; moto ignores this parameter."""
+
 
 def apply() -> None:
     FakeAutoScalingGroup.replace_autoscaling_group_instances = _launch
+
+    @wrap(AutoScalingResponse, "create_auto_scaling_group")
+    def create_group(original: Callable[..., Any], self: Any) -> Any:
+        distribution = self._get_params().get("AvailabilityZoneDistribution") or {}
+        name = self._get_param("AutoScalingGroupName")
+        _strategies[name] = distribution.get("CapacityDistributionStrategy", "balanced-best-effort")
+        return original(self)
 
     @wrap(LaunchTemplate, "create_version")
     def create_version(original: Callable[..., Any], self: Any, data: dict[str, Any], description: str) -> Any:
@@ -35,7 +47,7 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
         return
     tags = {**propagated_tags, **self.instance_tags, ASG_NAME_TAG: self.name}
     market = "spot" if is_spot(self) else ""
-    for (zone, subnet), count in granted(self, _instance_type(self), _places(self, count_needed), market).items():
+    for (zone, subnet), count in _granted(self, count_needed, market).items():
         reservation = self.autoscaling_backend.ec2_backend.run_instances(
             self.image_id,
             count,
@@ -60,6 +72,17 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
                 InstanceState(instance, protected_from_scale_in=self.new_instances_protected_from_scale_in)
             )
             record(self, f"Launching a new EC2 instance: {instance.id}")
+
+
+def _granted(group: Any, count: int, market: str) -> Counter[tuple[str, str | None]]:
+    """Returns the launches that have capacity. Those of a full zone go to the other zones if the group allows it."""
+    kind = _instance_type(group)
+    capacity = granted(group, kind, _places(group, count), market)
+    lacks = count - capacity.total()
+    full = {zone for zone, _ in _choices(group) if scarcity.is_short(kind, market, zone)}
+    if lacks and full and _strategies.get(group.name) != "balanced-only":
+        capacity += granted(group, kind, _places(group, lacks, full, capacity), market)
+    return capacity
 
 
 def _die(group: Any, instance: Any, code: str, words: str) -> None:
@@ -91,18 +114,33 @@ def _template(group: Any) -> dict[str, str] | None:
     return {"LaunchTemplateId": group.ec2_launch_template.id, "Version": group.launch_template_version}
 
 
-def _places(group: Any, count: int) -> Counter[tuple[str, str | None]]:
-    """Returns the number of launches by (zone, subnet): each goes to the zone, then the subnet, with the fewest."""
-    if group.vpc_zone_identifier:
-        ids = [part.strip() for part in group.vpc_zone_identifier.split(",")]
-        subnets = group.autoscaling_backend.ec2_backend.describe_subnets(subnet_ids=ids)
-        choices: list[tuple[str, str | None]] = [(subnet.availability_zone, subnet.id) for subnet in subnets]
-    else:
-        choices = [(zone, None) for zone in group.availability_zones]
+def _choices(group: Any) -> list[tuple[str, str | None]]:
+    """Returns the zones and subnets of a group."""
+    if not group.vpc_zone_identifier:
+        return [(zone, None) for zone in group.availability_zones]
+    ids = [part.strip() for part in group.vpc_zone_identifier.split(",")]
+    subnets = group.autoscaling_backend.ec2_backend.describe_subnets(subnet_ids=ids)
+    return [(subnet.availability_zone, subnet.id) for subnet in subnets]
+
+
+def _places(
+    group: Any,
+    count: int,
+    without: Collection[str] = (),
+    launched: Counter[tuple[str, str | None]] | None = None,
+) -> Counter[tuple[str, str | None]]:
+    """Returns the number of launches by (zone, subnet): each goes to the zone, then the subnet, with the fewest.
+
+    `without`: zones that get none. `launched`: launches that are not among the group's instances yet.
+    """
+    choices = [place for place in _choices(group) if place[0] not in without]
     in_zone = Counter(state.instance.placement.zone for state in group.instance_states)
     in_subnet = Counter(state.instance.subnet_id for state in group.instance_states)
+    for (zone, subnet), more in (launched or {}).items():
+        in_zone[zone] += more
+        in_subnet[subnet] += more
     places: Counter[tuple[str, str | None]] = Counter()
-    for _ in range(count):
+    for _ in range(count if choices else 0):
         zone, subnet = min(choices, key=lambda place: (in_zone[place[0]], in_subnet[place[1]]))
         places[zone, subnet] += 1
         in_zone[zone] += 1

@@ -50,6 +50,12 @@ class Replacements:
             record(group, f"Terminating EC2 instance: {instance_id}")
             refill(group)
 
+    def impair(self, instance_id: str, is_healthy: bool) -> None:
+        """Shows an instance as unhealthy, or as healthy again. AWS replaces it only after further failed checks, so no
+        group here replaces it.
+        """
+        (self.unhealthy.discard if is_healthy else self.unhealthy.add)(instance_id)
+
     def terminate(self, backend: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
         group = _group_of(backend, instance_id)
         if group is None:

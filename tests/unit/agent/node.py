@@ -40,7 +40,22 @@ while on_time < 3 and time.monotonic() < until:
 """
 """Part of a Python script that ends once it ran at the beginning of three seconds in a row, as a sampler then did."""
 
-TOOLS = ("bash", "env", "date", "mkdir", "seq", "sha256sum", "mv", "sleep", "cat", "sh", "kill")
+TOOLS = (
+    "bash",
+    "env",
+    "date",
+    "mkdir",
+    "seq",
+    "sha256sum",
+    "mv",
+    "sleep",
+    "cat",
+    "sh",
+    "kill",
+    "chmod",
+    "sync",
+    "timeout",
+)
 """Of Amazon Linux's. The machine's own shutdown, for one, must not be found."""
 
 
@@ -128,7 +143,22 @@ class Node:
         script = self.home.parent / "user-data"
         script.write_text(user_data({**BOOT, "agent_sha256": self.sha256, "expires_at": expires_at, **changes}))
         script.chmod(0o755)
-        with self._console.open("wb") as console:
+        self._console.write_bytes(b"")
+        self._start(script)
+
+    def reboot(self) -> None:
+        """Kills all of its processes, empties /run, and runs cloud-init's scripts for each boot."""
+        self.end()
+        shutil.rmtree(self.home / "run")
+        self.run_boot_scripts()
+
+    def run_boot_scripts(self) -> None:
+        (script,) = (self.home / "var/lib/cloud/scripts/per-boot").iterdir()
+        assert os.access(script, os.X_OK)
+        self._start(script)
+
+    def _start(self, script: Path) -> None:
+        with self._console.open("ab") as console:
             self._process = subprocess.Popen(
                 [str(self.bin / "bash"), str(script)],
                 env=self.environment,

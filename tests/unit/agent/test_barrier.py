@@ -14,6 +14,7 @@ from agent.barrier import Address, Release, Waiter, read
 from agent.clock import ClockWatch
 from agent.store import Store
 from tests.unit.agent.fake_account import FakeAccount
+from troop.bench import barriers
 
 KEY = "results/barriers/prepare.json"
 
@@ -166,3 +167,8 @@ def test_without_the_cli_nothing_is_tried_again(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Exception, match="cannot run the AWS CLI"):
         Store("results", "us-west-2", lambda _: pytest.fail("waited")).get("a", tmp_path / "a")
+
+
+def test_one_request_that_hangs_does_not_make_a_node_late() -> None:
+    """A small cell without a warm-up has only the least time from the release to the common start."""
+    assert barrier.POLL_TIMEOUT + 1.1 * max(barrier.FIRST_PAUSE, barrier.LATER_PAUSE) < barriers.LEAST_MARGIN

@@ -94,6 +94,40 @@ def test_a_machine_that_only_plays_a_node_is_left_running(aws: Node) -> None:
     assert "shutdown" not in calls(aws)
 
 
+def test_on_ec2_a_node_that_reboots_ends_even_without_an_agent(aws: Node) -> None:
+    """Its scheduled shutdown is gone. If it had not fetched the agent yet, nobody can report anything."""
+    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    aws.tool("shutdown", f'#!/bin/sh\necho "shutdown $*" >> {aws.home.parent}/calls\n')
+    aws.boot()
+    aws.over()
+    (aws.home / "agent.pyz").unlink()
+    aws.reboot()
+    aws.over()
+    assert calls(aws).splitlines()[-1] == "shutdown -h now"
+    assert calls(aws).count("started") == 1
+
+
+def test_the_script_for_further_boots_does_nothing_in_the_first(aws: Node) -> None:
+    """In another order of cloud-init's modules, it runs right after this one."""
+    aws.boot()
+    aws.over()
+    aws.run_boot_scripts()
+    assert aws.over() == 0
+    assert calls(aws).count("started") == 1
+
+
+def test_on_ec2_what_disturbs_a_measurement_is_stopped(aws: Node) -> None:
+    aws.tool("systemctl", f'#!/bin/sh\necho "systemctl $*" >> {aws.home.parent}/calls\n')
+    aws.tool("shutdown", "#!/bin/sh\n")
+    aws.boot()
+    aws.over()
+    assert "systemctl" not in calls(aws), "this machine is not a node"
+    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    aws.boot()
+    aws.over()
+    assert "systemctl mask --runtime --now --no-block dnf-makecache.timer amazon-ssm-agent.service" in calls(aws)
+
+
 # ------------------------------------------------------------------ what the two sides agree on
 
 

@@ -277,6 +277,45 @@ def test_a_node_that_is_not_on_the_roster_does_nothing(node: Node) -> None:
     assert (summary["outcome"], summary["reason"]) == ("failed", f"{ID} is not on the roster")
 
 
+@pytest.mark.parametrize("python", pythons())
+def test_a_node_that_reboots_in_a_phase_reports_it(account: FakeAccount, tmp_path: Path, python: str) -> None:
+    node = Node(account, tmp_path, python)
+    try:
+        begin(node, "prepare", "measure", files={"run.py": "", "wait.sh": "#!/bin/sh\n: > begun\nexec sleep 1000\n"})
+        registered = node.registration()
+        node.barrier("prepare")
+        assert node.summary("prepare")["outcome"] == "ok"
+        node.barrier("measure", script="wait.sh")
+        assert eventually(lambda: (node.home / "phases/measure/begun").exists())
+        node.reboot()
+        assert node.over() == 0, node.console()
+    finally:
+        node.end()
+    summary = summaries.parse(node.summary("measure"))
+    assert (summary.outcome, summary.reason) == ("lost", "the node rebooted")
+    assert node.summary("prepare")["outcome"] == "ok", "what was over stays"
+    assert node.registration() == registered, "the report needs it"
+    assert "troop: the node rebooted" in node.console()
+
+
+def test_a_node_that_reboots_before_the_first_phase_is_not_ready(node: Node) -> None:
+    node.benchmark({"name": "prepare"}, files={"run.py": ""})
+    node.boot()
+    node.registration()
+    node.reboot()
+    assert node.over() == 0, node.console()
+    assert node.registration()["error"] == "the node rebooted"
+
+
+def test_a_node_of_a_standing_fleet_that_reboots_is_not_ready(node: Node) -> None:
+    node.benchmark(files={}, standing=True)
+    node.boot()
+    assert "error" not in node.registration()
+    node.reboot()
+    assert node.over() == 0, node.console()
+    assert node.registration()["error"] == "the node rebooted"
+
+
 def test_artifacts_are_there_by_name(node: Node) -> None:
     content = b"many bytes"
     sha256 = hashlib.sha256(content).hexdigest()

@@ -40,14 +40,28 @@ def test_all_are_there_exactly_when_every_serving_id_has_registered(
         assert verdict.state is (State.FAILED if late else State.WAITING)
 
 
-def test_a_fleet_in_fewer_zones_than_it_is_to_be_fails_its_cell() -> None:
+def test_a_fleet_in_fewer_zones_than_it_is_to_be_makes_its_cell_invalid() -> None:
     one_zone = {i: replace(node, zone="za") for i, node in NODES.items()}
     wide = replace(BENCHMARK, fleets=tuple(replace(fleet, zones=2) for fleet in BENCHMARK.fleets))
     verdict = of_boot(wide, SEEN, one_zone, 0)
-    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.FAILED)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
     assert "is only in za, not in 2 zones" in str(verdict.reason)
     spread = {i: replace(node, zone="za" if n % 2 else "zb") for n, (i, node) in enumerate(sorted(NODES.items()))}
     assert of_boot(wide, SEEN, spread, 0).state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("zones", "is_even"), [("aabbcc", True), ("aabbc", True), ("aaabbc", False), ("aaaabc", False)]
+)
+def test_no_zone_has_two_nodes_more_than_another(zones: str, is_even: bool) -> None:
+    """Ten, one and one are three zones, too; but a zone can be a rack, and then one node has a copy of everything."""
+    fleet = replace(BENCHMARK.fleets[1], count=len(zones), zones=3)
+    nodes = {f"i-{n}": Node(f"i-{n}", "drivers", zone, f"10.0.0.{n}") for n, zone in enumerate(zones)}
+    verdict = of_boot(replace(BENCHMARK, fleets=(fleet,)), [FleetSeen("drivers", frozenset(nodes))], nodes, 0)
+    assert verdict.state is (State.READY if is_even else State.FAILED)
+    if not is_even:
+        assert verdict.status is CellStatus.INVALID
+        assert f"{zones.count('a')} in a, {zones.count('b')} in b, 1 in c" in str(verdict.reason)
 
 
 def test_as_many_are_not_the_same() -> None:
@@ -68,7 +82,7 @@ def test_what_is_gone_from_its_group_may_have_failed() -> None:
 def test_reasons_name_a_few_and_count_the_rest() -> None:
     broken = {i: replace(node, error="no\n disk " + "x" * 1000) for i, node in NODES.items()}
     reason = boot(nodes=broken).reason or ""
-    assert reason.startswith("5 nodes could not start: i-d0: no disk xxx")
+    assert reason.startswith("3 nodes could not start: i-d0: no disk xxx")
     assert "\n" not in reason
     assert len(reason) <= LONGEST_REASON
     assert name_some(f"i-{n}" for n in range(9)) == "i-0, i-1, i-2, i-3, i-4 and 4 others"
@@ -80,10 +94,17 @@ def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
     verdict = boot(seen, without("i-d1"), 300)
     assert verdict == Verdict(
         State.FAILED,
-        CellStatus.FAILED,
+        CellStatus.INVALID,
         "of 3 nodes in the fleet drivers, not all registered within 300 s; i-d1 never registered: see output/boot/; "
         "1 node was never launched: no capacity",
     )
+
+
+def test_a_fleet_of_which_no_node_registers_has_a_common_cause() -> None:
+    """The network, the role or the file: another attempt would take as long, and end the same."""
+    verdict = boot(nodes=without("i-d0", "i-d1", "i-d2"), elapsed=300)
+    assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.FAILED)
+    assert boot(nodes=without("i-d0", "i-d1"), elapsed=300).status is CellStatus.INVALID
 
 
 @pytest.mark.parametrize(
@@ -116,6 +137,7 @@ def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool
     [
         "You are not authorized to perform this operation.",
         "UnauthorizedOperation",
+        "You are not authorized to use launch template: lt-0123456789abcdef0",
         "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
     ],
 )

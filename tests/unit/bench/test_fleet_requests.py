@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from botocore.session import Session
 from botocore.validate import ParamValidator
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.bench.build import DRIVERS, SERVERS
 from troop.bench.definition import ON_DEMAND, SPOT
@@ -16,6 +18,7 @@ from troop.bench.fleet_requests import (
     Subnet,
     architecture,
     choose_subnets,
+    even_zones,
     group_request,
     is_ours,
     template_data,
@@ -89,10 +92,46 @@ def test_a_spot_fleet_is_all_spot_of_the_same_template() -> None:
 
 @pytest.mark.parametrize("spot", [False, True])
 def test_what_is_asked_for_is_what_auto_scaling_knows(spot: bool) -> None:
-    request = group_request(replace(DRIVERS, purchase=SPOT if spot else ON_DEMAND), "name", "lt-1", ["s-1"], TAGS)
+    fleet = replace(DRIVERS, purchase=SPOT if spot else ON_DEMAND, zones=3)
+    request = group_request(fleet, "name", "lt-1", ["s-1"], TAGS)
     model = Session().get_service_model("autoscaling").operation_model("CreateAutoScalingGroup").input_shape
     assert model
     assert not ParamValidator().validate(request, model).has_errors()
+
+
+@pytest.mark.parametrize(
+    ("zones", "is_balanced", "expected"), [(3, True, "balanced-only"), (1, True, None), (3, False, None)]
+)
+def test_a_zone_without_capacity_is_not_replaced_by_others(zones: int, is_balanced: bool, expected: str | None) -> None:
+    request = group_request(replace(DRIVERS, zones=zones), "name", "lt-1", ["s-1"], TAGS, is_balanced=is_balanced)
+    assert request.get("AvailabilityZoneDistribution", {}).get("CapacityDistributionStrategy") == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "more", "zones"),
+    [
+        ({"a": 4, "b": 4, "c": 1}, 3, ("c",)),  # spot had none in one zone
+        ({"a": 0, "b": 0, "c": 0}, 5, ("a", "b", "c")),
+        ({"a": 2, "b": 1, "c": 1}, 2, ("b", "c")),
+        ({"a": 4, "b": 0, "c": 0}, 8, ("b", "c")),
+        ({"a": 4, "b": 1, "c": 2}, 5, ("b", "c")),  # 3 and 2 are even; 2 and 3 are not
+        ({"a": 3}, 2, ("a",)),
+    ],
+)
+def test_the_zones_of_a_backup_make_up_for_those_of_spot(
+    counts: dict[str, int], more: int, zones: tuple[str, ...]
+) -> None:
+    assert even_zones(counts, more) == zones
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=5),
+    st.integers(1, 12),
+)
+def test_if_one_zone_alone_lacks_nodes_all_are_even_afterwards(full: list[int], missing: int) -> None:
+    """All other zones have the same number; the rest fills the one that has fewer."""
+    counts = {f"z{n}": 12 for n, _ in enumerate(full)} | {"short": 12 - missing}
+    assert even_zones(counts, missing) == ("short",)
 
 
 @pytest.mark.parametrize("key", ["troop:deployment", "troop:run", "troop:cell"])

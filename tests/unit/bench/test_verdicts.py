@@ -40,8 +40,7 @@ def test_a_phase_is_done_exactly_when_all_live_and_all_of_its_roles_have_done_it
     outcomes = [NodeOutcome(i, "ok") for i in present]
     verdict = of_step(step(phase), ROSTER, live, present, outcomes, elapsed)
     if live != ALL:
-        assert verdict.state is State.FAILED
-        assert verdict.status is (CellStatus.INVALID if phase is MEASURE else CellStatus.FAILED)
+        assert (verdict.state, verdict.status) == (State.FAILED, CellStatus.INVALID)
     elif expected <= present:
         assert verdict == Verdict(State.NEXT)
     else:
@@ -79,13 +78,20 @@ def test_one_bad_outcome_is_enough(outcome: str) -> None:
     assert verdict.reason == f"read.py failed on 1 node in the phase measure: i-d1 {outcome}: why"
 
 
-def test_who_was_lost_while_measuring_makes_the_cell_invalid_whatever_else_failed_of_it() -> None:
+def test_who_was_lost_makes_the_cell_invalid_whatever_else_failed_of_it() -> None:
     """What goes wrong on others is most often its consequence, and comes after it."""
     outcomes = [NodeOutcome("i-d0", "failed", "no host"), NodeOutcome("i-d1", "lost", "the server has died")]
-    for phase, status in ((MEASURE, CellStatus.INVALID), (replace(MEASURE, measured=0), CellStatus.FAILED)):
+    for phase in (MEASURE, replace(MEASURE, measured=0)):
         verdict = of_step(step(phase), ROSTER, ALL, frozenset({"i-d0", "i-d1"}), outcomes, 10)
-        assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, status, ("i-d1", "i-d0"))
+        assert (verdict.state, verdict.status, verdict.nodes) == (State.FAILED, CellStatus.INVALID, ("i-d1", "i-d0"))
         assert "2 nodes in the phase measure: i-d1 lost: the server has died; i-d0" in (verdict.reason or "")
+
+
+def test_a_lost_node_that_could_say_why_is_quoted() -> None:
+    """A node that rebooted reports it, and shuts down."""
+    outcomes = [NodeOutcome("i-d1", "lost", "the node rebooted")]
+    verdict = of_step(step(MEASURE), ROSTER, ALL - {"i-d1"}, frozenset({"i-d1"}), outcomes, 10)
+    assert verdict.reason == "i-d1 was lost during the phase measure: the node rebooted"
 
 
 def test_who_takes_no_part_cannot_fail_a_phase() -> None:

@@ -62,7 +62,7 @@ class Market:
     Attributes:
         products: what the list has, by the value of the filter that names it.
         spot: by instance type and zone.
-        quotas: by code.
+        quotas, default_quotas: by code.
         fails: error code by operation.
         requests: parameters of the calls that were made, by operation.
     """
@@ -79,6 +79,7 @@ class Market:
         default_factory=lambda: {"c7g.large": {"eu-central-1a": "0.0301", "eu-central-1b": "0.0305"}}
     )
     quotas: dict[str, float] = field(default_factory=lambda: {STANDARD: 1000.0, STANDARD_SPOT: 1000.0})
+    default_quotas: dict[str, float] = field(default_factory=dict)
     fails: dict[str, str] = field(default_factory=dict)
     requests: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
@@ -89,6 +90,7 @@ class Market:
             answer = {
                 "GetProducts": self._products,
                 "GetServiceQuota": self._quota,
+                "GetAWSDefaultServiceQuota": self._default_quota,
                 "DescribeSpotPriceHistory": self._history,
             }.get(operation)
             if answer is None:
@@ -113,6 +115,11 @@ class Market:
         if parameters["QuotaCode"] not in self.quotas:
             raise ClientError({"Error": {"Code": "NoSuchResourceException", "Message": "no"}}, "GetServiceQuota")
         return {"Quota": {"QuotaCode": parameters["QuotaCode"], "Value": self.quotas[parameters["QuotaCode"]]}}
+
+    def _default_quota(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        if parameters["QuotaCode"] not in self.default_quotas:
+            raise ClientError({"Error": {"Code": "NoSuchResourceException", "Message": "no"}}, "GetServiceQuota")
+        return {"Quota": {"Value": self.default_quotas[parameters["QuotaCode"]]}}
 
     def _history(self, parameters: dict[str, Any]) -> dict[str, Any]:
         (zones,) = [one["Values"] for one in parameters["Filters"] if one["Name"] == "availability-zone"]

@@ -314,17 +314,16 @@ def test_a_notice_makes_the_cell_invalid_though_nothing_is_measured_yet(spot: Sp
 
 
 @pytest.mark.parametrize(
-    ("code", "status"),
-    [("Server.SpotInstanceTermination", CellStatus.INVALID), ("Client.UserInitiatedShutdown", CellStatus.FAILED)],
+    ("code", "reason"),
+    [("Server.SpotInstanceTermination", "spot took {} back"), ("Client.UserInitiatedShutdown", "{} was lost")],
 )
-def test_a_node_that_vanishes_without_notice_counts_the_same_if_spot_was_why(
-    spot: Spot, code: str, status: CellStatus
-) -> None:
+def test_a_node_that_vanishes_without_notice_is_spots_if_ec2_says_so(spot: Spot, code: str, reason: str) -> None:
     bench, doomed = spot.bench, _taken(spot)
     bench.lose(doomed)
     ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(doomed).state_reason.code = code
     assert bench.check(0) == "failed"
-    assert bench.cell().status is status
+    assert bench.cell().status is CellStatus.INVALID
+    assert bench.cell().reason == f"{reason.format(doomed)} during the phase prepare"
 
 
 def _shutting_down(spot: Spot, node: str) -> Any:
@@ -339,7 +338,7 @@ def test_why_a_spot_node_shuts_down_is_waited_for(spot: Spot) -> None:
     bench, doomed = spot.bench, _taken(spot)
     instance = _shutting_down(spot, doomed)
     assert bench.check(0) == "waiting"
-    bench.account.clock.forward(seconds=100)
+    bench.account.clock.forward(seconds=5)
     assert bench.check(0) == "waiting"
     instance.state_reason = StateReason("taken", "Server.SpotInstanceTermination")
     assert bench.check(0) == "failed"
@@ -354,9 +353,9 @@ def test_why_a_spot_node_shuts_down_is_waited_for_no_longer_than_it_may_be_told(
     if ends:
         instance._state = InstanceState("terminated", 48)
     else:
-        bench.account.clock.forward(seconds=120)
+        bench.account.clock.forward(seconds=15)
     assert bench.check(0) == "failed"
-    assert bench.cell().status is CellStatus.FAILED
+    assert bench.cell().reason == f"{doomed} was lost during the phase prepare"
 
 
 def test_why_a_node_on_demand_shuts_down_is_not_waited_for(spot: Spot) -> None:

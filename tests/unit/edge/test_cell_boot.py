@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2 import ec2_backends
 
 from tests.unit.edge.account import Call, calls
 from tests.unit.edge.benches import BUCKET, CELL, Bench
+from troop import moments
 from troop.bench import names
 from troop.bench.record import CellStatus
 
@@ -27,7 +32,7 @@ def test_an_instance_that_was_replaced_while_it_booted_is_not_missed(bench: Benc
     assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == set(bench.nodes())
 
 
-def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
+def test_a_node_that_never_boots_ends_the_attempt_with_its_console_kept(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.launched()
@@ -38,7 +43,7 @@ def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
     bench.account.clock.forward(seconds=1)
     assert bench.gather() == "failed"
     cell = bench.cell()
-    assert cell.status is CellStatus.FAILED
+    assert cell.status is CellStatus.INVALID
     assert f"{silent} never registered" in (cell.reason or "")
     assert "300 s" in (cell.reason or "")
     bench.step("fail", error="", cause="")
@@ -49,23 +54,104 @@ def test_a_node_that_never_boots_ends_the_cell_with_its_console_kept(
     assert bench.step("settle", error="", cause="")["status"] == "FAILED"
 
 
-def test_a_node_whose_agent_gives_up_ends_the_cell_at_once(bench: Bench) -> None:
+def _age(bench: Bench, node: str, seconds: float) -> None:
+    """Lets EC2 have launched a node so many seconds before now; S3 stores registrations at the test's real time."""
+    instance = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node)
+    instance.launch_time = moments.iso(bench.account.clock() - timedelta(seconds=seconds))
+
+
+def _replaced(bench: Bench) -> dict[str, Any]:
+    prefix = names.replaced_prefix(bench.run, CELL)
+    return {key.removeprefix(prefix): bench.get(key) for key in bench.objects() if key.startswith(prefix)}
+
+
+def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     bench.launched()
     first, *others = bench.nodes()
     bench.register(others)
-    bench.cannot_start(first, "artifact data.tar.gz: its SHA-256 is another one")
+    bench.cannot_start(first, "cannot fetch data.tar.gz")
+    assert bench.gather() == "waiting"
+    (dud,) = _replaced(bench).values()
+    assert (dud["id"], dud["role"], dud["reason"]) == (first, bench.role_of(first), "cannot fetch data.tar.gz")
+    assert "Linux version" in bench.text(names.console_key(bench.run, CELL, first))
+    (new,) = set(bench.nodes()) - {first, *others}
+    of_dud = [one for one in bench.runs.resources.of(bench.run) if one.name == first]
+    assert [(one.created_at is not None, one.gone_at is not None) for one in of_dud] == [(True, True)]
+    bench.register([new])
+    assert bench.gather() == "ready"
+    assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == {new, *others}
+
+
+def test_a_second_error_in_a_small_fleet_ends_the_attempt(bench: Bench) -> None:
+    bench.launched()
+    first = bench.nodes("drivers")[0]
+    bench.cannot_start(first, "no disk")
+    assert bench.gather() == "waiting"
+    (second, *_) = sorted(set(bench.nodes("drivers")) - {first})
+    bench.cannot_start(second, "no disk")
     assert bench.gather() == "failed"
-    assert bench.cell().reason == f"1 node could not start: {first}: artifact data.tar.gz: its SHA-256 is another one"
+    assert bench.cell().status is CellStatus.INVALID
+    assert bench.cell().reason == f"1 node could not start: {second}: no disk"
+    assert len(_replaced(bench)) == 1
+
+
+def test_an_error_of_all_nodes_of_a_fleet_is_not_tried_again(bench: Bench) -> None:
+    bench.launched()
+    servers = bench.nodes("servers")
+    for node in servers:
+        bench.cannot_start(node, "artifact data.tar.gz: its SHA-256 is another one")
+    assert bench.gather() == "failed"
+    assert bench.cell().status is CellStatus.FAILED
+    assert "2 nodes could not start" in (bench.cell().reason or "")
+
+
+@pytest.mark.parametrize(("age", "is_replaced"), [(170, False), (200, True)])
+def test_a_silent_node_is_replaced_when_the_others_are_long_there(bench: Bench, age: float, is_replaced: bool) -> None:
+    bench.launched()
+    *others, silent = bench.nodes("drivers")
+    bench.register([*bench.nodes("servers"), *others])
+    bench.account.clock.forward(seconds=190)
+    _age(bench, silent, age)
+    assert bench.gather() == "waiting"
+    assert [one["id"] for one in _replaced(bench).values()] == [silent] * is_replaced
+    if is_replaced:
+        assert "did not register within 180 s" in next(iter(_replaced(bench).values()))["reason"]
+        assert silent not in bench.nodes("drivers")
+        bench.register(set(bench.nodes("drivers")) - set(others))
+        assert bench.gather() == "ready"
+
+
+def test_a_node_that_registers_after_its_replacement_was_requested_does_not_join(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Auto Scaling was busy with another change; the next check repeats the request, and counts nothing twice."""
+
+    def busy(number: int, operation: str, call: Call) -> Any:
+        if operation == "TerminateInstanceInAutoScalingGroup":
+            raise ClientError({"Error": {"Code": "ScalingActivityInProgress", "Message": "busy"}}, operation)
+        return call()
+
+    bench.launched()
+    nodes = bench.nodes()
+    first, *others = nodes
+    bench.register(others)
+    bench.cannot_start(first, "no disk")
+    with calls(monkeypatch, busy):
+        assert bench.gather() == "waiting"
+    bench.register([first])
+    assert bench.gather() == "waiting"
+    assert first not in bench.nodes()
+    assert len(_replaced(bench)) == 1
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"format": "troop.node/2"}', b"\xff\xfe", b"[" * 100_000])
-def test_a_registration_that_cannot_be_read_ends_the_cell(bench: Bench, body: bytes) -> None:
+def test_a_node_whose_registration_cannot_be_read_is_replaced(bench: Bench, body: bytes) -> None:
     bench.launched()
     first, *others = bench.nodes()
     bench.register(others)
     bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{first}.json", Body=body)
-    assert bench.gather() == "failed"
-    assert f"{first}: its registration cannot be read" in (bench.cell().reason or "")
+    assert bench.gather() == "waiting"
+    assert "its registration cannot be read" in next(iter(_replaced(bench).values()))["reason"]
 
 
 VCPU = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit"

@@ -90,12 +90,57 @@ def test_a_node_that_dies_makes_the_scripts_of_others_fail_and_is_the_reason(ben
     )
 
 
-def test_a_node_that_dies_in_another_phase_fails_the_cell(bench: Bench) -> None:
+def test_a_node_that_dies_in_another_phase_makes_the_cell_invalid_too(bench: Bench) -> None:
     bench.gathered()
     bench.step("release", phase_index=0)
     bench.lose(bench.nodes("drivers")[0])
     assert bench.check(0) == "failed"
-    assert bench.cell().status is CellStatus.FAILED
+    assert bench.cell().status is CellStatus.INVALID
+
+
+def _unseen(node: str) -> Any:
+    """AWS answers from before the node, or its status check fails once."""
+
+    def answer(number: int, operation: str, call: Call) -> Any:
+        response = call()
+        if operation == "DescribeAutoScalingGroups":
+            for group in response["AutoScalingGroups"]:
+                for one in group["Instances"]:
+                    one["HealthStatus"] = "Unhealthy" if one["InstanceId"] == node else one["HealthStatus"]
+        return response
+
+    return answer
+
+
+def test_a_node_that_one_check_misses_is_not_lost(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.measuring()
+    bench.account.clock.forward(minutes=6)
+    node = bench.nodes("servers")[0]
+    for _ in range(2):  # not two in a row
+        with calls(monkeypatch, _unseen(node)):
+            answer = bench.step("check", phase_index=1)
+        assert (answer["state"], answer["wait_seconds"]) == ("waiting", 15)
+        bench.account.clock.forward(seconds=15)
+        assert bench.check(1) == "waiting"
+        bench.account.clock.forward(seconds=15)
+    bench.finish("measure", bench.nodes("drivers"))
+    assert bench.check(1) == "done"
+
+
+def test_a_node_that_two_checks_miss_is_lost(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.measuring()
+    node = bench.nodes("servers")[0]
+    bench.finish("measure", bench.nodes("drivers"))
+    with calls(monkeypatch, _unseen(node)):
+        assert bench.check(1) == "waiting"
+        bench.account.clock.forward(seconds=5)
+        assert bench.check(1) == "waiting", "a retry may repeat the check at once"
+        bench.account.clock.forward(seconds=10)
+        assert bench.check(1) == "failed"
+    assert (bench.cell().status, bench.cell().reason) == (
+        CellStatus.INVALID,
+        f"{node} was lost during the phase measure",
+    )
 
 
 def test_what_ec2_knows_counts_before_auto_scaling_has_noticed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +175,8 @@ def test_a_node_that_auto_scaling_gives_up_is_lost(
         return answer
 
     with calls(monkeypatch, sick):
+        assert bench.check(1) == "waiting"
+        bench.account.clock.forward(seconds=15)
         assert bench.check(1) == "failed"
     assert bench.cell().status is CellStatus.INVALID
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,13 @@ class GroupNow:
     """An Auto Scaling group.
 
     Attributes:
-        members: ids of its instances, except those that are terminating or unhealthy.
+        members: zones of its instances by id, except those that are terminating or unhealthy.
         desired: its desired capacity.
         template: id of its launch template.
         subnets: their ids.
     """
 
-    members: frozenset[str]
+    members: Mapping[str, str]
     desired: int
     template: str
     subnets: tuple[str, ...]
@@ -45,7 +46,7 @@ class BackupGroups:
         policy = living.get("MixedInstancesPolicy") or {}
         template = living.get("LaunchTemplate") or policy["LaunchTemplate"]["LaunchTemplateSpecification"]
         return GroupNow(
-            frozenset(i["InstanceId"] for i in living["Instances"] if stays(i)),
+            {i["InstanceId"]: i["AvailabilityZone"] for i in living["Instances"] if stays(i)},
             int(living["DesiredCapacity"]),
             str(template["LaunchTemplateId"]),
             tuple(living["VPCZoneIdentifier"].split(",")),
@@ -55,7 +56,7 @@ class BackupGroups:
         """Stops a group from starting further launches."""
         self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
 
-    def is_launching(self, name: str, members: frozenset[str]) -> bool:
+    def is_launching(self, name: str, members: Collection[str]) -> bool:
         """Checks whether an earlier launch may still add an instance that is not among the members."""
         pages = self.autoscaling.get_paginator("describe_scaling_activities").paginate(
             AutoScalingGroupName=name, PaginationConfig={"PageSize": ACTIVITIES}
@@ -63,7 +64,8 @@ class BackupGroups:
         every = (activity for page in pages for activity in page["Activities"])
         launches = (a["Description"] for a in every if a["StatusCode"] not in OVER)
         return any(
-            description.startswith("Launching") and not members & set(description.split()) for description in launches
+            description.startswith("Launching") and not set(members) & set(description.split())
+            for description in launches
         )
 
     def resize(self, name: str, size: int) -> None:

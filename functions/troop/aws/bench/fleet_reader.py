@@ -28,6 +28,9 @@ TAKEN_BACK = ("Server.SpotInstanceTermination", "Server.SpotInstanceShutdown")
 
 SERVING = "InService"
 
+BUSY = frozenset({"ScalingActivityInProgress", "ResourceContention"})
+"""Auto Scaling's codes during another change of the group."""
+
 
 @dataclass(frozen=True)
 class Ended:
@@ -35,11 +38,13 @@ class Ended:
 
     Attributes:
         taken: instances that spot took back.
+        gone: all of them.
         unexplained: instances that shut down for a reason that EC2 does not state (yet).
     """
 
-    taken: frozenset[str]
-    unexplained: frozenset[str]
+    taken: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+    unexplained: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ class FleetReader:
             role,
             serving,
             frozenset(i["InstanceId"] for i in instances) - serving,
+            frozenset(i["InstanceId"] for i in instances if i["LifecycleState"].startswith("Terminating")),
             self._refusals(own) if own and is_short else (),
             exists=own is not None,
             groups=tuple(group["AutoScalingGroupName"] for group in groups),
@@ -106,6 +112,23 @@ class FleetReader:
         for name in groups:
             self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=list(FROZEN))
 
+    def replace(self, instance_id: str) -> bool:
+        """Requests the termination of an instance; its group launches another one.
+
+        Returns:
+            False if the group no longer has the instance, or is busy with another change: then try again later.
+        """
+        try:
+            self.autoscaling.terminate_instance_in_auto_scaling_group(
+                InstanceId=instance_id, ShouldDecrementDesiredCapacity=False
+            )
+        except ClientError as error:
+            code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+            if code not in BUSY and not (code == "ValidationError" and "not found" in message.lower()):
+                raise
+            return False
+        return True
+
     def running(self, run: str, cell: str) -> dict[str, frozenset[str]]:
         """Returns the ids of the cell's running instances, each with the ids of its volumes.
 
@@ -123,6 +146,7 @@ class FleetReader:
         going = {i["InstanceId"] for i in instances if i["State"]["Name"] == "shutting-down"}
         return Ended(
             frozenset(i for i, code in why.items() if code in TAKEN_BACK),
+            frozenset(why),
             frozenset(i for i in going if not why[i]),
         )
 

@@ -235,13 +235,25 @@ class Fleets:
         _check_ours("launch template", name, _tags(template), tags)
         return str(template["LaunchTemplateId"])
 
-    def group(self, name: str, fleet: Fleet, template: str, subnets: Sequence[str], tags: Mapping[str, str]) -> None:
+    def group(
+        self,
+        name: str,
+        fleet: Fleet,
+        template: str,
+        subnets: Sequence[str],
+        tags: Mapping[str, str],
+        *,
+        is_balanced: bool = True,
+    ) -> None:
         """Creates a fleet's Auto Scaling group, which starts to launch at once. Always call :meth:`keep` next.
+
+        Args:
+            is_balanced: as in :func:`~troop.bench.fleet_requests.group_request`.
 
         Raises:
             LaunchImpossibleError: a group of this name is not the run's, or is being deleted.
         """
-        request = group_request(fleet, name, template, subnets, tags)
+        request = group_request(fleet, name, template, subnets, tags, is_balanced=is_balanced)
         try:
             self._settled(lambda: self.autoscaling.create_auto_scaling_group(**request))
         except ClientError as error:

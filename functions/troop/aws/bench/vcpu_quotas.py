@@ -21,12 +21,21 @@ def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float],
     vcpus_by_quota: dict[str, float] = {}
     for code in sorted({quota.code for quota in quotas}):
         try:
-            vcpus_by_quota[code] = float(
-                client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)["Quota"]["Value"]
-            )
+            vcpus_by_quota[code] = _value(client, code)
         except ClientError as error:
             if error.response["Error"]["Code"] != "NoSuchResourceException":  # the region or partition lacks it
                 return vcpus_by_quota, f"the account's quotas could not be read: {error.response['Error']['Code']}"
         except BotoCoreError as error:
             return vcpus_by_quota, f"the account's quotas could not be read: {type(error).__name__}"
     return vcpus_by_quota, None
+
+
+def _value(client: Any, code: str) -> float:
+    """Returns the account's quota. If the account never had another one than AWS's default, some answers lack it."""
+    try:
+        answer = client.get_service_quota(ServiceCode=SERVICE, QuotaCode=code)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchResourceException":
+            raise
+        answer = client.get_aws_default_service_quota(ServiceCode=SERVICE, QuotaCode=code)
+    return float(answer["Quota"]["Value"])

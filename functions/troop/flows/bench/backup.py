@@ -6,17 +6,19 @@ Every step can be repeated and continues from what it finds. There are never mor
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from troop import moments
-from troop.aws.bench.backups import BackupGroups
+from troop.aws.bench.backups import BackupGroups, GroupNow
 from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.fleets import Fleets
 from troop.aws.bench.runs import RunTable
 from troop.bench import names
 from troop.bench.definition import ON_DEMAND, Fleet, from_document
+from troop.bench.fleet_requests import even_zones
 from troop.bench.record import Kind, Launch, Resource, Run
 from troop.flows.bench.launch import LONGEST, check_right
 
@@ -88,7 +90,15 @@ class Backup:
             self.groups.resize(name, rest)
         else:
             tags = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
-            on_demand_fleet = replace(fleet, count=rest, purchase=ON_DEMAND)
-            self.fleets.group(name, on_demand_fleet, spot.template, spot.subnets, names.of_fleet(tags, fleet.role))
+            subnets = self._subnets(spot, rest)
+            on_demand_fleet = replace(fleet, count=rest, purchase=ON_DEMAND, zones=len(subnets))
+            self.fleets.group(name, on_demand_fleet, spot.template, subnets, names.of_fleet(tags, fleet.role))
             self.fleets.keep(name, record.expires_at)
         self.runs.resources.created([planned], self.clock())
+
+    def _subnets(self, spot: GroupNow, rest: int) -> list[str]:
+        """Returns the subnets for the rest of the nodes, so that all nodes together are spread evenly."""
+        zone_of = {subnet.id: subnet.zone for subnet in self.fleets.subnets(spot.subnets)}
+        counts = Counter(spot.members.values())
+        zones = even_zones({zone: counts[zone] for zone in zone_of.values()}, rest)
+        return [subnet for subnet, zone in sorted(zone_of.items()) if zone in zones]

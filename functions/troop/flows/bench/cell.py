@@ -14,10 +14,10 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.bench.cell_store import CellStore, Listed, encoded, newest
-from troop.aws.bench.fleet_reader import FleetReader
+from troop.aws.bench.fleet_reader import Ended, FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
-from troop.bench import judging, names, searching, verdicts
+from troop.bench import doubts, judging, names, searching, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
@@ -31,21 +31,22 @@ from troop.bench.stored_table import stored_table
 from troop.bench.verdicts import NodeOutcome, State, Verdict
 from troop.errors import TroopError
 from troop.flows.bench.capacity import move_on
+from troop.flows.bench.replacing import Replacing
 from troop.garbage import without_collections
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
 from troop.measure.summary import MOST_BYTES, Summary, SummaryError
 from troop.measure.summary_size import mib
-from troop.moments import iso, parse
 
 READ_EARLY = 64
 """Documents that are read while some nodes are still missing: the newest, to find failures early."""
 
+MOST_REGISTRATIONS = 500
+"""The same for registrations, which are small: any of them can report an error, and time to replace the node is short.
+"""
+
 MOST_CONSOLES = 20
 """The most nodes whose console output is stored."""
-
-LONGEST_DOUBT = timedelta(minutes=2)
-"""The time EC2 has to explain why a spot node shuts down: a further attempt depends on whether spot took it back."""
 
 
 class CellDamagedError(TroopError):
@@ -117,6 +118,7 @@ class CellSteps:
     runs: RunTable
     store: CellStore
     reader: FleetReader
+    replacing: Replacing
     clock: Callable[[], datetime]
 
     # Around the cells
@@ -158,7 +160,8 @@ class CellSteps:
     # One cell
 
     def gather(self, run: str, cell: str) -> Answer:
-        """Checks whether all nodes are there. If so, freezes the fleets and writes the roster.
+        """Checks whether all nodes are there. If so, freezes the fleets and writes the roster. If not, replaces nodes
+        that are silent or report an error, as many as is allowed.
 
         Returns:
             READY, WAITING, SHORT or FAILED.
@@ -171,10 +174,16 @@ class CellSteps:
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
         if verdict is None:
             fleets = self.reader.fleets(run, cell, {fleet.role: fleet.count for fleet in benchmark.fleets})
-            nodes = self._nodes(run, cell, fleets)
-            verdict = of_boot(benchmark, fleets, nodes, elapsed, self._interrupted(run, cell, benchmark))
+            nodes, registered = self._nodes(run, cell, fleets)
+            interrupted = self._interrupted(run, cell, benchmark)
+            replaced = self.replacing.of(run, cell)
+            duds = self.replacing.duds(run, cell, benchmark, fleets, nodes, registered, elapsed, replaced, interrupted)
+            gone = replaced.keys() | {dud.id for dud in duds}
+            verdict = of_boot(benchmark, fleets, nodes, elapsed, interrupted, frozenset(gone))
             if verdict.state in (State.WAITING, State.SHORT):
                 verdict = move_on(self.store, run, cell, benchmark, fleets) or verdict
+            if verdict.state in (State.WAITING, State.SHORT):
+                self.replacing.replace(run, cell, benchmark, duds)
             if verdict.state is State.READY:
                 self._make_roster(run, cell, benchmark, fleets, nodes)
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
@@ -232,7 +241,8 @@ class CellSteps:
             phase_index += 1
             if phase_index == len(steps):
                 verdict = Verdict(State.DONE)
-        return self._answer(run, cell, verdict, phase_index, wait_in_phase(step.phase, start, now))
+        wait_seconds = verdict.wait_seconds or wait_in_phase(step.phase, start, now)
+        return self._answer(run, cell, verdict, phase_index, wait_seconds)
 
     def collect(self, run: str, cell: str) -> Answer:
         """Merges the summaries of the measured phases, stores the results and marks the cell as SUCCEEDED, also if the
@@ -301,16 +311,16 @@ class CellSteps:
             self.runs.cells.change(run, cell, status=verdict.status, reason=verdict.reason)
         return Answer(run, cell, verdict.state, phase_index, wait_seconds, verdict.reason)
 
-    def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> dict[str, Node]:
-        """Returns the registrations of the groups' instances. One that is not read yet counts as a node of its group's
-        role.
+    def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> tuple[dict[str, Node], dict[str, datetime]]:
+        """Returns the registrations of the groups' instances, and when each was stored. One that is not read yet counts
+        as a node of its group's role.
         """
         roles = {i: fleet.role for fleet in fleets for i in fleet.serving | fleet.starting}
         listed = {i: o for i, o in self.store.listed(names.nodes_prefix(run, cell)).items() if i in roles}
         nodes = {i: Node(i, roles[i]) for i in listed}
-        for i, document in self.store.documents(_to_read(listed, roles)):
+        for i, document in self.store.documents(_to_read(listed, roles, MOST_REGISTRATIONS)):
             nodes[i] = parse_node(i, document)
-        return nodes
+        return nodes, {i: one.modified for i, one in listed.items()}
 
     def _interrupted(self, run: str, cell: str, benchmark: Benchmark) -> frozenset[str]:
         """Returns the ids of the nodes that have received a spot interruption notice."""
@@ -344,20 +354,25 @@ class CellSteps:
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in expected}
         # Living nodes are read last: an outcome may be due to a node that was lost just before.
         outcomes = list(self._outcomes(listed, expected, step))
-        live = serving & self.reader.running(run, cell).keys()
-        taken = self._interrupted(run, cell, benchmark)
-        if roster.ids() - live and any(fleet.is_spot for fleet in benchmark.fleets):
-            ended = self.reader.ended(run, cell)
-            taken |= ended.taken  # without a notice, or before the node could report it
-            doubtful = (roster.spot() - live) & ended.unexplained
-            if doubtful and not roster.ids() & taken and self._may_wait(run, cell):
-                return Verdict(State.WAITING)
+        missing = roster.ids() - (serving & self.reader.running(run, cell).keys())
+        ended = self.reader.ended(run, cell) if missing else Ended()
+        taken = self._interrupted(run, cell, benchmark) | ended.taken
+        # EC2 can need a moment to state that spot takes a node back.
+        certain = (missing & ended.gone) - (roster.spot() & ended.unexplained)
+        lost = certain | self._missing_twice(run, cell, missing)
+        if missing and not lost and not roster.ids() & taken:
+            return Verdict(State.WAITING, wait_seconds=doubts.WAIT)
+        live = roster.ids() - lost
         return verdicts.of_step(step, roster, live, frozenset(listed), outcomes, elapsed.total_seconds(), taken)
 
-    def _may_wait(self, run: str, cell: str) -> bool:
-        """Checks whether the first check in doubt about a spot node was less than two minutes ago."""
-        first = self.store.put_once(names.doubt_key(run, cell), iso(self.clock()).encode(), "text/plain")
-        return self.clock() - parse(first.decode()) < LONGEST_DOUBT
+    def _missing_twice(self, run: str, cell: str, missing: frozenset[str]) -> frozenset[str]:
+        """Stores which nodes are missing, and returns those that an earlier check missed, too."""
+        key, now = names.doubts_key(run, cell), self.clock()
+        earlier = doubts.from_document(self.store.find_document(key))
+        current = doubts.following(missing, earlier, now)
+        if current != earlier:
+            self.store.write(key, doubts.to_document(current))
+        return doubts.confirmed(current, now)
 
     def _outcomes(self, listed: dict[str, Listed], expected: frozenset[str], step: Step) -> Iterator[NodeOutcome]:
         for i, document in self.store.documents(_to_read(listed, expected)):
@@ -468,9 +483,9 @@ class CellSteps:
                     self.store.put_log(names.console_key(run, cell, i), console)
 
 
-def _to_read(listed: dict[str, Listed], expected: Iterable[str]) -> Iterable[Listed]:
+def _to_read(listed: dict[str, Listed], expected: Iterable[str], most: int | None = None) -> Iterable[Listed]:
     """Returns all of them once all are there; before that, only the newest."""
-    return listed.values() if set(expected) <= set(listed) else newest(listed.values(), READ_EARLY)
+    return listed.values() if set(expected) <= set(listed) else newest(listed.values(), most or READ_EARLY)
 
 
 def _is_measured_point(step: Step) -> bool:

@@ -143,7 +143,14 @@ class Launching:
         for fleet in benchmark.fleets:  # last, because costs begin here
             name = names.fleet_name(run, cell, fleet.role)
             self._check(launch)
-            self.fleets.group(name, fleet, templates[fleet.role], where[fleet.role], names.of_fleet(tags, fleet.role))
+            self.fleets.group(
+                name,
+                fleet,
+                templates[fleet.role],
+                where[fleet.role],
+                names.of_fleet(tags, fleet.role),
+                is_balanced=not benchmark.standing,  # a standing fleet needs its nodes more than equal zones
+            )
             self.fleets.keep(name, record.expires_at)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 

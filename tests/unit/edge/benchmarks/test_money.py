@@ -276,6 +276,9 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
     assert "need 4 vCPUs of on-demand Standard" in message
     assert "at most 3: the account's quota L-1216C47A" in message
     market.quotas.clear()
+    market.default_quotas[STANDARD] = 2.0
+    assert "at most 2: the account's quota L-1216C47A" in refused(set={"accept_unknown_prices": True})
+    market.default_quotas.clear()
     assert estimate()["problems"] == []
     market.fails["GetServiceQuota"] = "AccessDeniedException"
     assert estimate()["warnings"] == ["the account's quotas could not be read: AccessDeniedException"]

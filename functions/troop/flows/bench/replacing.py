@@ -1,0 +1,87 @@
+"""Replaces nodes that do not come up, while their cell boots.
+
+What is to be replaced is stored first, so that no node is replaced without being counted. A request that fails is
+repeated by the next check.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.fleet_reader import FleetReader
+from troop.aws.bench.instance_facts import resources_of
+from troop.aws.bench.runs import RunTable
+from troop.bench import names, replacing
+from troop.bench.booting import FleetSeen
+from troop.bench.definition import Benchmark
+from troop.bench.replacing import LEAST_PATIENCE, Dud, Moments
+from troop.bench.roster import Node
+from troop.moments import iso
+
+FORMAT = "troop.replaced/1"
+
+
+@dataclass(frozen=True)
+class Replacing:
+    """Replaces nodes of booting cells."""
+
+    runs: RunTable
+    store: CellStore
+    reader: FleetReader
+    clock: Callable[[], datetime]
+
+    def of(self, run: str, cell: str) -> dict[str, str]:
+        """Returns the roles of the nodes whose replacement was requested, by id."""
+        listed = self.store.listed(names.replaced_prefix(run, cell))
+        return {i: str(document["role"]) for i, document in self.store.documents(listed.values())}
+
+    def duds(
+        self,
+        run: str,
+        cell: str,
+        benchmark: Benchmark,
+        fleets: Sequence[FleetSeen],
+        nodes: Mapping[str, Node],
+        registered: Mapping[str, datetime],
+        elapsed: float,
+        replaced: Mapping[str, str],
+        interrupted: frozenset[str],
+    ) -> list[Dud]:
+        """Returns the nodes to replace, see :func:`troop.bench.replacing.duds`. Reads the moments of launches only if a
+        node can be silent.
+        """
+        waits = any(fleet.serving - nodes.keys() for fleet in fleets) and elapsed >= LEAST_PATIENCE
+        described = self.reader.described(run, cell) if waits else {}
+        launched = {i: one["LaunchTime"] for i, one in described.items() if "LaunchTime" in one}
+        moments = Moments(self.clock(), launched, registered)
+        return replacing.duds(benchmark, fleets, nodes, moments, replaced, interrupted)
+
+    def replace(self, run: str, cell: str, benchmark: Benchmark, duds: Iterable[Dud]) -> None:
+        """Records each node with its volumes, stores why it is replaced, keeps its console, and has it terminated.
+
+        Raises:
+            RunClosedError: the run or the cell is closed; its teardown removes everything.
+        """
+        duds = list(duds)
+        if not duds:
+            return
+        now, described = self.clock(), self.reader.described(run, cell)
+        for dud in duds:
+            fleet = benchmark.fleet(dud.role)
+            resources = resources_of(described[dud.id], run, cell, fleet, now) if dud.id in described else []
+            self.runs.resources.created(resources, now)
+            document = {"format": FORMAT, **asdict(dud), "at": iso(now)}
+            key = f"{names.replaced_prefix(run, cell)}{dud.id}.json"
+            self.store.put_once(key, json.dumps(document).encode(), "application/json")
+            with suppress(BotoCoreError, ClientError):  # EC2 forgets it soon after the termination
+                if console := self.reader.console(dud.id):
+                    self.store.put_log(names.console_key(run, cell, dud.id), console)
+            if self.reader.replace(dud.id):
+                self.runs.resources.gone(resources, self.clock())

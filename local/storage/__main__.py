@@ -1,4 +1,4 @@
-"""Implements `python -m local.storage`: measures the layouts, writes a report of each benchmark, and checks their order.
+"""Implements `python -m local.storage`: measures the layouts, writes a report of each benchmark, and checks the order.
 
 Exit code 1: the order does not hold, or a kernel has no results. Code 2: nothing was measured, because programs are
 missing.
@@ -10,6 +10,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from troop.bench.names import REPORT_HTML, REPORT_JSON
@@ -22,12 +23,12 @@ from .study import perform, problems, results, table
 USUAL = Times()
 
 
-def main() -> int:
+def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m local.storage", description="Measure layouts on real kernels.")
     parser.add_argument("--warm-up", type=int, default=USUAL.warm_up, help="seconds (default: %(default)s)")
     parser.add_argument("--measured", type=int, default=USUAL.measured, help="seconds (default: %(default)s)")
     parser.add_argument("--out", type=Path, help="new folder for the reports (default: a temporary one)")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     if lacking := missing():
         _error(f"nothing is measured: {lacking}")
         return 2

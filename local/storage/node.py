@@ -49,7 +49,7 @@ def main(home: Path) -> None:
 
 
 def _perform(home: Path, node: Mapping[str, Any]) -> bool:
-    """Performs the steps of a benchmark. Returns whether all of them succeeded; after a failure, it performs no more."""
+    """Performs the steps of a benchmark until one fails. Returns whether all of them succeeded."""
     cell = json.loads((home / "cell.json").read_text(encoding="utf-8"))
     name = str(node["name"])
     place = Place(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from datetime import datetime
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,8 @@ def write(folder: Path, source: Source, performances: Mapping[str, Performance])
     Args:
         performances: by layout, which is the scale step of a cell.
     """
-    first, last = min(one.booted_at for one in performances.values()), max(one.halted_at for one in performances.values())
+    first = min(one.booted_at for one in performances.values())
+    last = max(one.halted_at for one in performances.values())
     run = names.run_id(first, source.benchmark.name)
     prices = _prices(source)
     expected = estimate(source.plan, source.benchmark.money, prices)
@@ -128,7 +129,12 @@ def _expected(its: Estimate) -> Expected:
 def _resources(run: str, planned: PlannedCell, performance: Performance) -> Iterator[Resource]:
     """Yields the instance and its volumes, for as long as the kernel ran."""
     fleet, began = planned.benchmark.fleets[0], performance.booted_at
-    common = {"planned_at": began, "created_at": began, "gone_at": performance.halted_at, "role": fleet.role}
+    common: dict[str, Any] = {
+        "planned_at": began,
+        "created_at": began,
+        "gone_at": performance.halted_at,
+        "role": fleet.role,
+    }
     yield Resource(
         run,
         planned.cell,
@@ -153,11 +159,10 @@ def _node(planned: PlannedCell) -> str:
 def _cell(run: str, planned: PlannedCell, performance: Performance, resources: list[Resource], terms: Terms) -> Cell:
     """Returns the record of a cell. Without the phase of booting, no calls of Troop's own have a cost."""
     its = performance.summaries[planned.benchmark.name]
-    began = {step: datetime.fromtimestamp(summary.started_at, performance.booted_at.tzinfo) for step, summary in its.items()}
+    began = {step: datetime.fromtimestamp(summary.started_at, UTC) for step, summary in its.items()}
     phases = {names.LAUNCH: performance.booted_at, **began, names.OVER: performance.halted_at}
     cell = Cell(run, planned.cell, CellStatus.SUCCEEDED, names.OVER, phases, variant=planned.variant)
-    cost = spending.actual(terms, [cell], resources, performance.halted_at)
-    return Cell(run, planned.cell, CellStatus.SUCCEEDED, names.OVER, phases, variant=planned.variant, cost=cost)
+    return replace(cell, cost=spending.actual(terms, [cell], resources, performance.halted_at))
 
 
 def _cell_files(planned: PlannedCell, performance: Performance, benchmark: str) -> Iterator[tuple[str, dict[str, Any]]]:

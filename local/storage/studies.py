@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -32,7 +31,7 @@ class Times:
         warm_up: it has the start of the script, which takes some seconds in such a kernel.
     """
 
-    warm_up: int = 5
+    warm_up: int = 6
     measured: int = 8
 
 
@@ -73,11 +72,13 @@ def _disk_io(times: Times) -> Source:
 def _event_processor(times: Times) -> Source:
     """Returns small stores whose pages are not in memory when the measurement begins. Small batches end in time."""
     changes = {
-        "parameters.keys": 12_000,
+        "parameters.keys": 24_000,
         "parameters.value_bytes": 4000,  # a page of SQLite for each key
         "parameters.workers": READERS // 2,
-        "parameters.batch": 10,
+        "parameters.batch": 25,
         "parameters.skew": 2,
+        "parameters.cache_mib": 1,
+        "phases.measure.timeout": "20m",  # then the agent samples devices each second
     }
     return _load(EVENT_PROCESSOR, times, changes)
 

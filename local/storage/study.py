@@ -45,9 +45,7 @@ class Result:
         return (self.hits[0], self.hits[-1]) if len(self.hits) > 1 else None
 
 
-def perform(
-    sources: Mapping[str, Source], folder: Path, progress: Callable[[str], None]
-) -> dict[str, Performance]:
+def perform(sources: Mapping[str, Source], folder: Path, progress: Callable[[str], None]) -> dict[str, Performance]:
     """Boots a kernel for each layout, at most two at a time: they mostly wait. Returns what each has done, by layout.
 
     Raises:
@@ -110,7 +108,9 @@ def problems(measured: Sequence[Result]) -> list[str]:
         sentences.append("the agent's samples have no cache")
     elif cold.warm_up[0] >= cold.warm_up[1]:
         first, last = cold.warm_up
-        sentences.append(f"the cache does not warm up: it has {first:.1%} of the reads at first, and {last:.1%} at last")
+        sentences.append(
+            f"the cache does not warm up: it has {first:.1%} of the reads at first, and {last:.1%} at last"
+        )
     return sentences
 
 

@@ -324,7 +324,7 @@ class DeviceUse(Part):
     read_wait_ms: float | None = None
     write_wait_ms: float | None = None
     service_ms: float | None = Field(
-        default=None, description="Busy time divided by operations: iostat's former svctm, for comparisons with old results"
+        default=None, description="Busy time divided by operations: iostat's former svctm, as older results state it"
     )
     queue: float | None = Field(default=None, description="Operations under way")
     busy: float | None = Field(default=None, description="Percent of the time with an operation under way")

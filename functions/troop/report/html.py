@@ -206,8 +206,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        word.__name__: word
-        for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, formatting.by_fleet)
+        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, formatting.by_fleet)
     }
     environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment

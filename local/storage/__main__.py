@@ -41,7 +41,10 @@ def main(words: Sequence[str] | None = None) -> int:
     began = time.monotonic()
 
     def say(line: str) -> None:
-        print(f"== storage {time.monotonic() - began:4.0f} s: {line}", flush=True)
+        sys.stdout.write(
+            f"== storage {time.monotonic() - began:4.0f} s: {line}\n"
+        )  # whole lines: kernels run in threads
+        sys.stdout.flush()
 
     say(f"each volume does at most {LIMIT} reads and {LIMIT} writes a second, the cache has no limit")
     sources = studies(Times(options.warm_up, options.measured))

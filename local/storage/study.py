@@ -20,7 +20,7 @@ from .studies import DISK_IO, LAYOUTS, OPERATIONS, nodes
 
 CACHED_DEVICE, CACHE_DEVICE = "troop-cached", "troop-fast"
 MEASURE = "measure"
-AT_A_TIME = 2
+AT_A_TIME = 3
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Result:
 
 
 def perform(sources: Mapping[str, Source], folder: Path, progress: Callable[[str], None]) -> dict[str, Performance]:
-    """Boots a kernel for each layout, at most two at a time: they mostly wait. Returns what each has done, by layout.
+    """Boots a kernel for each layout, all at a time: they mostly wait. Returns what each has done, by layout.
 
     Raises:
         KernelError: a kernel has no results.

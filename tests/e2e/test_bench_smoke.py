@@ -274,27 +274,6 @@ def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Pa
     assert_nothing_left(deployment, detail)
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is missing: apt-get install fio")
-def test_disks_are_measured_on_real_nodes(deployment: Deployment) -> None:
-    """The whole way of disk-io, from its file to its report; two points with one job, which uses a core all the time."""
-    short = {
-        "phases.measure.points": "{pattern: [random-read, mixed]}",
-        "phases.measure.warm_up": "0s",
-        "phases.measure.measured": "1s",
-        "parameters.jobs": "1",
-        "parameters.data_mib": "8",
-    }
-    changes = [word for key, value in short.items() for word in ("--set", f"{key}={value}")]
-    detail = troop(deployment, "run", str(CATALOGUE.parents[1] / "disk-io"), "--size", "local", *changes)
-    assert detail["run"]["status"] == "SUCCEEDED", detail["cells"]
-    report = Report.model_validate(troop(deployment, "report", detail["run"]["run"]))
-    measured = {phase.label: phase.operations for phase in report.cells[0].phases}
-    operations = {label: [one.operation for one in its] for label, its in measured.items()}
-    assert operations == {"pattern=random-read": ["read"], "pattern=mixed": ["read", "write"]}
-    assert all(one.per_second and one.p99_ms for its in measured.values() for one in its)
-    assert_nothing_left(deployment, detail)
-
-
 def test_reports_need_nothing_that_they_may_not(deployment: Deployment, detail: dict[str, Any]) -> None:
     """Whose actions are all used, test_bench_leftovers.py tells."""
     for part in ("FunctionsReportRole", "FunctionsApiRole"):

@@ -10,8 +10,10 @@ The home folder is on the machine's own file system. It has ``node.json`` and a 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -32,6 +34,9 @@ from troop.measure.summary import OK
 
 CGROUP = Path("/mnt/cgroup/volumes")
 UNLIMITED = "max"
+PROGRAMS = 6
+"""Programs that a script starts before its load, each about as slow as a start of Python."""
+LONGEST_WARM_UP = 40.0
 SOON = 1.0
 """Seconds until a common start."""
 
@@ -65,10 +70,19 @@ def _perform(home: Path, node: Mapping[str, Any]) -> bool:
         operations = str(node["operations_per_second"]) if release.measured_seconds else UNLIMITED
         _limit(node["volumes"], operations)
         if release.start_at is not None:
-            release = replace(release, start_at=time.time() + SOON)
+            release = replace(release, warm_up_seconds=_warm_up(release), start_at=time.time() + SOON)
         if not _succeeded(place, str(document["phase"]), release):
             return False
     return True
+
+
+def _warm_up(release: Release) -> float:
+    """Returns a warm-up that contains the start of the script: on a busy machine it takes many seconds. Otherwise the
+    samples of the measured time would be of an idle node.
+    """
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import troop.disks.assemble"], check=True)
+    return min(max(release.warm_up_seconds, math.ceil(PROGRAMS * (time.monotonic() - began))), LONGEST_WARM_UP)
 
 
 def _succeeded(place: Place, step: str, release: Release) -> bool:

@@ -28,10 +28,10 @@ class Times:
     """Seconds of each measured phase.
 
     Attributes:
-        warm_up: it has the start of the script, which takes some seconds in such a kernel.
+        warm_up: the least; a kernel of a busy machine makes it longer, because it contains the start of the script.
     """
 
-    warm_up: int = 6
+    warm_up: int = 4
     measured: int = 8
 
 

@@ -22,7 +22,7 @@ RESULTS = [
     Result(EVENT_PROCESSOR, "raid0", 150),
     Result(EVENT_PROCESSOR, "raid0-cache", 600, (10, 0), (0.2, 0.1)),
 ]
-SHORT = Times(warm_up=6, measured=5)
+SHORT = Times(warm_up=4, measured=5)
 
 
 def test_the_expected_order_has_no_problem_and_the_table_shows_the_warm_up() -> None:

@@ -79,7 +79,7 @@ unit model infra machines e2e:
 local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 	@$(BIN)/python -m pytest -m $(ORDINARY) tests/local
 
-storage: .venv/.ready  ## measure a volume, RAID-0 and a cache by disk-io on real kernels of this machine (a minute; Debian's user-mode-linux)
+storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
 perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)

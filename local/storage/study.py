@@ -1,36 +1,26 @@
 """Compares a volume, RAID-0 of volumes, and RAID-0 with a cache, each volume with the same limit of operations.
 
-The layouts are those of the size ``study`` of benchmarks/disk-io. Only their order means something, and that the cache
-warms up: the volumes are files of this machine, and all of a kernel's disks share one thread.
+Only the order of the layouts means something, and that the cache warms up: the volumes are files of this machine, and
+all of a kernel's disks share one thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from troop.measure import summary as summaries
+from cli.bench.files import Source
 from troop.measure.merge import Merger
-from troop.measure.operations import TOTAL
 from troop.measure.summary import Summary
 
-from ..project import ROOT
-from .kernel import Node, run
+from .kernel import Node, Performance, run
+from .studies import DISK_IO, LAYOUTS, OPERATIONS, nodes
 
-BENCHMARK = ROOT / "benchmarks" / "disk-io"
-LAYOUTS = ("single", "raid0", "raid0-cache")
-COLD, WARM = "measure.1", "measure.2"
 CACHED_DEVICE, CACHE_DEVICE = "troop-cached", "troop-fast"
-LIMIT = 100
-"""Operations a second of each volume: low, so that the kernel's thread for disks is never the limit."""
-SECONDS = 4
-PREFIX = "parameters."
-LOAD = {"pattern": "zipf-read", "jobs": 16, "data_mib": 48}
-"""Hot blocks, so that a cache helps, and enough readers for all volumes."""
+MEASURE = "measure"
+AT_A_TIME = 3
 
 
 @dataclass(frozen=True)
@@ -38,88 +28,97 @@ class Result:
     """A measurement.
 
     Attributes:
-        reads: a second, by fio.
-        hits: the share of reads that the cache answered, by the agent's samples; None without a cache.
-        by_second: reads from the cached device, by the agent's samples; empty without a cache.
+        per_second: operations of the benchmark, as the script reports them.
+        reads: from the device with the file system in each second, by the agent's samples; only with a cache.
+        hits: the cache's part of these reads, from 0.
     """
 
+    benchmark: str
     layout: str
-    reads: float
-    hits: float | None = None
-    by_second: tuple[int, ...] = ()
+    per_second: float
+    reads: tuple[int, ...] = ()
+    hits: tuple[float, ...] = ()
+
+    @property
+    def warm_up(self) -> tuple[float, float] | None:
+        """The hits in the first and in the last second with reads; None without them."""
+        return (self.hits[0], self.hits[-1]) if len(self.hits) > 1 else None
 
 
-def nodes(seconds: int = SECONDS) -> list[Node]:
-    """Returns a node for each layout."""
-    document = yaml.safe_load((BENCHMARK / "benchmark.yaml").read_text(encoding="utf-8"))
-    steps = document["sizes"]["study"]["scale"]
-    return [_node(name, document["parameters"], steps[name], seconds) for name in LAYOUTS]
-
-
-def _node(name: str, parameters: Mapping[str, Any], step: Mapping[str, Any], seconds: int) -> Node:
-    own = {key.removeprefix(PREFIX): value for key, value in step.items() if key.startswith(PREFIX)}
-    together = {**parameters, **own, **LOAD}
-    volumes = len(step["fleets.disks.volumes"])
-    cached = together["cache"] != "none"
-    measurements = (COLD, WARM) if cached else (COLD,)
-    return Node(name, volumes, cached, together, BENCHMARK, LIMIT, measurements, seconds)
-
-
-def measure(folder: Path, progress: Callable[[str], None], seconds: int = SECONDS) -> list[Result]:
-    """Boots a kernel for each layout, one after another.
-
-    Returns:
-        Results in the order of ``LAYOUTS``; the last two have the cold and the warm cache.
+def perform(sources: Mapping[str, Source], folder: Path, progress: Callable[[str], None]) -> dict[str, Performance]:
+    """Boots a kernel for each layout, all at a time: they mostly wait. Returns what each has done, by layout.
 
     Raises:
         KernelError: a kernel has no results.
     """
-    results = []
-    for node in nodes(seconds):
-        progress(f"{node.name}: {node.parameters['layout']}, cache {node.parameters['cache']}")
-        documents = run(node, folder / node.name)
-        results += [_result(node.name, summaries.parse(documents[phase])) for phase in node.measurements]
-    return results
+
+    def perform_on(node: Node) -> Performance:
+        first = next(iter(node.cells.values())).parameters
+        progress(f"{node.name}: boots a kernel with the layout {first['layout']}, cache {first['cache']}")
+        return run(node, folder / node.name, progress)
+
+    each = nodes(sources)
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return dict(zip((node.name for node in each), pool.map(perform_on, each), strict=True))
 
 
-def _result(layout: str, summary: Summary) -> Result:
-    """Returns the result of a summary. The rate is that of Troop's merger."""
+def results(performances: Mapping[str, Performance]) -> list[Result]:
+    """Returns the results of each benchmark in the order of the layouts."""
+    return [
+        _result(name, layout, performances[layout].summaries[name][MEASURE])
+        for name in OPERATIONS
+        for layout in LAYOUTS
+    ]
+
+
+def _result(benchmark: str, layout: str, summary: Summary) -> Result:
     merger = Merger()
     merger.add(summary)
-    rate = float(sum(row["per_second"] for row in merger.table() if row["operation"] != TOTAL))
+    rate = next(float(row["per_second"]) for row in merger.table() if row["operation"] == OPERATIONS[benchmark])
     devices = summary.samples.devices if summary.samples else None
-    reads = {devices.label(name): one["reads"] for name, one in devices.series.items()} if devices else {}
-    if CACHED_DEVICE not in reads:
-        return Result(layout, rate)
-    by_second = tuple(number for number in reads[CACHED_DEVICE] if number)
-    hits = sum(number or 0 for number in reads[CACHE_DEVICE]) / max(1, sum(by_second))
-    return Result(layout, rate, hits, by_second)
+    by_label = {devices.label(name): one["reads"] for name, one in devices.series.items()} if devices else {}
+    if CACHED_DEVICE not in by_label:
+        return Result(benchmark, layout, rate)
+    pairs = [
+        (of_all, from_cache or 0)
+        for of_all, from_cache in zip(by_label[CACHED_DEVICE], by_label[CACHE_DEVICE], strict=True)
+        if of_all
+    ]
+    reads, hits = tuple(of_all for of_all, _ in pairs), tuple(cached / of_all for of_all, cached in pairs)
+    return Result(benchmark, layout, rate, reads, hits)
 
 
-def problems(results: Sequence[Result]) -> list[str]:
+def problems(measured: Sequence[Result]) -> list[str]:
     """Returns a sentence for each part of the expected order that does not hold.
 
     The warm-up shows in the cache's hits, because the rate with a warm cache is that of this machine's processor.
     """
-    single, raid0, cold, warm = results
-    pairs = [("one volume", single, "RAID-0", raid0), ("RAID-0", raid0, "RAID-0 with a warm cache", warm)]
-    sentences = [
-        f"{slow} is not slower than {fast}: {low.reads:,.0f} and {high.reads:,.0f} reads a second"
-        for slow, low, fast, high in pairs
-        if low.reads >= high.reads
-    ]
-    if cold.hits is None or warm.hits is None:
-        return [*sentences, "the agent's samples have no cache"]
-    if cold.hits >= warm.hits:
-        sentences.append(f"the cache does not warm up: it has {cold.hits:.1%} of the reads, then {warm.hits:.1%}")
+    sentences = []
+    for name in OPERATIONS:
+        single, raid0, cached = (one for one in measured if one.benchmark == name)
+        for slow, low, fast, high in (
+            ("one volume", single, "RAID-0", raid0),
+            ("RAID-0", raid0, "RAID-0 with a cache", cached),
+        ):
+            if low.per_second >= high.per_second:
+                rates = f"{low.per_second:,.0f} and {high.per_second:,.0f} {OPERATIONS[name]}s a second"
+                sentences.append(f"{name}: {slow} is not slower than {fast}: {rates}")
+    cold = next(one for one in measured if (one.benchmark, one.layout) == (DISK_IO, LAYOUTS[-1]))
+    if cold.warm_up is None:
+        sentences.append("the agent's samples have no cache")
+    elif cold.warm_up[0] >= cold.warm_up[1]:
+        first, last = cold.warm_up
+        sentences.append(
+            f"the cache does not warm up: it has {first:.1%} of the reads at first, and {last:.1%} at last"
+        )
     return sentences
 
 
-def table(results: Sequence[Result]) -> str:
+def table(measured: Sequence[Result]) -> str:
     """Returns the results as lines of text."""
-    lines = [f"{'layout':<14}{'reads a second':>16}{'from the cache':>16}   reads by second, sampled by the agent"]
-    for result in results:
-        hits = "" if result.hits is None else f"{result.hits:.1%}"
-        by_second = " ".join(f"{number:,}" for number in result.by_second)
-        lines.append(f"{result.layout:<14}{result.reads:>16,.0f}{hits:>16}   {by_second}".rstrip())
+    lines = [f"{'benchmark':<18}{'layout':<14}{'operations':<12}{'a second':>10}   reads a second, from the cache"]
+    for one in measured:
+        hits = ", ".join(f"{reads:,} {hits:.0%}" for reads, hits in zip(one.reads, one.hits, strict=True))
+        row = f"{one.benchmark:<18}{one.layout:<14}{OPERATIONS[one.benchmark]:<12}{one.per_second:>10,.0f}   {hits}"
+        lines.append(row.rstrip())
     return "\n".join(lines)

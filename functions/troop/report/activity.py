@@ -160,6 +160,7 @@ def _device(role: str, label: str, members: Sequence[tuple[str, Mapping[str, Any
         wait_ms=per("wait_micros", "operations", 1 / 1000),
         read_wait_ms=per("read_wait_micros", "reads", 1 / 1000),
         write_wait_ms=per("write_wait_micros", "writes", 1 / 1000),
+        service_ms=per("busy_millis", "operations", 1),
         queue=rate("queue_millis", 1 / 1000),
         busy=rate("busy_millis", 1 / 10),
         busiest=busiest,

@@ -14,8 +14,10 @@ from troop.report.formatting import cell_name
 from troop.report.totals import rows_of
 
 DAY = 24 * 3600
-LEAST_IOPS = 100
-"""Below this rate a system does not depend on its disks, and the price of their operations says nothing."""
+LEAST_IOPS = 50
+"""Below this rate a system does not depend on its disks, and the price of their operations says nothing. A slow volume
+does not reach a hundred.
+"""
 
 
 @dataclass(frozen=True)

@@ -323,6 +323,9 @@ class DeviceUse(Part):
     wait_ms: float | None = Field(default=None, description="Per operation, in the queue and in the device")
     read_wait_ms: float | None = None
     write_wait_ms: float | None = None
+    service_ms: float | None = Field(
+        default=None, description="Busy time divided by operations: iostat's former svctm, as older results state it"
+    )
     queue: float | None = Field(default=None, description="Operations under way")
     busy: float | None = Field(default=None, description="Percent of the time with an operation under way")
     busiest: float | None = Field(default=None, description="The same of the node where it is highest")

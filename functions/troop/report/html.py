@@ -16,7 +16,7 @@ from troop.report import bills, charts, findings, formatting, open_loop, over_ti
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
-from troop.report.totals import rows_of
+from troop.report.totals import rate_of, rows_of
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 MOST_ROWS: Final = 1000
@@ -206,7 +206,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rows_of, formatting.by_fleet)
+        word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, formatting.by_fleet)
     }
     environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
     return environment

@@ -48,8 +48,9 @@ def entries(cells: Sequence[Cell], side: str = "", most: int = MOST_VALUES) -> l
 
     Returns:
         ``[{"name", "first", "warm_up", "measured", "marks": [{"at", "what", "kind"}], "left_out", "series": [{"role",
-        "node", "device", "operation", "name", "start", "step", "values"}]}]``. ``first`` is whether to show it at
-        first: it is the first repetition and has operations; ``left_out`` the number of series that are left out.
+        "node", "device", "kind", "operation", "name", "start", "step", "values"}]}]``. ``first`` is whether to
+        show it at first: it is the first repetition and has operations; ``left_out`` the number of series that are left
+        out.
     """
     several = len({phase.phase for cell in cells for phase in cell.phases}) > 1
     drawn = [
@@ -72,12 +73,13 @@ def _name(cell: Cell, phase: Phase, several: bool) -> str:
 
 def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: int) -> dict[str, Any]:
     embedded, left_out, room = [], 0, most
+    kinds = {(one.role, one.device): one.kind for one in phase.devices}
     for one in sorted(by_fleet(series, cell), key=lambda one: bool(one.node or one.device)):
         if len(one.values) > min(room, MOST_POINTS):
             left_out += 1
             continue
         room -= len(one.values)
-        embedded.append(_series(one))
+        embedded.append(_series(one, kinds.get((one.role, one.device), "")))
     return {
         "name": name,
         "first": cell.repetition == 1 and phase.repeat == 1,
@@ -89,8 +91,8 @@ def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: 
     }
 
 
-def _series(one: Series) -> dict[str, Any]:
-    place = {key: value for key, value in (("node", one.node), ("device", one.device)) if value}
+def _series(one: Series, kind: str) -> dict[str, Any]:
+    place = {key: value for key, value in (("node", one.node), ("device", one.device), ("kind", kind)) if value}
     return {
         "role": one.role,
         **place,

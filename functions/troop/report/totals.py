@@ -132,6 +132,14 @@ def leading(phase: Phase) -> list[Operation]:
     return list(first.values())
 
 
+def rate_of(phase: Phase, role: str) -> float | None:
+    """Returns the operations per second of a role: those of its total, or of its only operation. None without any, and
+    if tests of a tool ran one after another: then no rate was reached all the time.
+    """
+    rows = [one for one in rows_of(phase) if one.role == role]
+    return rows[0].per_second if rows and (len(rows) == 1 or rows[0].operation == TOTAL) else None
+
+
 def _has_only_rate(one: Operation) -> bool:
     return one.mean_derived or bool(one.per_second and one.mean_ms is one.p50_ms is one.max_ms is None)
 

@@ -115,7 +115,7 @@ def test_a_thousand_iops_of_the_system_have_a_price() -> None:
     ]
     phases = [
         Phase(phase="measure", label="batch=1", nodes=4, measured_seconds=60, use=uses),
-        Phase(phase="idle", nodes=4, measured_seconds=60, use=[Use(role="servers", nodes=3, disk_writes=99)]),
+        Phase(phase="idle", nodes=4, measured_seconds=60, use=[Use(role="servers", nodes=3, disk_writes=49)]),
     ]
     load = fleet("drivers", 1, 1.0).model_copy(update={"load": True})
     cell = a_cell(fleet("servers", 3, 2.0), load, system=2.0).model_copy(update={"phases": phases})

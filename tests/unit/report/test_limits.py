@@ -190,6 +190,7 @@ def test_a_device_has_means_per_operation_and_the_node_where_it_is_busiest() -> 
     assert (device.operations, device.request_bytes, device.wait_ms) == (20, 4096, 3)
     assert (device.queue, device.busy, device.busiest, device.busiest_node) == (0.5, 50, 90, "i-1")
     assert (device.writes, device.write_wait_ms) == (None, None)
+    assert device.service_ms == 10_000 / 400, "busy milliseconds by operations, of both nodes"
 
 
 def test_results_of_an_earlier_version_have_no_devices() -> None:

@@ -288,6 +288,18 @@ def test_any_series_of_any_cells_are_drawn_on_one_chart(opened: Opened) -> None:
     assert page.messages == []  # type: ignore[attr-defined]
 
 
+def test_the_disks_of_all_cells_are_drawn_without_a_choice(opened: Opened) -> None:
+    page = opened("study", 1280)
+    captions = page.locator("#disk-charts figcaption").all_inner_texts()
+    assert [caption.split(" ")[0] for caption in captions] == ["Reads", "Writes", "Waiting"]
+    for number in (1, 2):
+        figure = f"#disk-charts figure:nth-child({number})"
+        assert len(lines(page, figure)) == 6  # of the first repetitions
+        assert page.locator(f"{figure} label").first.inner_text() == "c001 n3, threads=50, repetition 1"
+    assert page.messages == []  # type: ignore[attr-defined]
+    assert opened("single", 1280).locator("#disk-charts").count() == 0, "there is nothing to compare"
+
+
 def test_both_sides_of_a_comparison_are_drawn_on_one_chart(opened: Opened) -> None:
     page = opened("compared")
     names = page.locator("#overlay figure label").all_inner_texts()

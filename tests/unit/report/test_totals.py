@@ -14,11 +14,12 @@ from troop.measure.merge import Merger
 from troop.measure.operations import TOTAL, Operation, PerSecond
 from troop.measure.windows import Windows
 from troop.report import overview, trust
-from troop.report.document import Phase
+from troop.report.document import Phase, Use
+from troop.report.html import report_page
 from troop.report.operations import operations
 from troop.report.scaling import scaling
 from troop.report.series import series
-from troop.report.totals import leading, rows_of
+from troop.report.totals import leading, rate_of, rows_of
 
 TIMES = st.lists(st.integers(0, 10**7), max_size=40)
 
@@ -118,6 +119,25 @@ def test_the_headline_is_of_those_who_generate_the_load() -> None:
     assert [each.operation for each in leading(one.phases[0])] == ["write", "apply"]
     figures = {key.label: key for key in overview.keys(report([one]))}
     assert figures["Highest throughput"].value == "100/s"
+
+
+def test_the_rate_of_a_role_is_that_of_its_total() -> None:
+    kinds = [operation(100.0), operation(300.0, "scan")]
+    phase = Phase(phase="m", nodes=1, measured_seconds=60, operations=kinds)
+    assert rate_of(phase, "drivers") == 400
+    assert rate_of(phase.model_copy(update={"operations": kinds[:1]}), "drivers") == 100
+    assert rate_of(phase, "servers") is None
+
+
+def test_rates_of_tests_that_ran_one_after_another_are_not_added_up_on_the_page() -> None:
+    """No node reached 7,000 operations a second: iozone read, and then wrote."""
+    rates = [operation(4000.0, mean_ms=1.0, mean_derived=True), operation(3000.0, "write", mean_ms=1.0)]
+    phase = Phase(phase="m", nodes=1, measured_seconds=60, operations=rates, use=[Use(role="drivers", nodes=1)])
+    assert rate_of(phase, "drivers") is None
+    tested = report([cell(1, [], "a").model_copy(update={"phases": [phase]})])
+    activity = report_page(tested, "").partition("Average activity per node")[2].partition("</table>")[0]
+    assert "<td>drivers</td>" in activity
+    assert "7,000" not in activity
 
 
 def test_operations_beyond_the_limit_of_names_are_named() -> None:

@@ -160,6 +160,53 @@ function pairsOfSides(names, firsts) {
   return some && some.sort((a, b) => a - b);
 }
 
+// Names lines by those of their parts that distinguish them, and always by the first part, the cell.
+function named(lines) {
+  const differ = (lines.length ? lines[0].parts : []).map((_, n) => n).filter((n) => n === 0 || new Set(lines.map((line) => line.parts[n])).size > 1);
+  return lines.map((line) => ({ ...line, name: differ.map((n) => line.parts[n]).filter(Boolean).join(" · ") }));
+}
+
+// Returns the times of several cells that are drawn together.
+function timesOf(cells) {
+  return {
+    warm_up: Math.max(0, ...cells.map((cell) => cell.warm_up || 0)),
+    measured: Math.max(0, ...cells.map((cell) => cell.measured || 0)),
+    marks: cells.flatMap((cell) => cell.marks.filter((mark) => mark.kind === "lost")),
+  };
+}
+
+// What the disks of several cells did, with a line for each cell. A cache on instance store has figures of its own.
+const DISK_FIGURES = [
+  { name: "disk_reads", title: "Reads of all disks" },
+  { name: "disk_writes", title: "Writes to all disks" },
+  { name: "iowait", title: "Waiting for disks (iowait)" },
+  { name: "disk_reads", title: "Reads of instance store", kind: "instance-store" },
+  { name: "disk_writes", title: "Writes to instance store", kind: "instance-store" },
+];
+
+async function drawDisks(data) {
+  const box = document.getElementById("disk-charts");
+  if (!box) return;
+  const packed = [...document.querySelectorAll("script.over-time")];
+  const places = [...shownAtFirst(packed.map((one) => ({ first: "first" in one.dataset })))].sort((a, b) => a - b);
+  const cells = await Promise.all(places.map((place) => unpacked(packed[place])));
+  const times = timesOf(cells);
+  for (const { name, title, kind } of DISK_FIGURES) {
+    const panel = data.over_time.panels.find((one) => name in one.names);
+    const wanted = (one) => one.name === name && !one.node && (kind ? one.kind === kind : !one.device);
+    const found = cells.flatMap((cell, place) => cell.series.filter(wanted).map((one) => ({
+      parts: [cell.name, one.role, one.device || ""], place, data: dataOf(one, panel),
+    })));
+    if (!found.some((line) => line.data.some((point) => point[1] > 0))) continue;
+    const isOfCell = new Set(found.map((line) => line.place)).size === found.length; // then a cell has one colour everywhere
+    const style = ({ place }) => (isOfCell ? { style: { colour: place, dash: place, symbol: place } } : {});
+    const lines = new Lines(named(found).map((line) => ({ ...line, ...style(line) })), () => chart.draw());
+    const drawing = make("div", { class: "drawing" });
+    box.append(make("figure", {}, make("figcaption", {}, `${title} `, make("small", {}, panel.unit)), lines.element, drawing));
+    const chart = new Chart(drawing, `Chart: ${title} over time, of ${cells.length} cells`, () => timeOption(panel, times, lines.chosen(), drawing.clientWidth));
+  }
+}
+
 // One chart of any series: of the values, operations, roles, nodes, devices and cells that the reader chooses.
 class Overlay {
   constructor(box, data, packed) {
@@ -233,17 +280,11 @@ class Overlay {
         });
       }
     }
-    const differ = [0, 1, 2, 3, 4].filter((n) => n === 0 || new Set(lines.map((line) => line.parts[n])).size > 1);
-    return lines.map((line) => ({ ...line, name: differ.map((n) => line.parts[n]).filter(Boolean).join(" · ") }));
+    return named(lines);
   }
 
   show() {
     const cells = this.shown.map((place) => this.cells.get(place)).filter(Boolean);
-    const times = {
-      warm_up: Math.max(0, ...cells.map((cell) => cell.warm_up || 0)),
-      measured: Math.max(0, ...cells.map((cell) => cell.measured || 0)),
-      marks: cells.flatMap((cell) => cell.marks.filter((mark) => mark.kind === "lost")),
-    };
     const chosen = this.wantedMeasures.map((place) => this.panel.names[this.measures[place]]).filter(Boolean).join(", ");
     this.lines = new Lines(this.found(), () => this.draw(), true, MOST_OVERLAID);
     this.caption.replaceChildren(`${this.panel.title}${chosen ? `: ${chosen}` : ""} `, make("small", {}, this.panel.unit));
@@ -255,7 +296,7 @@ class Overlay {
       ...markList(cells, cells.length > 1),
       ...(left ? [make("p", {}, `${left.toLocaleString("en-US")} series of these cells are left out to keep the page small; report.json has them.`)] : []),
     );
-    this.times = times;
+    this.times = timesOf(cells);
     this.drawing.setAttribute("aria-label", `Chart: ${this.panel.title} over time, of ${cells.length} cells`);
     this.draw();
   }

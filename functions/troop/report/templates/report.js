@@ -139,7 +139,7 @@ function drawReport() {
   if (parameters) new ParameterChart(parameters, data.parameters);
   const time = document.getElementById("time-charts");
   if (!time) return Promise.resolve();
-  return Promise.all([overTime(time, data.over_time.panels), drawOverlay(data)]).catch(() => tooOld(time));
+  return Promise.all([overTime(time, data.over_time.panels), drawOverlay(data), drawDisks(data)]).catch(() => tooOld(time));
 }
 
 drawReport().then(() => document.documentElement.setAttribute("data-drawn", ""));

@@ -143,12 +143,12 @@ def _value(row: Mapping[str, Any], figure: Figure) -> float | None:
 
 def groups(one: Series, period: Period) -> list[Group]:
     """Groups the values of a series by the hour or the weekday of their moments, in order."""
-    found: dict[int, list[float]] = {}
+    by_place: dict[int, list[float]] = {}
     for value in one.values:
-        found.setdefault(value.at.hour if period is Period.HOUR else value.at.weekday(), []).append(value.value)
+        by_place.setdefault(value.at.hour if period is Period.HOUR else value.at.weekday(), []).append(value.value)
     return [
         Group(_named(number, period), number, len(values), median(values), min(values), max(values))
-        for number, values in sorted(found.items())
+        for number, values in sorted(by_place.items())
     ]
 
 

@@ -35,9 +35,10 @@ def history(
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as a page.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document, with both groupings.")] = False,
 ) -> None:
-    """Show a figure of a benchmark over its recorded runs, oldest first.
+    """Show a figure of a benchmark over its recorded runs.
 
-    Only cells that succeeded count. Reads each run: one request, and one for each cell whose results do not fit.
+    The oldest run comes first. Only cells that succeeded count. Reads each run: one request, and one for each cell
+    whose results do not fit.
     """
     where = _zone(zone)
     every = bench_history.series(_views(connection(ctx).client.benchmarks, name, limit), figure, where)

@@ -174,9 +174,7 @@ def history_page(history: Mapping[str, Any], script: str) -> str:
         script: as of :func:`report_page`.
     """
     medians = {
-        key: [
-            [{"place": group["place"], "median": group["number"]} for group in one[key]] for one in history["series"]
-        ]
+        key: [[{"place": group["place"], "median": group["number"]} for group in one[key]] for one in history["series"]]
         for key in ("by_hour", "by_weekday")
     }
     series = [

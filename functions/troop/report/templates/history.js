@@ -39,7 +39,7 @@ function drawHistory() {
     return { ...axis(""), type: "time", axisLabel: label };
   };
   const hours = () => ({
-    ...below("hour"), type: "value", min: 0, max: 24, interval: 3,
+    ...below("hour"), type: "value", min: 0, max: 24, interval: isNarrow() ? 6 : 3,
     axisLabel: { color: colour("soft"), formatter: (hour) => `${String(hour).padStart(2, "0")}:00` },
   });
   const days = () => ({

@@ -34,9 +34,10 @@ from troop.bench.record import RunStatus
 
 
 class Commands(LazyGroup):
-    """The commands about runs; those that read reports import much that the others do not need."""
+    """The commands about runs; those that are lazy import much that the others do not need, or are rarely used."""
 
     lazy: ClassVar = {
+        "history": ("cli.commands.bench_history:history", "Show a figure of a benchmark over its recorded runs."),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
         "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
     }

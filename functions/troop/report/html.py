@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -161,6 +161,28 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         TERMS=verdicts.TERMS,
         DAY=bills.DAY,
     )
+
+
+def history_page(history: Mapping[str, Any], script: str) -> str:
+    """Renders the page of a benchmark's history.
+
+    Args:
+        history: ``{"benchmark", "figure", "unit", "time_zone", "runs", "series"}``. A series has a ``name``; ``values``
+            with ``run``, ``at`` and ``text`` as people read them, ``value``, ``wall`` (milliseconds of the wall clock
+            since 1970), ``hour`` with a fraction and ``weekday`` from 0; and groups ``by_hour`` and ``by_weekday``
+            with ``period``, ``runs``, ``median``, ``lowest``, ``highest`` as text, ``place`` and ``number``.
+        script: as of :func:`report_page`.
+    """
+    medians = {
+        key: [[{"place": group["place"], "median": group["number"]} for group in one[key]] for one in history["series"]]
+        for key in ("by_hour", "by_weekday")
+    }
+    series = [
+        {"name": one["name"], "values": one["values"], **{key: medians[key][n] for key in medians}}
+        for n, one in enumerate(history["series"])
+    ]
+    data = {"unit": history["unit"], "series": series}
+    return _page("history.html", ("history.js",), script, history=history, data=data)
 
 
 def _over_time_data(cells: Sequence[Cell], entries: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -47,6 +47,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench status": ("troop bench status 20270120-101500-4f2a91c0 --follow",),
     "bench stop": ("troop bench stop 20270120-101500-4f2a91c0",),
     "bench results": ("troop bench results 20270120-101500-4f2a91c0 --json",),
+    "bench history": (
+        "troop bench history s3-range-read --by hour",
+        "troop bench history s3-range-read --html history.html",
+    ),
     "bench report": ("troop bench report 20270120-101500-4f2a91c0 --open",),
     "bench compare": ("troop bench compare 20270120-101500-4f2a91c0 20270121-090000-77c1b0d2 --fail-below 0.95",),
     "fleet": ("troop fleet up fleets/worker",),

@@ -24,6 +24,9 @@ class Keys:
     def roster(self) -> str:
         return f"{self._cell}roster.json"
 
+    def targets(self, role: str) -> str:
+        return f"{self._cell}targets/{role}.json"
+
     def barrier(self, phase: str) -> str:
         return f"{self._cell}barriers/{phase}.json"
 

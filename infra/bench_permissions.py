@@ -35,6 +35,7 @@ from troop.bench.names import (
 )
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
+from troop.targets import parse_allowed
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
@@ -348,14 +349,16 @@ def api(
     called: Sequence[lambda_.IFunction],
     images: Sequence[str],
     snapshots: Sequence[str],
+    targets: Sequence[str],
 ) -> list[iam.PolicyStatement]:
-    """Allows admitting runs: recording them, looking up the images and snapshots that they name, storing their
-    files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
+    """Allows admitting runs: recording them, looking up the images, snapshots and targets that they name, storing
+    their files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
     finding reports, signing their addresses, and having them made again.
 
     Args:
         called: functions that it calls asynchronously.
         images, snapshots: as in :func:`launch`.
+        targets: the allowed targets, as in the settings.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -364,6 +367,7 @@ def api(
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
         *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
+        *_of_targets(targets),
         allow(
             [
                 "ec2:DescribeImages",
@@ -388,6 +392,19 @@ def api(
         _list_objects(data, *LOOKED_FOR),
         *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
+
+
+def _of_targets(targets: Sequence[str]) -> list[iam.PolicyStatement]:
+    """Allows looking up the kinds of targets that are allowed."""
+    entries = [parse_allowed(target) for target in targets]
+    actions = {
+        "ec2:DescribeNetworkInterfaces": any(one.load_balancer for one in entries),
+        "ec2:DescribeRouteTables": any(one.addresses for one in entries),
+        "ec2:DescribeSecurityGroups": any(one.security_group for one in entries),
+        "elasticloadbalancing:DescribeLoadBalancers": any(one.load_balancer for one in entries),
+    }
+    needed = [action for action, is_needed in actions.items() if is_needed]
+    return [allow(needed, "*")] if needed else []
 
 
 def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:

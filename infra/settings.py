@@ -16,7 +16,7 @@ from typing import Any
 from cli.shared.aws import is_local
 from infra import ROOT
 from troop import settings as chaos
-from troop import stages, values
+from troop import stages, targets, values
 from troop.errors import SettingsError
 
 PREFIX = "troop:"
@@ -217,7 +217,16 @@ def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
 def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
     settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, prefix)
     parsed = {key: chaos.parse_value(prefix + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
+    _check_targets(prefix, settings, parsed["network"])
     return DeploymentSettings(chaos=settings, chaos_json=_document(settings, raw), **parsed)
+
+
+def _check_targets(prefix: str, settings: chaos.Settings, network: ExistingNetwork | None) -> None:
+    """Refuses allowed targets that cannot be in the deployment's own network, which contains only nodes."""
+    for entry in settings.allowed_targets if network is None and settings.benchmarks else ():
+        if not targets.parse_allowed(entry).addresses:
+            allowed = f"addresses without {prefix}network: load balancers and security groups are in your network"
+            raise SettingsError(f"{prefix}allowed_targets", entry, allowed)
 
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:

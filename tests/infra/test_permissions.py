@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import aws_cdk as cdk
@@ -112,6 +114,26 @@ def test_launch_uses_own_snapshots_that_are_allowed_and_the_api_describes_them(
     assert allow("*", "ec2:DescribeSnapshots") <= permissions(blue, "ApiRole")
     by_default = permissions(template, "LaunchRole") | permissions(template, "ApiRole")
     assert not {g for g in by_default if "snapshot" in f"{g[1]} {g[2]}".lower()}
+
+
+def test_the_api_looks_up_only_the_kinds_of_targets_that_are_allowed(
+    blue: Template, template: Template, synthesised: Callable[..., Template]
+) -> None:
+    lookups = {
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeRouteTables",
+        "ec2:DescribeSecurityGroups",
+        "elasticloadbalancing:DescribeLoadBalancers",
+    }
+
+    def allowed(stack: Template) -> set[str]:
+        return {g[1] for g in permissions(stack, "ApiRole") if g[1] in lookups}
+
+    network = json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]})
+    balancer = synthesised(network=network, allowed_targets="shop:443,sg-0123456789abcdef0:5432")
+    assert allowed(template) == set()
+    assert allowed(blue) == {"ec2:DescribeRouteTables"}
+    assert allowed(balancer) == lookups - {"ec2:DescribeRouteTables"}
 
 
 def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:

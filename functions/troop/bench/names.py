@@ -62,7 +62,7 @@ GROUPS = "troop-????????-??????-????????-c*"
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:
-    """Returns the name of a fleet's Auto Scaling group, launch template and placement group."""
+    """Returns the name of a fleet's Auto Scaling group, launch template, placement group and security group."""
     return f"troop-{run}-{cell}-{role}"
 
 
@@ -72,6 +72,9 @@ def backup_name(run: str, cell: str, role: str) -> str:
 
 
 def security_group_name(run: str, cell: str) -> str:
+    """Returns the name of the security group of all nodes of a cell. That of one role, for the targets that only this
+    role can reach, has the fleet's name.
+    """
     return f"troop-{run}-{cell}"
 
 
@@ -138,6 +141,11 @@ def image_key(run: str, name: str) -> str:
     return f"{RUNS_PREFIX}{run}/images/{name}.json"
 
 
+def load_balancers_key(run: str) -> str:
+    """Returns the key of the load balancers that a run's targets name, as its admission has looked them up."""
+    return f"{RUNS_PREFIX}{run}/load-balancers.json"
+
+
 def artifact_key(sha256: str) -> str:
     """Returns the key of an artifact, by its content: runs share artifacts."""
     return f"{ARTIFACTS_PREFIX}{sha256}"
@@ -159,6 +167,11 @@ def choices_key(run: str, cell: str) -> str:
 
 def roster_key(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}roster.json"
+
+
+def targets_key(run: str, cell: str, role: str) -> str:
+    """Returns the key of what the nodes of a role can reach, for their scripts."""
+    return f"{cell_prefix(run, cell)}targets/{role}.json"
 
 
 def barrier_key(run: str, cell: str, step: str) -> str:

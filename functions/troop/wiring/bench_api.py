@@ -36,6 +36,8 @@ def benchmarks() -> Benchmarks:
         ),
         ec2=client("ec2"),
         ssm=partial(client, "ssm"),
+        elb=partial(client, "elbv2"),
+        vpc=variable(Variable.NETWORK_VPC),
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
         clock=environment.now,
         estimating=estimating(),

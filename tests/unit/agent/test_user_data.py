@@ -11,7 +11,7 @@ import pytest
 from agent import boot as agents_boot
 from agent import keys as agents_keys
 from agent.errors import AgentError
-from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, RUN, Node, key
+from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, ROLE, RUN, Node, key
 from troop.bench import names
 from troop.bench.user_data import LONGEST, user_data
 
@@ -117,6 +117,7 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.definition == names.cell_definition_key(RUN, CELL)
     assert keys.file("read.py") == names.file_key(RUN, "read.py")
     assert keys.artifact("00ff") == names.artifact_key("00ff")
+    assert keys.targets(ROLE) == names.targets_key(RUN, CELL, ROLE)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
     assert keys.node(ID) == f"{names.nodes_prefix(RUN, CELL)}{ID}.json"

@@ -60,7 +60,7 @@ class Benchmarks(Construct):
         super().__init__(scope, construct_id)
         self.data = BenchData(self, "Data", settings=settings)
         self.network = Network(self, "Network", settings=settings, results=self.data.results)
-        self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results)
+        self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results, vpc=self.network.vpc_id)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
         self.targets = settings.chaos.allowed_targets
         self.functions = make_bench_functions(
@@ -97,7 +97,7 @@ class Benchmarks(Construct):
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report]
-        allowed = self.images, self.snapshots, self.targets
+        allowed = self.images, self.snapshots, self.targets, self.network.vpc is not None
         return bench_permissions.api(stack, self.data, workflows, self.teardown, called, *allowed)
 
     def _teardown(self, settings: DeploymentSettings) -> tuple[sfn.StateMachine, iam.Role]:

@@ -63,7 +63,11 @@ class Network(Construct):
 
     def environment(self) -> dict[Variable, str]:
         """Returns the variables with the network's ids for a function."""
-        return {Variable.NETWORK_VPC: self.vpc_id, Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids)}
+        return {
+            Variable.NETWORK_VPC: self.vpc_id,
+            Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids),
+            Variable.NETWORK_IS_OWN: str(self.vpc is not None).lower(),
+        }
 
 
 def _zones(zones: int | tuple[str, ...]) -> list[str]:

@@ -75,6 +75,7 @@ TEARS_DOWN = (
 REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
     {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
 )
+INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = ("nodes", "phases", "output", "interruptions")
 """Below which prefixes of a cell nodes write."""
 
@@ -209,9 +210,9 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Fleet"), "states:DescribeExecution", "states:StopExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
-    "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
-    | allow(ARTIFACTS, "s3:GetObject")
-    | {g for part in WRITTEN for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
+    "BenchmarksNodesRole": only(INSIDE, RUNS, "s3:GetObject")
+    | only(INSIDE, ARTIFACTS, "s3:GetObject")
+    | {g for part in WRITTEN for g in only(INSIDE, f"{RUNS}/{part}/*", "s3:PutObject")},
     "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
     | OF_MACHINES,

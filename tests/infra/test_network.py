@@ -107,7 +107,15 @@ def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:
     assert kinds_of_ec2(in_network) == set()
     environment = of_type(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
     assert environment["TROOP_NETWORK_VPC"] == NETWORK["vpc"]
+    assert environment["TROOP_NETWORK_IS_OWN"] == "false"
     assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(NETWORK["subnets"])
+
+
+def test_nodes_credentials_are_of_no_use_outside_their_network(template: Template, in_network: Template) -> None:
+    """A statement without the condition would hold anywhere."""
+    for stack, vpc in ((template, "<BenchmarksNetworkVpc>"), (in_network, NETWORK["vpc"])):
+        grants = permissions(stack, "BenchmarksNodesRole")
+        assert {condition for *_, condition in grants} == {repr({"StringEquals": {"aws:SourceVpc": vpc}})}
 
 
 def test_fleets_are_launched_into_the_given_network_alone(in_network: Template) -> None:

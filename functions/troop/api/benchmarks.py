@@ -53,7 +53,7 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     - whether the region and the network's zones offer the instance types, and the account's quotas
     - whether nodes can boot from the images that the file names
     - whether volumes can have the data of the snapshots that the file names
-    - whether nodes can reach the targets that the file names
+    - whether nodes can reach the targets that the file names, and S3 through an endpoint of their network
     - whether all artifacts exist
     - whether the expected cost is known and within the budget
 

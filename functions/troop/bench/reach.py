@@ -94,6 +94,22 @@ def forbidden_targets(benchmark: Benchmark, allowed: Sequence[str]) -> list[Prob
     ]
 
 
+def without_endpoint(vpc: str, subnets: Sequence[str]) -> list[Problem]:
+    """Lists a problem if the credentials of nodes would be refused, because S3 does not see their network.
+
+    Args:
+        subnets: ids of the subnets whose traffic to S3 does not go through a gateway endpoint.
+    """
+    if not subnets:
+        return []
+    allowed = (
+        f"in a network with a gateway endpoint of S3: associate one of {vpc} with the route tables of these subnets "
+        "(`aws ec2 create-vpc-endpoint --vpc-id ... --service-name com.amazonaws.REGION.s3 --route-table-ids ...`). S3 "
+        "accepts nodes only through such an endpoint"
+    )
+    return [Problem(("fleets",), f"have no way to S3 from {', '.join(sorted(subnets))}", allowed)]
+
+
 def _wanted(target: Target) -> Iterator[tuple[Place, str, str | IPv4Network]]:
     """Yields the place of each part of a target, its text, and what an entry of the setting must cover."""
     place: Place = ("targets", target.name)

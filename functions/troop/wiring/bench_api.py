@@ -38,6 +38,7 @@ def benchmarks() -> Benchmarks:
         ssm=partial(client, "ssm"),
         elb=partial(client, "elbv2"),
         vpc=variable(Variable.NETWORK_VPC),
+        is_own_network=variable(Variable.NETWORK_IS_OWN) == "true",
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),
         clock=environment.now,
         estimating=estimating(),

@@ -36,7 +36,7 @@ FILE: dict[str, Any] = {
 FILES = {"read.py": b"print('read')\n", "ranges.csv": b"\x00\xff"}
 KEYS = (
     *("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_VPC", "NETWORK_SUBNETS"),
-    "REPORT_FUNCTION",
+    *("NETWORK_IS_OWN", "REPORT_FUNCTION"),
 )
 CALLS = 18
 """To AWS, of a request to run a benchmark that nothing speaks against."""
@@ -52,7 +52,7 @@ class Half:
 
     def environment(self) -> dict[str, str]:
         machines = (f"{MACHINES}benchmark", f"{MACHINES}teardown")
-        values = (BUCKET, "Runs", *machines, self.vpc, ",".join(self.subnets), REPORT)
+        values = (BUCKET, "Runs", *machines, self.vpc, ",".join(self.subnets), "true", REPORT)
         return {f"TROOP_{key}": value for key, value in zip(KEYS, values, strict=True)}
 
     def deploy(self) -> None:

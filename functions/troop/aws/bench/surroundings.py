@@ -80,11 +80,34 @@ def routes_of(ec2: Any, vpc: str, subnets: Collection[str]) -> dict[str, tuple[R
     Raises:
         ClientError: EC2 refused.
     """
+    return {subnet: tuple(_routes(table)) for subnet, table in _tables_of(ec2, vpc, subnets).items()}
+
+
+def subnets_without_s3(ec2: Any, vpc: str, subnets: Collection[str]) -> list[str]:
+    """Returns the subnets whose route table has no gateway endpoint of S3.
+
+    Raises:
+        ClientError: EC2 refused.
+    """
+    service = f"com.amazonaws.{ec2.meta.region_name}.s3"
+    filters = [
+        {"Name": "vpc-id", "Values": [vpc]},
+        {"Name": "service-name", "Values": [service, f"cn.{service}"]},  # some services of China have this prefix
+        {"Name": "vpc-endpoint-type", "Values": ["Gateway"]},
+    ]
+    pages = ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
+    found = [one for page in pages for one in page["VpcEndpoints"] if one["State"].lower() == "available"]
+    served = {table for one in found for table in one.get("RouteTableIds", ())}
+    tables = _tables_of(ec2, vpc, subnets)
+    return [subnet for subnet, table in tables.items() if table.get("RouteTableId") not in served]
+
+
+def _tables_of(ec2: Any, vpc: str, subnets: Collection[str]) -> dict[str, dict[str, Any]]:
     tables = _tables(ec2, vpc)
     own = {of["SubnetId"]: table for table in tables for of in table["Associations"] if of.get("SubnetId")}
     nothing: dict[str, Any] = {"Routes": []}
     main = next((table for table in tables if any(of.get("Main") for of in table["Associations"])), nothing)
-    return {subnet: tuple(_routes(own.get(subnet, main))) for subnet in subnets}
+    return {subnet: own.get(subnet, main) for subnet in subnets}
 
 
 def _tables(ec2: Any, vpc: str) -> list[dict[str, Any]]:

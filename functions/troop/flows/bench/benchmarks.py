@@ -16,7 +16,7 @@ from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.snapshots import read_snapshots
-from troop.aws.bench.surroundings import read_surroundings
+from troop.aws.bench.surroundings import read_surroundings, subnets_without_s3
 from troop.bench import admission, names, spending
 from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
@@ -25,7 +25,7 @@ from troop.bench.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
-from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets
+from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
 from troop.bench.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.standing import Standing
@@ -98,6 +98,7 @@ class Benchmarks:
     Attributes:
         ssm, elb: return the clients of Systems Manager and of Elastic Load Balancing, which few requests need.
         vpc, subnets: ids of the network that fleets are launched into, and of its subnets.
+        is_own_network: whether the deployment has created this network, with an endpoint of S3.
         clock: returns the current moment, aware.
         kind: of the runs, see :mod:`troop.tables`; runs of another kind count as missing.
     """
@@ -111,6 +112,7 @@ class Benchmarks:
     ssm: Callable[[], Any]
     elb: Callable[[], Any]
     vpc: str
+    is_own_network: bool
     subnets: tuple[str, ...]
     clock: Callable[[], datetime]
     estimating: Estimating
@@ -263,6 +265,8 @@ class Benchmarks:
         problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
         balancers, wrong_targets = self._targets(benchmark, plan, limits.targets)
         problems += wrong_targets
+        if not self.is_own_network:
+            problems += without_endpoint(self.vpc, subnets_without_s3(self.ec2, self.vpc, self.subnets))
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}

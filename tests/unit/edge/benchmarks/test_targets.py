@@ -88,6 +88,30 @@ class TestAllowed:
         assert status == 202, run
 
 
+def test_an_existing_network_needs_an_endpoint_of_s3_on_the_tables_of_all_subnets(
+    half: Half, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere S3 would refuse the credentials of nodes."""
+    monkeypatch.setenv("TROOP_NETWORK_IS_OWN", "false")
+    ec2 = half.account.ec2
+
+    def lacking() -> str:
+        return problems()["body.definition.fleets"]
+
+    assert f"have no way to S3 from {', '.join(sorted(half.subnets))}: must be in a network" in lacking()
+    own = ec2.create_route_table(VpcId=half.vpc)["RouteTable"]["RouteTableId"]
+    ec2.associate_route_table(RouteTableId=own, SubnetId=half.subnets[0])
+    service = {"VpcId": half.vpc, "VpcEndpointType": "Gateway"}
+    elsewhere = ec2.create_vpc(CidrBlock="10.8.0.0/16")["Vpc"]["VpcId"]
+    ec2.create_vpc_endpoint(**service | {"VpcId": elsewhere}, ServiceName="com.amazonaws.eu-central-1.s3")
+    ec2.create_vpc_endpoint(**service, ServiceName="com.amazonaws.eu-central-1.dynamodb", RouteTableIds=[own])
+    ec2.create_vpc_endpoint(**service, ServiceName="com.amazonaws.eu-central-1.s3", RouteTableIds=[own])
+    assert f"have no way to S3 from {half.subnets[1]}: must be" in lacking()
+    ec2.associate_route_table(RouteTableId=own, SubnetId=half.subnets[1])
+    status, run = post()
+    assert status == 202, run
+
+
 def test_without_the_setting_nothing_is_reachable_and_nothing_is_looked_up(half: Half) -> None:
     refused = problems(definition=to(load_balancer="shop"))
     assert "troop:allowed_targets is empty" in refused[f"{WHERE}.load_balancer"]

@@ -45,7 +45,7 @@ class Session:
 
     def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
         self._place, self._store, self._sleep = place, store, sleep
-        self._keys = Keys(place.boot.run, place.boot.cell)
+        self._keys = Keys(place.boot.run, place.boot.cell, place.boot.role_id)
         self._watch = ClockWatch()
         self._waiter = Waiter(store, self._watch, sleep)
         self._rank: int | None = None

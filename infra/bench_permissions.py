@@ -40,8 +40,15 @@ from troop.targets import parse_allowed
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
-WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
-"""The only objects that a node writes: no instructions to other nodes, and no results."""
+WRITTEN_BY_NODES = (
+    f"{RUN_OBJECTS}/nodes/${{aws:userid}}.json",
+    f"{RUN_OBJECTS}/phases/*/${{aws:userid}}.json",
+    f"{RUN_OBJECTS}/output/*/${{aws:userid}}.log.gz",
+    f"{RUN_OBJECTS}/interruptions/${{aws:userid}}.json",
+)
+"""The only objects that a node writes: no instructions to other nodes, no results, and nothing in the name of another
+node. The user id of an instance's session is ``ROLEID:INSTANCE-ID``.
+"""
 
 REPORTS = tuple(f"{RUN_OBJECTS}/{name}" for name in (REPORT_HTML, REPORT_JSON))
 WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")

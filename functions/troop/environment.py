@@ -48,6 +48,7 @@ class Variable(StrEnum):
     NETWORK_IS_OWN = "TROOP_NETWORK_IS_OWN"
     """``true`` if the deployment has created the network, otherwise ``false``."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"
+    NODE_ROLE_ID = "TROOP_NODE_ROLE_ID"
 
     DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
     AGENT_FILE = "TROOP_AGENT_FILE"

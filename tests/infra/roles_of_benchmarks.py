@@ -76,8 +76,11 @@ REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
     {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
 )
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
-WRITTEN = ("nodes", "phases", "output", "interruptions")
-"""Below which prefixes of a cell nodes write."""
+WRITTEN = (
+    *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
+    *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json"),
+)
+"""What nodes write in a cell: each under its own session's id."""
 
 LINKED = {
     "autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling",
@@ -212,7 +215,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
     "BenchmarksNodesRole": only(INSIDE, RUNS, "s3:GetObject")
     | only(INSIDE, ARTIFACTS, "s3:GetObject")
-    | {g for part in WRITTEN for g in only(INSIDE, f"{RUNS}/{part}/*", "s3:PutObject")},
+    | {g for part in WRITTEN for g in only(INSIDE, f"{RUNS}/{part}", "s3:PutObject")},
     "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
     | OF_MACHINES,

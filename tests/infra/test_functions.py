@@ -48,6 +48,7 @@ VARIABLES = {
     Variable.NETWORK_SUBNETS: ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
     Variable.NETWORK_IS_OWN: "true",
     Variable.NODE_PROFILE: "<BenchmarksNodesProfile.Arn>",
+    Variable.NODE_ROLE_ID: "<BenchmarksNodesRole.RoleId>",
 }
 """The same to all functions that are given it."""
 

@@ -180,17 +180,21 @@ def barrier_key(run: str, cell: str, step: str) -> str:
 
 
 def nodes_prefix(run: str, cell: str) -> str:
-    """Returns the prefix of registrations, which are named ``<instance id>.json``."""
+    """Returns the prefix of registrations, which are named ``<role id>:<instance id>.json``.
+
+    That is the session of an instance (``aws:userid``), so IAM allows a node only its own names. Runs of earlier
+    versions have no role id. The same holds for summaries, output and notices.
+    """
     return f"{cell_prefix(run, cell)}nodes/"
 
 
 def phase_prefix(run: str, cell: str, step: str) -> str:
-    """Returns the prefix of a step's summaries, which are named ``<instance id>.json``."""
+    """Returns the prefix of a step's summaries, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}phases/{step}/"
 
 
 def output_prefix(run: str, cell: str, step: str) -> str:
-    """Returns the prefix of the nodes' output in a step, named ``<instance id>.log.gz``."""
+    """Returns the prefix of the nodes' output in a step, named ``<role id>:<instance id>.log.gz``."""
     return f"{cell_prefix(run, cell)}output/{step}/"
 
 
@@ -200,7 +204,7 @@ def console_key(run: str, cell: str, instance_id: str) -> str:
 
 
 def interruptions_prefix(run: str, cell: str) -> str:
-    """Returns the prefix of spot interruption notices. Each node writes its own, named ``<instance id>.json``."""
+    """Returns the prefix of spot interruption notices, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}interruptions/"
 
 
@@ -221,4 +225,4 @@ def results_key(run: str, cell: str) -> str:
 
 def node_of(key: str) -> str:
     """Returns the instance id in the key of a node's object."""
-    return key.rsplit("/", 1)[-1].split(".", 1)[0]
+    return key.rsplit("/", 1)[-1].split(".", 1)[0].rpartition(":")[2]

@@ -27,8 +27,8 @@ def user_data(boot: Mapping[str, Any]) -> str:
     shutdown terminate the instance. With an emulated metadata service, the machine is a developer's and stays up.
 
     Args:
-        boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "agent_sha256", "expires_at"}``,
-            the last in seconds since 1970; the agent gets it as a file.
+        boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "role_id", "agent_sha256",
+            "expires_at"}``, the last in seconds since 1970; the agent gets it as a file.
     """
     assert boot["format"] == FORMAT
     values = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.edge.account import Call, calls
-from tests.unit.edge.benches import BUCKET, CELL, Bench
+from tests.unit.edge.benches import BUCKET, CELL, WRITER, Bench
 from troop.bench import names
 from troop.bench.record import CellStatus
 
@@ -63,7 +63,7 @@ def test_a_registration_that_cannot_be_read_ends_the_cell(bench: Bench, body: by
     bench.launched()
     first, *others = bench.nodes()
     bench.register(others)
-    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{first}.json", Body=body)
+    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{WRITER}{first}.json", Body=body)
     assert bench.gather() == "failed"
     assert f"{first}: its registration cannot be read" in (bench.cell().reason or "")
 

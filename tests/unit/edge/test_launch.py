@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Call, Cut, calls, cut_at, ends
-from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
+from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, ROLE_ID, Bench
 from troop.aws.bench.fleets import TRIES
 from troop.bench import names
 from troop.bench.definition import Fleet, Target
@@ -114,7 +114,7 @@ def test_a_node_learns_where_it_belongs_and_which_agent_to_trust(bench: Bench) -
     stored = bench.s3.get_object(Bucket=BUCKET, Key=names.agent_key(bench.run))["Body"].read()
     assert stored == AGENT
     data = base64.b64decode(bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["UserData"]).decode()
-    for known in (hashlib.sha256(AGENT).hexdigest(), bench.run, CELL, "drivers", BUCKET, "eu-central-1"):
+    for known in (hashlib.sha256(AGENT).hexdigest(), ROLE_ID, bench.run, CELL, "drivers", BUCKET, "eu-central-1"):
         assert known in data
 
 

@@ -51,6 +51,7 @@ class Launching:
     Attributes:
         deployment: the stack's name.
         profile: ARN of the nodes' instance profile.
+        role_id: id of the nodes' role, under which IAM lets a node write.
         region: the region of all resources.
         agent: the program that nodes run.
     """
@@ -58,6 +59,7 @@ class Launching:
     deployment: str
     network: Network
     profile: str
+    role_id: str
     region: str
     agent: Path
     runs: RunTable
@@ -213,6 +215,7 @@ class Launching:
             "run": launch.run,
             "cell": launch.cell,
             "role": fleet.role,
+            "role_id": self.role_id,
             "agent_sha256": agent_sha256,
             "expires_at": int(record.expires_at.timestamp()),
         }

@@ -88,9 +88,9 @@ def forbidden_targets(benchmark: Benchmark, allowed: Sequence[str]) -> list[Prob
             + setting("allowed_targets", ", ".join(allowed) or "empty", ",".join([*allowed, f"{subject}:{ports}"])),
         )
         for target in benchmark.targets
-        for place, subject, wanted in _wanted(target)
+        for place, subject, part in _parts(target)
         for ports in target.ports
-        if not any(_covers(entry, wanted, parse_ports(ports)) for entry in entries)
+        if not any(_covers(entry, part, parse_ports(ports)) for entry in entries)
     ]
 
 
@@ -110,7 +110,7 @@ def without_endpoint(vpc: str, subnets: Sequence[str]) -> list[Problem]:
     return [Problem(("fleets",), f"have no way to S3 from {', '.join(sorted(subnets))}", allowed)]
 
 
-def _wanted(target: Target) -> Iterator[tuple[Place, str, str | IPv4Network]]:
+def _parts(target: Target) -> Iterator[tuple[Place, str, str | IPv4Network]]:
     """Yields the place of each part of a target, its text, and what an entry of the setting must cover."""
     place: Place = ("targets", target.name)
     if target.load_balancer:
@@ -121,12 +121,12 @@ def _wanted(target: Target) -> Iterator[tuple[Place, str, str | IPv4Network]]:
         yield (*place, "addresses", n), addresses.removesuffix("/32"), IPv4Network(addresses)
 
 
-def _covers(entry: AllowedTarget, wanted: str | IPv4Network, ports: Ports) -> bool:
+def _covers(entry: AllowedTarget, part: str | IPv4Network, ports: Ports) -> bool:
     if not entry.ports.covers(ports):
         return False
-    if isinstance(wanted, IPv4Network):
-        return entry.addresses is not None and wanted.subnet_of(entry.addresses)
-    return wanted in (entry.load_balancer, entry.security_group)
+    if isinstance(part, IPv4Network):
+        return entry.addresses is not None and part.subnet_of(entry.addresses)
+    return part in (entry.load_balancer, entry.security_group)
 
 
 def unreachable_targets(benchmark: Benchmark, around: Surroundings) -> list[Problem]:
@@ -142,19 +142,19 @@ def unreachable_targets(benchmark: Benchmark, around: Surroundings) -> list[Prob
 
 
 def _unreachable(target: Target, around: Surroundings) -> Iterator[Problem]:
-    for place, subject, wanted in _wanted(target):
-        if isinstance(wanted, IPv4Network):
-            yield from _unroutable(place, subject, wanted, around.routes)
+    for place, subject, part in _parts(target):
+        if isinstance(part, IPv4Network):
+            yield from _unroutable(place, subject, part, around.routes)
         elif target.security_group:
-            yield from _elsewhere(place, subject, around.security_groups[wanted], around.vpc, "security group")
+            yield from _elsewhere(place, subject, around.security_groups[part], around.vpc, "security group")
         else:
-            yield from _unusable(place, subject, around.balancers[wanted], around.vpc)
+            yield from _unusable(place, subject, around.balancers[part], around.vpc)
 
 
 def _unusable(place: Place, subject: str, balancer: Balancer | None, vpc: str) -> Iterator[Problem]:
-    found = None if balancer is None else balancer.vpc
-    yield from _elsewhere(place, subject, found, vpc, "Application or Network Load Balancer")
-    if balancer is None or found != vpc:
+    network = None if balancer is None else balancer.vpc
+    yield from _elsewhere(place, subject, network, vpc, "Application or Network Load Balancer")
+    if balancer is None or network != vpc:
         return
     if balancer.kind not in ("application", "network"):
         yield Problem(place, f"is {subject!r}, of the type {balancer.kind}", "an Application or Network Load Balancer")
@@ -168,19 +168,19 @@ def _unusable(place: Place, subject: str, balancer: Balancer | None, vpc: str) -
         yield Problem(place, f"is {subject!r}, which has no network interfaces yet", "one that is active")
 
 
-def _elsewhere(place: Place, subject: str, found: str | None, vpc: str, what: str) -> Iterator[Problem]:
-    if found is None:
+def _elsewhere(place: Place, subject: str, network: str | None, vpc: str, what: str) -> Iterator[Problem]:
+    if network is None:
         allowed = f"the name of an {what}" if what[0] == "A" else f"the id of a {what}"
         yield Problem(place, f"is {subject!r}: this account has no such {what} here", f"{allowed} of this account")
-    elif found != vpc:
+    elif network != vpc:
         allowed = f"one in the nodes' network {vpc}: for another network, name addresses that it has a route to"
-        yield Problem(place, f"is {subject!r}, in the network {found}", allowed)
+        yield Problem(place, f"is {subject!r}, in the network {network}", allowed)
 
 
 def _unroutable(
-    place: Place, subject: str, wanted: IPv4Network, routes: Mapping[str, Sequence[Route]]
+    place: Place, subject: str, part: IPv4Network, routes: Mapping[str, Sequence[Route]]
 ) -> Iterator[Problem]:
-    ways = {subnet: _way(wanted, its) for subnet, its in sorted(routes.items())}
+    ways = {subnet: _way(part, its) for subnet, its in sorted(routes.items())}
     lacking = [subnet for subnet, way in ways.items() if way is None]
     if lacking:
         allowed = (
@@ -195,9 +195,9 @@ def _unroutable(
         yield Problem(place, f"is {subject}, and the route of {', '.join(direct)} leads to {ways[direct[0]]}", allowed)
 
 
-def _way(wanted: IPv4Network, routes: Sequence[Route]) -> str | None:
+def _way(part: IPv4Network, routes: Sequence[Route]) -> str | None:
     """Returns where the closest route to all of the addresses leads; None without such a route."""
-    covering = [(route.to.prefixlen, route.gateway) for route in routes if route.to and wanted.subnet_of(route.to)]
+    covering = [(route.to.prefixlen, route.gateway) for route in routes if route.to and part.subnet_of(route.to)]
     # An endpoint's route is for its own service. Others with a prefix list may be for anything, so they may be the way.
     lists = [route.gateway for route in routes if route.to is None and not route.gateway.startswith("vpce-")]
     return max(covering)[1] if covering else (lists[0] if lists else None)

@@ -38,9 +38,9 @@ def with_targets(*targets: Target) -> Benchmark:
     return replace(BENCHMARK, targets=targets)
 
 
-def told(found: list[Problem], words: str | None) -> bool:
+def says_only(problems: list[Problem], words: str | None) -> bool:
     """Whether exactly one problem says so; without words, whether there is none."""
-    return not found if words is None else [words in str(one) for one in found] == [True]
+    return not problems if words is None else [words in str(one) for one in problems] == [True]
 
 
 def to(*addresses: str, ports: str = "443") -> Benchmark:
@@ -62,7 +62,7 @@ def test_what_the_setting_covers_is_allowed(target: Target, allowed: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("target", "allowed", "asked"),
+    ("target", "allowed", "entry"),
     [
         (SHOP, [], "shop:443"),
         (SHOP, ["shop:80", "shop:444-500", "shops:443"], "shop:443"),
@@ -74,11 +74,11 @@ def test_what_the_setting_covers_is_allowed(target: Target, allowed: list[str]) 
     ],
 )
 def test_anything_else_is_refused_with_the_setting_that_would_allow_it(
-    target: Target, allowed: list[str], asked: str
+    target: Target, allowed: list[str], entry: str
 ) -> None:
     first = forbidden_targets(with_targets(target), allowed)[0]
     assert first.where.startswith(f"targets.{target.name}")
-    assert f"-c 'troop:allowed_targets={','.join([*allowed, asked])}" in first.allowed
+    assert f"-c 'troop:allowed_targets={','.join([*allowed, entry])}" in first.allowed
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_anything_else_is_refused_with_the_setting_that_would_allow_it(
 )  # fmt: skip
 def test_addresses_need_a_route_that_nodes_can_use(address: str, routes: list[Route], problem: str | None) -> None:
     around = Surroundings("vpc-1", {"s-1": routes, "s-2": [NAT, LOCAL]})
-    found = unreachable_targets(to(address), around)
-    assert told(found, problem)
+    problems = unreachable_targets(to(address), around)
+    assert says_only(problems, problem)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_addresses_need_a_route_that_nodes_can_use(address: str, routes: list[Ro
 def test_a_load_balancer_is_internal_and_in_the_network_of_the_nodes(
     balancer: Balancer | None, problem: str | None
 ) -> None:
-    found = unreachable_targets(with_targets(SHOP), Surroundings("vpc-1", balancers={"shop": balancer}))
-    assert told(found, problem)
+    problems = unreachable_targets(with_targets(SHOP), Surroundings("vpc-1", balancers={"shop": balancer}))
+    assert says_only(problems, problem)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_load_balancer_is_internal_and_in_the_network_of_the_nodes(
 )
 def test_a_security_group_is_in_the_network_of_the_nodes(network: str | None, problem: str | None) -> None:
     around = Surroundings("vpc-1", security_groups={"sg-0123456789abcdef0": network})
-    found = unreachable_targets(with_targets(STORE), around)
-    assert told(found, problem)
+    problems = unreachable_targets(with_targets(STORE), around)
+    assert says_only(problems, problem)
 
 
 @pytest.mark.parametrize(("number", "refused"), [(MOST_RULES, False), (MOST_RULES + 1, True)])
@@ -136,9 +136,11 @@ def test_the_rules_of_a_role_fit_into_a_security_group(number: int, refused: boo
         Target(f"t{n}", ("443",), ("drivers",), addresses=tuple(addresses[n : n + 20])) for n in range(0, number, 20)
     ]
     elsewhere = Target("more", ("443",), ("servers",), addresses=("10.0.1.0/24",))
-    found = unreachable_targets(with_targets(*parts, elsewhere), Surroundings("vpc-1", {"s-1": [LOCAL]}))
-    assert [str(one) for one in found if f"need {number} rules for drivers" in str(one)] == [str(one) for one in found]
-    assert bool(found) == refused
+    problems = unreachable_targets(with_targets(*parts, elsewhere), Surroundings("vpc-1", {"s-1": [LOCAL]}))
+    assert [str(one) for one in problems if f"need {number} rules for drivers" in str(one)] == [
+        str(one) for one in problems
+    ]
+    assert bool(problems) == refused
 
 
 def test_the_rules_of_a_role_are_exactly_its_targets() -> None:

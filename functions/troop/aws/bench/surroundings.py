@@ -96,8 +96,8 @@ def subnets_without_s3(ec2: Any, vpc: str, subnets: Collection[str]) -> list[str
         {"Name": "vpc-endpoint-type", "Values": ["Gateway"]},
     ]
     pages = ec2.get_paginator("describe_vpc_endpoints").paginate(Filters=filters)
-    found = [one for page in pages for one in page["VpcEndpoints"] if one["State"].lower() == "available"]
-    served = {table for one in found for table in one.get("RouteTableIds", ())}
+    endpoints = [one for page in pages for one in page["VpcEndpoints"] if one["State"].lower() == "available"]
+    served = {table for one in endpoints for table in one.get("RouteTableIds", ())}
     tables = _tables_of(ec2, vpc, subnets)
     return [subnet for subnet, table in tables.items() if table.get("RouteTableId") not in served]
 

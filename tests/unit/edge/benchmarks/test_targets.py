@@ -33,8 +33,7 @@ def group(half: Half) -> str:
 
 def stored(half: Half) -> dict[str, Any]:
     (document,) = [json.loads(body) for key, body in half.objects().items() if key.endswith("load-balancers.json")]
-    found: dict[str, Any] = document
-    return found
+    return dict(document)
 
 
 @pytest.mark.parametrize("settings", [{"allowed_targets": ALLOWED}], indirect=True)

@@ -103,6 +103,29 @@ def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -
     assert reachable(blue) == OURS | PACKAGES | allowed
 
 
+def test_a_dns_firewall_resolves_only_names_of_aws_and_of_the_network(
+    synthesised: Synthesise, template: Template, refused: Callable[..., str]
+) -> None:
+    firewall = synthesised(dns_firewall=True)
+    lists = {
+        name: [text(domain) for domain in one["Properties"]["Domains"]]
+        for name, one in of_type(firewall, "AWS::Route53Resolver::FirewallDomainList").items()
+    }
+    (group,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroup").values()
+    rules = {
+        (rule["Priority"], rule["Action"], *lists[text(rule["FirewallDomainListId"]).strip("<>").removesuffix(".Id")])
+        for rule in group["Properties"]["FirewallRules"]
+    }
+    assert rules == {
+        (100, "ALLOW", "*.<AWS::URLSuffix>", "*.compute.internal", "*.ec2.internal"),
+        (200, "BLOCK", "*"),
+    }
+    (association,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroupAssociation").values()
+    assert text(association["Properties"]["VpcId"]) == "<BenchmarksNetworkVpc>"
+    assert not [one for one in template["Resources"].values() if "Firewall" in one["Type"]]
+    assert "troop:dns_firewall is True" in refused(dns_firewall=True, network=NETWORK)
+
+
 def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:
     assert kinds_of_ec2(in_network) == set()
     environment = of_type(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]

@@ -18,6 +18,7 @@ class Boot:
 
     Attributes:
         bucket: the results bucket.
+        role_id: id of the nodes' IAM role; "" for none.
         expires_at: seconds since 1970; Troop then removes everything that is left of the run.
     """
 
@@ -28,6 +29,7 @@ class Boot:
     role: str
     agent_sha256: str
     expires_at: float
+    role_id: str = ""
 
 
 def read(path: Path) -> Boot:
@@ -41,6 +43,8 @@ def read(path: Path) -> Boot:
         if document["format"] != FORMAT:
             raise ValueError(f"the format is {document['format']!r}: must be {FORMAT}")
         bucket, region, run, cell, role, sha256 = (str(document[name]) for name in _TEXTS)
-        return Boot(bucket, region, run, cell, role, sha256, float(document["expires_at"]))
+        return Boot(
+            bucket, region, run, cell, role, sha256, float(document["expires_at"]), str(document.get("role_id", ""))
+        )
     except (OSError, *UNREADABLE) as error:
         raise AgentError(f"cannot read {path}: {error!r}") from None

@@ -35,6 +35,7 @@ class Definition:
         artifacts: SHA-256 by name.
         standing: whether the node does not wait for others, but sets itself up and stays.
         setup: the phases that such a node runs.
+        has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
     """
 
@@ -45,6 +46,7 @@ class Definition:
     standing: bool = False
     setup: tuple[Setup, ...] = ()
     read_volumes: tuple[str, ...] = ()
+    has_targets: bool = False
 
 
 def read(path: Path, role: str) -> Definition:
@@ -66,6 +68,7 @@ def read(path: Path, role: str) -> Definition:
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
             read_volumes=_read_volumes(document, role),
+            has_targets=any(role in one["roles"] for one in document.get("targets", {}).values()),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:

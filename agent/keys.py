@@ -4,9 +4,14 @@ from __future__ import annotations
 
 
 class Keys:
-    """The keys of one run and cell."""
+    """The keys of one run and cell.
 
-    def __init__(self, run: str, cell: str) -> None:
+    Args:
+        role_id: of the nodes' IAM role. IAM allows a node to write only under this id with its own; "" for none.
+    """
+
+    def __init__(self, run: str, cell: str, role_id: str = "") -> None:
+        self._writer = f"{role_id}:" if role_id else ""
         self._run = f"runs/{run}/"
         self._cell = f"{self._run}{cell}/"
 
@@ -24,17 +29,20 @@ class Keys:
     def roster(self) -> str:
         return f"{self._cell}roster.json"
 
+    def targets(self, role: str) -> str:
+        return f"{self._cell}targets/{role}.json"
+
     def barrier(self, phase: str) -> str:
         return f"{self._cell}barriers/{phase}.json"
 
     def node(self, node: str) -> str:
-        return f"{self._cell}nodes/{node}.json"
+        return f"{self._cell}nodes/{self._writer}{node}.json"
 
     def summary(self, phase: str, node: str) -> str:
-        return f"{self._cell}phases/{phase}/{node}.json"
+        return f"{self._cell}phases/{phase}/{self._writer}{node}.json"
 
     def interruption(self, node: str) -> str:
-        return f"{self._cell}interruptions/{node}.json"
+        return f"{self._cell}interruptions/{self._writer}{node}.json"
 
     def output(self, phase: str, node: str) -> str:
-        return f"{self._cell}output/{phase}/{node}.log.gz"
+        return f"{self._cell}output/{phase}/{self._writer}{node}.log.gz"

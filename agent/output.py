@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from troop.measure.redaction import redacted
+
 HEAD, TAIL = 64 << 10, 256 << 10
 """Bytes to keep."""
 
@@ -33,6 +35,6 @@ class BoundedOutput:
             return bytes(self._head) + gap + bytes(self._tail)
 
     def last_line(self, longest: int = 300) -> str:
-        """Returns the last line that is not blank, cut to ``longest``; empty if there is none."""
-        lines = self.content()[-4096:].decode(errors="replace").split("\n")
+        """Returns the last line that is not blank, without credentials, cut to ``longest``; empty if there is none."""
+        lines = redacted(self.content()[-4096:].decode(errors="replace")).split("\n")
         return next((line.strip()[:longest] for line in reversed(lines) if line.strip()), "")

@@ -59,6 +59,11 @@ class Place:
     def summary(self, phase: str) -> Path:
         return self.phase(phase) / "summary.json"
 
+    @property
+    def targets(self) -> Path:
+        """What the node can reach besides S3 and its cell."""
+        return self.home / "targets.json"
+
     def phase(self, name: str) -> Path:
         """The working folder of the script of a phase or a point."""
         return self.home / "phases" / name
@@ -84,6 +89,7 @@ class Place:
             "PHASE": phase.partition(".")[0],
             "POINT": "" if release.point is None else str(release.point),
             "ROSTER": str(self.roster),
+            "TARGETS": str(self.targets),
             "PARAMETERS": str(self.parameters if release.point is None else self.parameters_of(phase)),
             "FILES": str(self.files),
             "ARTIFACTS": str(self.artifacts),

@@ -32,6 +32,7 @@ from agent.store import Store
 from troop.measure.summary import LOST, OK
 
 NODE_FORMAT = "troop.node/1"
+TARGETS_FORMAT = "troop.targets/1"
 INTERRUPTION_FORMAT = "troop.interruption/1"
 ROSTER_TRIES = 60
 STAYING = 3600.0
@@ -45,7 +46,7 @@ class Session:
 
     def __init__(self, place: Place, store: Store, sleep: Callable[[float], None] = time.sleep) -> None:
         self._place, self._store, self._sleep = place, store, sleep
-        self._keys = Keys(place.boot.run, place.boot.cell)
+        self._keys = Keys(place.boot.run, place.boot.cell, place.boot.role_id)
         self._watch = ClockWatch()
         self._waiter = Waiter(store, self._watch, sleep)
         self._rank: int | None = None
@@ -165,6 +166,10 @@ class Session:
             if _sha256(target) != sha256:
                 raise AgentError(f"artifact {name} differs from the staged file: its SHA-256 is not {sha256}")
         self._write_parameters(place.parameters, definition.parameters)
+        if definition.has_targets:
+            self._store.get(self._keys.targets(place.boot.role), place.targets)
+        else:
+            place.targets.write_text(json.dumps({"format": TARGETS_FORMAT, "targets": {}}), encoding="utf-8")
         return definition
 
     @staticmethod

@@ -69,7 +69,7 @@ def make_bench_functions(
         bench_permissions.launch(
             stack, bench, network.vpc_id, network.subnet_ids, nodes.role, instance_types, images, snapshots
         ),
-        {**record, **network.environment(), Variable.NODE_PROFILE: profile},
+        {**record, **network.environment(), Variable.NODE_PROFILE: profile, Variable.NODE_ROLE_ID: nodes.role.role_id},
         seconds=120,
         megabytes=256,
     )

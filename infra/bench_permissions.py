@@ -35,12 +35,20 @@ from troop.bench.names import (
 )
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
+from troop.targets import parse_allowed
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
-WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
-"""The only objects that a node writes: no instructions to other nodes, and no results."""
+WRITTEN_BY_NODES = (
+    f"{RUN_OBJECTS}/nodes/${{aws:userid}}.json",
+    f"{RUN_OBJECTS}/phases/*/${{aws:userid}}.json",
+    f"{RUN_OBJECTS}/output/*/${{aws:userid}}.log.gz",
+    f"{RUN_OBJECTS}/interruptions/${{aws:userid}}.json",
+)
+"""The only objects that a node writes: no instructions to other nodes, no results, and nothing in the name of another
+node. The user id of an instance's session is ``ROLEID:INSTANCE-ID``.
+"""
 
 REPORTS = tuple(f"{RUN_OBJECTS}/{name}" for name in (REPORT_HTML, REPORT_JSON))
 WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")
@@ -353,14 +361,18 @@ def api(
     called: Sequence[lambda_.IFunction],
     images: Sequence[str],
     snapshots: Sequence[str],
+    targets: Sequence[str],
+    is_own_network: bool,
 ) -> list[iam.PolicyStatement]:
-    """Allows admitting runs: recording them, looking up the images and snapshots that they name, storing their
-    files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
+    """Allows admitting runs: recording them, looking up the images, snapshots and targets that they name, storing
+    their files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
     finding reports, signing their addresses, and having them made again.
 
     Args:
         called: functions that it calls asynchronously.
         images, snapshots: as in :func:`launch`.
+        targets: the allowed targets, as in the settings.
+        is_own_network: whether the deployment has created the nodes' network, and so knows its routes.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
@@ -369,6 +381,7 @@ def api(
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
         *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
+        *_of_targets(targets, is_own_network),
         allow(
             [
                 "ec2:DescribeImages",
@@ -396,12 +409,34 @@ def api(
     ]
 
 
-def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
-    """Allows a node to read its instructions, write its measurements, and read the allowed buckets."""
+def _of_targets(targets: Sequence[str], is_own_network: bool) -> list[iam.PolicyStatement]:
+    """Allows looking up the allowed kinds of targets, and whether an existing network has an endpoint of S3."""
+    entries = [parse_allowed(target) for target in targets]
+    actions = {
+        "ec2:DescribeNetworkInterfaces": any(one.load_balancer for one in entries),
+        "ec2:DescribeRouteTables": not is_own_network or any(one.addresses for one in entries),
+        "ec2:DescribeSecurityGroups": any(one.security_group for one in entries),
+        "ec2:DescribeVpcEndpoints": not is_own_network,
+        "elasticloadbalancing:DescribeLoadBalancers": any(one.load_balancer for one in entries),
+    }
+    needed = [action for action, is_needed in actions.items() if is_needed]
+    return [allow(needed, "*")] if needed else []
+
+
+def node(results: s3.IBucket, buckets: Sequence[str], vpc: str) -> list[iam.PolicyStatement]:
+    """Allows a node to read its instructions, write its measurements, and read the allowed buckets, all through an
+    endpoint of its network: a request that comes another way has no source VPC. So credentials that leave a node are
+    of no use.
+
+    Args:
+        vpc: id of the nodes' network.
+    """
+    inside = {"StringEquals": {"aws:SourceVpc": vpc}}
+    own = (results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))
     return [
-        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
-        allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES)),
-        *_read(buckets),
+        allow(["s3:GetObject"], *own, conditions=inside),
+        allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES), conditions=inside),
+        *_read(buckets, inside),
     ]
 
 
@@ -469,12 +504,12 @@ def _registrations(data: BenchData) -> list[iam.PolicyStatement]:
     ]
 
 
-def _read(buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+def _read(buckets: Sequence[str], conditions: dict[str, Any] | None = None) -> list[iam.PolicyStatement]:
     if not buckets:
         return []
     return [
-        allow(["s3:GetObject"], *(f"{_bucket(name)}/*" for name in buckets)),
-        allow(["s3:ListBucket"], *(_bucket(name) for name in buckets)),
+        allow(["s3:GetObject"], *(f"{_bucket(name)}/*" for name in buckets), conditions=conditions),
+        allow(["s3:ListBucket"], *(_bucket(name) for name in buckets), conditions=conditions),
     ]
 
 

@@ -39,6 +39,7 @@ class Benchmarks(Construct):
         benchmark: the workflow of a run.
         images: the images that files may name, besides the default.
         snapshots: the snapshots that files may name.
+        targets: what nodes may reach if files name it.
         fleet: the workflow of a standing fleet.
         teardown: the workflow that removes the resources of a run or of one cell.
         roles: of the workflows, including ``benchmark_role``.
@@ -59,8 +60,9 @@ class Benchmarks(Construct):
         super().__init__(scope, construct_id)
         self.data = BenchData(self, "Data", settings=settings)
         self.network = Network(self, "Network", settings=settings, results=self.data.results)
-        self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results)
+        self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results, vpc=self.network.vpc_id)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
+        self.targets = settings.chaos.allowed_targets
         self.functions = make_bench_functions(
             functions,
             self.data,
@@ -95,7 +97,8 @@ class Benchmarks(Construct):
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report]
-        return bench_permissions.api(stack, self.data, workflows, self.teardown, called, self.images, self.snapshots)
+        allowed = self.images, self.snapshots, self.targets, self.network.vpc is not None
+        return bench_permissions.api(stack, self.data, workflows, self.teardown, called, *allowed)
 
     def _teardown(self, settings: DeploymentSettings) -> tuple[sfn.StateMachine, iam.Role]:
         functions = self.functions

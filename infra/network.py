@@ -5,6 +5,7 @@ from __future__ import annotations
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_route53resolver as resolver
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -17,6 +18,9 @@ ADDRESSES = "10.0.0.0/16"
 
 SUBNET_MASK = 19
 """8,187 nodes in a zone. Fixed, so that existing subnets keep their addresses when their number grows."""
+
+NAMES_OF_VPC = ("*.compute.internal", "*.ec2.internal")
+"""Private names of instances; the second ones are those of us-east-1."""
 
 
 class Network(Construct):
@@ -58,12 +62,41 @@ class Network(Construct):
         for statement in bench_permissions.endpoint(results, settings.chaos.allowed_buckets):
             statement.add_principals(iam.AnyPrincipal())
             endpoint.add_to_policy(statement)
+        if settings.dns_firewall:
+            self._filter_names(self.vpc)
         self.vpc_id = self.vpc.vpc_id
         self.subnet_ids = [subnet.subnet_id for subnet in self.vpc.isolated_subnets]
 
+    def _filter_names(self, vpc: ec2.Vpc) -> None:
+        """Blocks all names but those of AWS and of the network. Security groups and routes do not filter the network's
+        resolver, which asks name servers of anybody.
+        """
+        allowed = [f"*.{cdk.Aws.URL_SUFFIX}", *NAMES_OF_VPC]
+        known = resolver.CfnFirewallDomainList(self, "KnownNames", domains=allowed)
+        every = resolver.CfnFirewallDomainList(self, "AllNames", domains=["*"])
+        rule = resolver.CfnFirewallRuleGroup.FirewallRuleProperty
+        rules = [
+            rule(
+                action="ALLOW",
+                firewall_domain_list_id=known.attr_id,
+                priority=100,
+                # AWS chooses the names that its own names lead to.
+                firewall_domain_redirection_action="TRUST_REDIRECTION_DOMAIN",
+            ),
+            rule(action="BLOCK", firewall_domain_list_id=every.attr_id, priority=200, block_response="NXDOMAIN"),
+        ]
+        group = resolver.CfnFirewallRuleGroup(self, "Names", firewall_rules=rules)
+        resolver.CfnFirewallRuleGroupAssociation(
+            self, "NamesOfVpc", firewall_rule_group_id=group.attr_id, priority=1000, vpc_id=vpc.vpc_id
+        )
+
     def environment(self) -> dict[Variable, str]:
         """Returns the variables with the network's ids for a function."""
-        return {Variable.NETWORK_VPC: self.vpc_id, Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids)}
+        return {
+            Variable.NETWORK_VPC: self.vpc_id,
+            Variable.NETWORK_SUBNETS: cdk.Fn.join(",", self.subnet_ids),
+            Variable.NETWORK_IS_OWN: str(self.vpc is not None).lower(),
+        }
 
 
 def _zones(zones: int | tuple[str, ...]) -> list[str]:

@@ -24,7 +24,7 @@ class Nodes(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, results: s3.IBucket
+        self, scope: Construct, construct_id: str, *, settings: DeploymentSettings, results: s3.IBucket, vpc: str
     ) -> None:
         super().__init__(scope, construct_id)
         self.role = make_role(
@@ -32,6 +32,6 @@ class Nodes(Construct):
             "Role",
             service=SERVICE,
             description="Runs benchmarks on the nodes of Troop's fleets",
-            statements=bench_permissions.node(results, settings.chaos.allowed_buckets),
+            statements=bench_permissions.node(results, settings.chaos.allowed_buckets, vpc),
         )
         self.profile = iam.InstanceProfile(self, "Profile", role=self.role)

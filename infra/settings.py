@@ -16,7 +16,7 @@ from typing import Any
 from cli.shared.aws import is_local
 from infra import ROOT
 from troop import settings as chaos
-from troop import stages, values
+from troop import stages, targets, values
 from troop.errors import SettingsError
 
 PREFIX = "troop:"
@@ -116,6 +116,7 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "bundle": _bundle,
     "network": _network,
     "zones": _zones,
+    "dns_firewall": values.boolean,
     "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose its inputs
 }
 
@@ -139,6 +140,7 @@ class DeploymentSettings:
         network: where fleets are launched; None for a network of the deployment's own.
         zones: the number of availability zones of the own network, or their names, in the order of its subnets;
             ignored with an existing network.
+        dns_firewall: whether the own network resolves only the names that nodes need.
         results_retention_days: how long the results of benchmarks are kept.
     """
 
@@ -154,6 +156,7 @@ class DeploymentSettings:
     bundle: str
     network: ExistingNetwork | None
     zones: int | tuple[str, ...]
+    dns_firewall: bool
     results_retention_days: int
 
 
@@ -217,7 +220,19 @@ def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
 def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
     settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, prefix)
     parsed = {key: chaos.parse_value(prefix + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
+    _check_targets(prefix, settings, parsed["network"])
+    if parsed["dns_firewall"] and parsed["network"]:
+        allowed = f"false with {prefix}network: the deployment does not change your network"
+        raise SettingsError(f"{prefix}dns_firewall", raw["dns_firewall"], allowed)
     return DeploymentSettings(chaos=settings, chaos_json=_document(settings, raw), **parsed)
+
+
+def _check_targets(prefix: str, settings: chaos.Settings, network: ExistingNetwork | None) -> None:
+    """Refuses allowed targets that cannot be in the deployment's own network, which contains only nodes."""
+    for entry in settings.allowed_targets if network is None and settings.benchmarks else ():
+        if not targets.parse_allowed(entry).addresses:
+            allowed = f"addresses without {prefix}network: load balancers and security groups are in your network"
+            raise SettingsError(f"{prefix}allowed_targets", entry, allowed)
 
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:

@@ -85,6 +85,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "its subnets ([more](deploying.md#benchmarks)).",
         "zones": "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many "
         "as your account has in the region. Ignored with `troop:network`.",
+        "dns_firewall": "Whether the VPC that the deployment creates resolves only names of AWS and of the VPC, so "
+        "that code on nodes cannot send data through DNS ([cost](costs.md#dns-firewall)). Not with `troop:network`.",
         "allowed_buckets": "S3 buckets that nodes can read. The file of a benchmark or fleet must name a bucket, too "
         "(`buckets`).",
         "allowed_images": "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, "
@@ -92,6 +94,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "([more](benchmarks.md#images)). IAM enforces them, too.",
         "allowed_snapshots": "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): "
         "ids, or `*` for all snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too.",
+        "allowed_targets": "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names "
+        "it, too (`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its "
+        "TCP ports ([more](benchmarks.md#targets)).",
         "max_nodes": "The most nodes that one run can have at one time. The limit also applies to one standing fleet.",
         "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
         "number of nodes from its admission until its teardown ends; a fleet holds its size.",

@@ -45,7 +45,10 @@ class Variable(StrEnum):
     NETWORK_VPC = "TROOP_NETWORK_VPC"
     NETWORK_SUBNETS = "TROOP_NETWORK_SUBNETS"
     """Their ids, separated by commas."""
+    NETWORK_IS_OWN = "TROOP_NETWORK_IS_OWN"
+    """``true`` if the deployment has created the network, otherwise ``false``."""
     NODE_PROFILE = "TROOP_NODE_PROFILE"
+    NODE_ROLE_ID = "TROOP_NODE_ROLE_ID"
 
     DEPLOYMENT_FILE = "TROOP_DEPLOYMENT_FILE"
     AGENT_FILE = "TROOP_AGENT_FILE"

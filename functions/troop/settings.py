@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from troop import faults, values
+from troop import faults, targets, values
 from troop.calendars import Calendar, parse_calendar
 from troop.errors import SettingsError
 
@@ -56,6 +56,7 @@ class Settings:
         allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
             name that ends with ``*`` allows all names with that beginning.
         allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
+        allowed_targets: what nodes can reach if a file names it, as :func:`troop.targets.parse_allowed` reads it.
     """
 
     deployment: str
@@ -81,6 +82,7 @@ class Settings:
     allowed_buckets: tuple[str, ...]
     allowed_images: tuple[str, ...]
     allowed_snapshots: tuple[str, ...]
+    allowed_targets: tuple[str, ...]
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -109,6 +111,22 @@ _IMAGES = (
 
 _SNAPSHOT = re.compile(rf"{values.SNAPSHOT_ID}|\*")
 _SNAPSHOTS = 'a list of snapshot ids, such as ["snap-0123456789abcdef0"], or ["*"] for all of the account'
+
+
+_TARGETS = (
+    'a list of targets with TCP ports, such as ["shop:443", "10.20.0.0/16:8000-8100", "sg-0123456789abcdef0:5432"]: '
+    "names of load balancers, IPv4 addresses, and ids of security groups"
+)
+
+
+def _targets(value: Any) -> tuple[str, ...]:
+    listed = _listed(value, re.compile(r".+"), _TARGETS)
+    try:
+        for one in listed:
+            targets.parse_allowed(one)
+    except values.BadValue:
+        raise values.BadValue(_TARGETS) from None
+    return listed
 
 
 def _images(value: Any) -> tuple[str, ...]:
@@ -193,6 +211,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "allowed_buckets": _buckets,
     "allowed_images": _images,
     "allowed_snapshots": _snapshots,
+    "allowed_targets": _targets,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

@@ -23,6 +23,7 @@ from .patches import (
     lambda_settings,
     lambda_start,
     listeners,
+    node_credentials,
     root_key,
     scheduler,
     service_linked_roles,
@@ -46,6 +47,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     listeners.apply()
     root_key.apply(drawn)
     lambda_credentials.apply()
+    node_credentials.apply()
     api_throttle.apply()
     decision_log.apply()
     lambda_errors.apply()

@@ -22,6 +22,7 @@ from ministack.services import iam, sts
 from .authorization import Environ, StartResponse, WsgiApp
 from .config import ACCOUNT_ID, REGION
 from .interruptions import Interruptions
+from .patches.node_credentials import SOURCE_VPC
 
 PREFIX = "/imds/"
 _SESSION_SECONDS = 6 * 3600
@@ -108,9 +109,12 @@ class Metadata:
         until, issued = self._credentials.get((instance_id, role["Arn"]), (0.0, {}))
         if time.time() > until - _RENEW_SECONDS:
             until = time.time() + _SESSION_SECONDS
-            issued = _issue(instance_id, role, until)
+            issued = _issue(instance_id, role, self._network_of(instance_id), until)
             self._credentials[instance_id, role["Arn"]] = until, issued
         return issued
+
+    def _network_of(self, instance_id: str) -> str:
+        return str(self._ec2.get_instance_by_id(instance_id).vpc_id)
 
 
 def _facts(instance: Any) -> dict[str, str]:
@@ -165,7 +169,7 @@ def _trusts_ec2(role: dict[str, Any]) -> bool:
     return False
 
 
-def _issue(instance_id: str, role: dict[str, Any], until: float) -> dict[str, str]:
+def _issue(instance_id: str, role: dict[str, Any], vpc: str, until: float) -> dict[str, str]:
     key, secret, token = iam._gen_session_access_key(), iam._gen_secret(), iam._gen_session_token()
     sts.register_session(
         key,
@@ -177,6 +181,7 @@ def _issue(instance_id: str, role: dict[str, Any], until: float) -> dict[str, st
             "Expiration": until,
             "AccountId": ACCOUNT_ID,
             "PrincipalType": "AssumedRole",
+            SOURCE_VPC: vpc,
         },
     )
     return {

@@ -13,6 +13,9 @@ from moto.ec2.models.vpcs import VPC
 
 from .config import ACCOUNT_ID, REGION
 
+LOOPBACK = "127.0.0.0/8"
+"""Instances are processes of this machine, so all networks have a route to its services."""
+
 
 def mirror(backend: Any) -> dict[str, int]:
     """Copies new networks; returns their numbers: {"vpcs", "subnets", "security_groups"}."""
@@ -34,7 +37,8 @@ def _vpc(backend: Any, vpc: dict[str, Any]) -> bool:
         return False
     copy = VPC(backend, vpc["VpcId"], vpc["CidrBlock"], is_default=False)
     backend.vpcs[copy.id] = copy
-    backend.create_route_table(copy.id, main=True)
+    table = backend.create_route_table(copy.id, main=True)
+    backend.create_route(table.id, LOOPBACK, local=True)
     backend.create_network_acl(copy.id, default=True)
     copy.add_tags(_tags(copy.id))
     return True

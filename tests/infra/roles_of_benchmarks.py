@@ -75,8 +75,12 @@ TEARS_DOWN = (
 REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
     {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
 )
-WRITTEN = ("nodes", "phases", "output", "interruptions")
-"""Below which prefixes of a cell nodes write."""
+INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
+WRITTEN = (
+    *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
+    *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json"),
+)
+"""What nodes write in a cell: each under its own session's id."""
 
 LINKED = {
     "autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling",
@@ -209,9 +213,9 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Fleet"), "states:DescribeExecution", "states:StopExecution")
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution", "states:ListExecutions"),
-    "BenchmarksNodesRole": allow(RUNS, "s3:GetObject")
-    | allow(ARTIFACTS, "s3:GetObject")
-    | {g for part in WRITTEN for g in allow(f"{RUNS}/{part}/*", "s3:PutObject")},
+    "BenchmarksNodesRole": only(INSIDE, RUNS, "s3:GetObject")
+    | only(INSIDE, ARTIFACTS, "s3:GetObject")
+    | {g for part in WRITTEN for g in only(INSIDE, f"{RUNS}/{part}", "s3:PutObject")},
     "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
     | OF_MACHINES,

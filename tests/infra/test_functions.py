@@ -46,11 +46,13 @@ VARIABLES = {
     Variable.ACT_NOW_TOPIC: "<AlarmsActNow>",
     Variable.NETWORK_VPC: "<BenchmarksNetworkVpc>",
     Variable.NETWORK_SUBNETS: ",".join(f"<BenchmarksNetworkVpcNodesSubnet{zone}Subnet>" for zone in (1, 2, 3)),
+    Variable.NETWORK_IS_OWN: "true",
     Variable.NODE_PROFILE: "<BenchmarksNodesProfile.Arn>",
+    Variable.NODE_ROLE_ID: "<BenchmarksNodesRole.RoleId>",
 }
 """The same to all functions that are given it."""
 
-BESIDE = {"Api": {Variable.NETWORK_VPC}}
+BESIDE = {"Launch": {Variable.NETWORK_IS_OWN}}
 """What a function is given and does not ask for: the network's variables come together."""
 
 BENCH_LOGS = ("BenchmarksBenchmarkLogs", "BenchmarksTeardownLogs", "BenchmarksFleetLogs")

@@ -103,11 +103,42 @@ def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -
     assert reachable(blue) == OURS | PACKAGES | allowed
 
 
+def test_a_dns_firewall_resolves_only_names_of_aws_and_of_the_network(
+    synthesised: Synthesise, template: Template, refused: Callable[..., str]
+) -> None:
+    firewall = synthesised(dns_firewall=True)
+    lists = {
+        name: [text(domain) for domain in one["Properties"]["Domains"]]
+        for name, one in of_type(firewall, "AWS::Route53Resolver::FirewallDomainList").items()
+    }
+    (group,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroup").values()
+    rules = {
+        (rule["Priority"], rule["Action"], *lists[text(rule["FirewallDomainListId"]).strip("<>").removesuffix(".Id")])
+        for rule in group["Properties"]["FirewallRules"]
+    }
+    assert rules == {
+        (100, "ALLOW", "*.<AWS::URLSuffix>", "*.compute.internal", "*.ec2.internal"),
+        (200, "BLOCK", "*"),
+    }
+    (association,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroupAssociation").values()
+    assert text(association["Properties"]["VpcId"]) == "<BenchmarksNetworkVpc>"
+    assert not [one for one in template["Resources"].values() if "Firewall" in one["Type"]]
+    assert "troop:dns_firewall is True" in refused(dns_firewall=True, network=NETWORK)
+
+
 def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:
     assert kinds_of_ec2(in_network) == set()
     environment = of_type(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
     assert environment["TROOP_NETWORK_VPC"] == NETWORK["vpc"]
+    assert environment["TROOP_NETWORK_IS_OWN"] == "false"
     assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(NETWORK["subnets"])
+
+
+def test_nodes_credentials_are_of_no_use_outside_their_network(template: Template, in_network: Template) -> None:
+    """A statement without the condition would hold anywhere."""
+    for stack, vpc in ((template, "<BenchmarksNetworkVpc>"), (in_network, NETWORK["vpc"])):
+        grants = permissions(stack, "BenchmarksNodesRole")
+        assert {condition for *_, condition in grants} == {repr({"StringEquals": {"aws:SourceVpc": vpc}})}
 
 
 def test_fleets_are_launched_into_the_given_network_alone(in_network: Template) -> None:

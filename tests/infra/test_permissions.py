@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import aws_cdk as cdk
@@ -10,6 +12,7 @@ import pytest
 from infra.permissions import hits
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.roles import ROLES
+from tests.infra.roles_of_benchmarks import INSIDE
 from tests.infra.statements import Template, allow, only
 from troop import faults
 from troop.faults.fault import Permission
@@ -83,7 +86,7 @@ def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template:
 
 def test_nodes_read_the_allowed_buckets_and_write_none(blue: Template) -> None:
     buckets = [f"arn:<AWS::Partition>:s3:::{name}" for name in ("my-data", "logs.example.com")]
-    allowed = {g for b in buckets for g in allow(f"{b}/*", "s3:GetObject") | allow(b, "s3:ListBucket")}
+    allowed = {g for b in buckets for g in only(INSIDE, f"{b}/*", "s3:GetObject") | only(INSIDE, b, "s3:ListBucket")}
     assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed
 
 
@@ -112,6 +115,29 @@ def test_launch_uses_own_snapshots_that_are_allowed_and_the_api_describes_them(
     assert allow("*", "ec2:DescribeSnapshots") <= permissions(blue, "ApiRole")
     by_default = permissions(template, "LaunchRole") | permissions(template, "ApiRole")
     assert not {g for g in by_default if "snapshot" in f"{g[1]} {g[2]}".lower()}
+
+
+def test_the_api_looks_up_only_the_kinds_of_targets_that_are_allowed(
+    blue: Template, template: Template, synthesised: Callable[..., Template]
+) -> None:
+    lookups = {
+        "ec2:DescribeNetworkInterfaces",
+        "ec2:DescribeRouteTables",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeVpcEndpoints",
+        "elasticloadbalancing:DescribeLoadBalancers",
+    }
+    endpoint = {"ec2:DescribeRouteTables", "ec2:DescribeVpcEndpoints"}
+
+    def allowed(stack: Template) -> set[str]:
+        return {g[1] for g in permissions(stack, "ApiRole") if g[1] in lookups}
+
+    network = json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]})
+    balancer = synthesised(network=network, allowed_targets="shop:443,sg-0123456789abcdef0:5432")
+    assert allowed(template) == set()
+    assert allowed(blue) == {"ec2:DescribeRouteTables"}
+    assert allowed(balancer) == lookups
+    assert allowed(synthesised(network=network)) == endpoint
 
 
 def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:

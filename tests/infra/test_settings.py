@@ -65,6 +65,17 @@ def test_the_command_line_passes_text() -> None:
     assert set(settings.chaos.calendars) == {"default", "tel-aviv", "night"}
 
 
+def test_load_balancers_and_security_groups_are_in_a_given_network(refused: Callable[..., str]) -> None:
+    network = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd"]}
+    both = ["shop:443", "sg-0123456789abcdef0:80-90"]
+    assert settings_with(network=network, allowed_targets=both).chaos.allowed_targets == tuple(both)
+    assert settings_with(benchmarks=False, allowed_targets=both).chaos.allowed_targets == tuple(both)
+    assert settings_with(allowed_targets="10.20.0.0/16:443").chaos.allowed_targets == ("10.20.0.0/16:443",)
+    message = refused(allowed_targets=["10.20.0.0/16:443", "shop:443"])
+    assert "troop:allowed_targets is 'shop:443'" in message
+    assert "troop:network" in message
+
+
 def test_a_network_is_the_deployments_own_unless_given() -> None:
     network = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd", "subnet-0123456789abcdef0"]}
     expected = ExistingNetwork("vpc-0123456789abcdef0", ("subnet-0123abcd", "subnet-0123456789abcdef0"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from tests.patience import eventually
+from troop.aws.bench.surroundings import routes_of
 
 from .helpers import Fleet, World, code, unique
 
@@ -19,6 +21,13 @@ def image(fleet: Fleet, world: World, architecture: str) -> dict[str, Any]:
     name = f"/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{architecture}"
     image_id = world.account.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
     return dict(fleet.ec2.describe_images(ImageIds=[image_id])["Images"][0])
+
+
+def test_nodes_have_a_route_to_services_of_the_machine(fleet: Fleet) -> None:
+    vpc = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["VpcId"]
+    routes = routes_of(fleet.ec2, vpc, fleet.subnets)
+    assert set(routes) == set(fleet.subnets)
+    assert all(IPv4Network("127.0.0.0/8") in {one.to for one in its} for its in routes.values())
 
 
 class Run:

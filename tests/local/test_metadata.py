@@ -21,6 +21,10 @@ SCRIPT = """#!/bin/sh
 env > environment
 aws s3 cp --only-show-errors s3://BUCKET/given given
 aws s3 cp --only-show-errors s3://BUCKET/hidden hidden 2> refused
+aws s3 cp --only-show-errors s3://BUCKET/inside inside
+aws s3 cp --only-show-errors s3://BUCKET/outside outside 2>> refused
+aws s3 cp --only-show-errors environment "s3://BUCKET/nodes/ROLE_ID:$INSTANCE_ID.json" && touch own
+aws s3 cp --only-show-errors environment s3://BUCKET/nodes/ROLE_ID:i-0123456789abcdef0.json && touch foreign
 aws s3 presign s3://BUCKET/given --expires-in 600 > presigned
 touch "$READY_FILE"
 """
@@ -37,13 +41,24 @@ class Node:
         script: str = SCRIPT,
     ) -> None:
         """``launched``: what a group says of its launch template, on demand unless told otherwise."""
+        self.world = world
         s3, self.bucket = world.account.client("s3"), unique("bucket")
         s3.create_bucket(Bucket=self.bucket)
-        for key in ("given", "hidden"):
+        for key in ("given", "hidden", "inside", "outside", "others"):
             s3.put_object(Bucket=self.bucket, Key=key, Body=key.encode())
-        self.role = world.role(allow("s3:GetObject", f"arn:aws:s3:::{self.bucket}/given"))
+        objects = f"arn:aws:s3:::{self.bucket}/"
+        vpc = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["VpcId"]
+        conditions = {"inside": vpc, "outside": "vpc-0123456789abcdef0"}
+        self.role = world.role(
+            allow("s3:GetObject", f"{objects}given"),
+            allow("s3:PutObject", f"{objects}*/${{aws:userid}}.json"),
+            *(
+                allow("s3:GetObject", f"{objects}{key}", Condition={"StringEquals": {"aws:SourceVpc": network}})
+                for key, network in conditions.items()
+            ),
+        )
         template = fleet.template(
-            script.replace("BUCKET", self.bucket),
+            script.replace("BUCKET", self.bucket).replace("ROLE_ID", self.role_id()),
             IamInstanceProfile={"Arn": world.profile(self.role)},
             MetadataOptions={"HttpTokens": "required"},
         )
@@ -67,6 +82,10 @@ class Node:
         except urllib.error.HTTPError as error:
             return str(error.code)
 
+    def role_id(self) -> str:
+        role = self.world.account.client("iam").get_role(RoleName=self.role.rsplit("/", 1)[-1])["Role"]
+        return str(role["RoleId"])
+
     def token(self) -> str:
         return self.ask("api/token", "PUT", token_ttl_seconds="600")
 
@@ -84,6 +103,16 @@ def test_the_cli_does_what_the_nodes_role_may_and_nothing_else(node: Node) -> No
     assert {(one["action"], one["resource"], one["decision"]) for one in node.fleet.account.decisions()} >= {
         ("s3:GetObject", f"arn:aws:s3:::{node.bucket}/hidden", "ImplicitDeny")
     }
+
+
+def test_requests_of_an_instance_come_from_its_network(node: Node) -> None:
+    assert (node.home / "inside").read_text() == "inside"
+    assert not (node.home / "outside").exists()
+
+
+def test_an_instance_writes_only_under_its_own_id(node: Node) -> None:
+    assert (node.home / "own").exists()
+    assert not (node.home / "foreign").exists()
 
 
 def test_presigned_urls_are_signed_as_on_amazon_linux(node: Node) -> None:

@@ -49,10 +49,11 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
 
     - the file, and the deployment's limits (troop:max_nodes, troop:max_nodes_total, troop:max_run_cost,
       troop:instance_types, troop:allowed_buckets, troop:allowed_images,
-      troop:allowed_snapshots)
+      troop:allowed_snapshots, troop:allowed_targets)
     - whether the region and the network's zones offer the instance types, and the account's quotas
     - whether nodes can boot from the images that the file names
     - whether volumes can have the data of the snapshots that the file names
+    - whether nodes can reach the targets that the file names, and S3 through an endpoint of their network
     - whether all artifacts exist
     - whether the expected cost is known and within the budget
 
@@ -60,7 +61,8 @@ def run_benchmark(body: Annotated[RunIn, Body()]) -> Response[Any]:
     Repeating the key returns the same run, so a retry is safe after any failure.
 
     Costs 1 item, 3 calls to EC2, 1 call to S3 for each artifact, 2 calls for each image, 1 call
-    for each snapshot, and the cost of an estimate.
+    for each snapshot, 1 or 2 calls for each load balancer and security group
+    among the targets, and the cost of an estimate.
     An admitted run costs in addition 1 object for each file, 2 items, a transaction and the start of the workflow.
     """
     service = _benchmarks()

@@ -276,6 +276,28 @@ class Artifact:
 
 
 @dataclass(frozen=True)
+class Target:
+    """What the nodes of some roles can reach besides S3 and each other. Exactly one of ``load_balancer``, ``addresses``
+    and ``security_group`` is set.
+
+    Attributes:
+        name: by which scripts find it.
+        ports: TCP ports, as ``443`` or ``8000-8100``.
+        roles: the only roles that can reach it.
+        load_balancer: name of an Application or Network Load Balancer.
+        addresses: IPv4 networks, such as ``10.20.0.0/16``.
+        security_group: id of a security group.
+    """
+
+    name: str
+    ports: tuple[str, ...]
+    roles: tuple[str, ...]
+    load_balancer: str | None = None
+    addresses: tuple[str, ...] = ()
+    security_group: str | None = None
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """A complete definition of a benchmark or a standing fleet.
 
@@ -290,6 +312,7 @@ class Benchmark:
         attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
         standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
         money: budget, billing and prices.
+        targets: in the file's order.
     """
 
     name: str
@@ -305,6 +328,7 @@ class Benchmark:
     attempts: int = 1
     standing: bool = False
     money: Money = field(default_factory=Money)
+    targets: tuple[Target, ...] = ()
 
     @property
     def nodes(self) -> int:
@@ -420,6 +444,8 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
     document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
     if not benchmark.standing:
         del document["standing"]
+    targets = {one["name"]: {k: v for k, v in _but(one, "name").items() if v} for one in document.pop("targets")}
+    document |= {"targets": targets} if targets else {}
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
     for fleet in document["fleets"].values():
         if fleet["purchase"] == ON_DEMAND:
@@ -472,6 +498,7 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
             "buckets": tuple(document["buckets"]),
             "files": tuple(document["files"]),
             "money": money_of(document),
+            "targets": tuple(_target(name, one) for name, one in document.get("targets", {}).items()),
         }
         return _build(Benchmark, {**document, **known})
     except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
@@ -485,6 +512,11 @@ def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     fee = exact(fleet.get("license_fee")) or ZERO
     lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
     return _build(Fleet, {**fleet, **lists, "role": role, "volumes": volumes, "license_fee": fee})
+
+
+def _target(name: str, target: Mapping[str, Any]) -> Target:
+    lists = {key: tuple(target.get(key, ())) for key in ("ports", "roles", "addresses")}
+    return _build(Target, {**target, **lists, "name": name})
 
 
 def _phase(document: Mapping[str, Any]) -> Phase:

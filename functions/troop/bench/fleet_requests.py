@@ -102,7 +102,7 @@ def tag_specification(kind: str, tags: Mapping[str, str]) -> list[dict[str, Any]
 def template_data(
     fleet: Fleet,
     image: Image,
-    group: str,
+    groups: Sequence[str],
     profile: str,
     user_data: str,
     tags: Mapping[str, str],
@@ -111,7 +111,7 @@ def template_data(
     """Returns a launch template's data.
 
     Args:
-        group: id of the cell's security group.
+        groups: ids of the security groups.
         profile: ARN of the nodes' instance profile.
         tags: of everything launched from it.
         placement_group: name of the fleet's placement group; None for none.
@@ -135,7 +135,7 @@ def template_data(
             "HttpPutResponseHopLimit": 1,
         },
         "NetworkInterfaces": [
-            {"DeviceIndex": 0, "AssociatePublicIpAddress": False, "DeleteOnTermination": True, "Groups": [group]}
+            {"DeviceIndex": 0, "AssociatePublicIpAddress": False, "DeleteOnTermination": True, "Groups": list(groups)}
         ],
         "BlockDeviceMappings": [_device(volume) for volume in (root, *fleet.volumes)],
         "InstanceInitiatedShutdownBehavior": "terminate",

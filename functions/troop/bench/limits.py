@@ -23,6 +23,7 @@ class Limits:
         instance_types: globs over the types that nodes may have.
         images: ids, and names or patterns of parameters, of the images that files may name.
         snapshots: ids of the snapshots that files may name; ``*`` for all of the account.
+        targets: what nodes may reach if a file names it, as in the settings.
     """
 
     max_nodes: int
@@ -31,6 +32,7 @@ class Limits:
     instance_types: tuple[str, ...]
     images: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -43,6 +45,7 @@ class Limits:
             settings.instance_types,
             settings.allowed_images,
             settings.allowed_snapshots,
+            settings.allowed_targets,
         )
 
 

@@ -62,7 +62,7 @@ GROUPS = "troop-????????-??????-????????-c*"
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:
-    """Returns the name of a fleet's Auto Scaling group, launch template and placement group."""
+    """Returns the name of a fleet's Auto Scaling group, launch template, placement group and security group."""
     return f"troop-{run}-{cell}-{role}"
 
 
@@ -72,6 +72,9 @@ def backup_name(run: str, cell: str, role: str) -> str:
 
 
 def security_group_name(run: str, cell: str) -> str:
+    """Returns the name of the security group of all nodes of a cell. That of one role, for the targets that only this
+    role can reach, has the fleet's name.
+    """
     return f"troop-{run}-{cell}"
 
 
@@ -138,6 +141,11 @@ def image_key(run: str, name: str) -> str:
     return f"{RUNS_PREFIX}{run}/images/{name}.json"
 
 
+def load_balancers_key(run: str) -> str:
+    """Returns the key of the load balancers that a run's targets name, as its admission has looked them up."""
+    return f"{RUNS_PREFIX}{run}/load-balancers.json"
+
+
 def artifact_key(sha256: str) -> str:
     """Returns the key of an artifact, by its content: runs share artifacts."""
     return f"{ARTIFACTS_PREFIX}{sha256}"
@@ -161,23 +169,32 @@ def roster_key(run: str, cell: str) -> str:
     return f"{cell_prefix(run, cell)}roster.json"
 
 
+def targets_key(run: str, cell: str, role: str) -> str:
+    """Returns the key of what the nodes of a role can reach, for their scripts."""
+    return f"{cell_prefix(run, cell)}targets/{role}.json"
+
+
 def barrier_key(run: str, cell: str, step: str) -> str:
     """Returns the key of a step's barrier, which only the workflow writes."""
     return f"{cell_prefix(run, cell)}barriers/{step}.json"
 
 
 def nodes_prefix(run: str, cell: str) -> str:
-    """Returns the prefix of registrations, which are named ``<instance id>.json``."""
+    """Returns the prefix of registrations, which are named ``<role id>:<instance id>.json``.
+
+    That is the session of an instance (``aws:userid``), so IAM allows a node only its own names. Runs of earlier
+    versions have no role id. The same holds for summaries, output and notices.
+    """
     return f"{cell_prefix(run, cell)}nodes/"
 
 
 def phase_prefix(run: str, cell: str, step: str) -> str:
-    """Returns the prefix of a step's summaries, which are named ``<instance id>.json``."""
+    """Returns the prefix of a step's summaries, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}phases/{step}/"
 
 
 def output_prefix(run: str, cell: str, step: str) -> str:
-    """Returns the prefix of the nodes' output in a step, named ``<instance id>.log.gz``."""
+    """Returns the prefix of the nodes' output in a step, named ``<role id>:<instance id>.log.gz``."""
     return f"{cell_prefix(run, cell)}output/{step}/"
 
 
@@ -187,7 +204,7 @@ def console_key(run: str, cell: str, instance_id: str) -> str:
 
 
 def interruptions_prefix(run: str, cell: str) -> str:
-    """Returns the prefix of spot interruption notices. Each node writes its own, named ``<instance id>.json``."""
+    """Returns the prefix of spot interruption notices, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}interruptions/"
 
 
@@ -213,4 +230,4 @@ def results_key(run: str, cell: str) -> str:
 
 def node_of(key: str) -> str:
     """Returns the instance id in the key of a node's object."""
-    return key.rsplit("/", 1)[-1].split(".", 1)[0]
+    return key.rsplit("/", 1)[-1].split(".", 1)[0].rpartition(":")[2]

@@ -145,13 +145,12 @@ def doubt(one: Seen, recorded: Recorded | None, site: Site, proved: Proved) -> s
 
 def _names(one: Seen) -> frozenset[str]:
     """Returns the names that Troop generates for such a resource; for an instance, of the groups that may launch it."""
-    if one.kind is Kind.SECURITY_GROUP:
-        return frozenset({names.security_group_name(one.run, one.cell)})
+    of_cell = {names.security_group_name(one.run, one.cell)} if one.kind is Kind.SECURITY_GROUP else set()
     if not one.role:
-        return frozenset()
+        return frozenset(of_cell)
     own = names.fleet_name(one.run, one.cell, one.role)
-    if one.kind in (Kind.LAUNCH_TEMPLATE, Kind.PLACEMENT_GROUP):
-        return frozenset({own})
+    if one.kind in (Kind.LAUNCH_TEMPLATE, Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP):
+        return frozenset({own, *of_cell})
     return frozenset({own, names.backup_name(one.run, one.cell, one.role)})
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from troop.bench.definition import ON_DEMAND, SPOT
+from troop.measure.redaction import redacted
 
 NODE_FORMAT = "troop.node/1"
 FORMAT = "troop.roster/1"
@@ -96,7 +97,7 @@ def parse_node(instance_id: str, document: Any) -> Node:
         if document["format"] != NODE_FORMAT or document["id"] != instance_id:
             raise ValueError(f"it is of {document['id']!r} and the format {document['format']!r}")
         if (error := document.get("error")) is not None:
-            return Node(instance_id, str(document.get("role", "")), error=str(error)[:LONGEST_ERROR])
+            return Node(instance_id, str(document.get("role", "")), error=redacted(str(error))[:LONGEST_ERROR])
         texts = {name: document[name] for name in ("role", "zone", "address", "instance_type")}
         if not all(isinstance(text, str) for text in texts.values()):
             raise ValueError("role, zone, address and instance_type must be text")

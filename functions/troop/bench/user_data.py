@@ -30,8 +30,8 @@ def user_data(boot: Mapping[str, Any]) -> str:
     scheduled shutdown are gone. ``TROOP_NODE_HOME`` replaces the root of the file system there, too.
 
     Args:
-        boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "agent_sha256", "expires_at"}``,
-            the last in seconds since 1970; the agent gets it as a file.
+        boot: ``{"format": "troop.boot/1", "bucket", "region", "run", "cell", "role", "role_id", "agent_sha256",
+            "expires_at"}``, the last in seconds since 1970; the agent gets it as a file.
     """
     assert boot["format"] == FORMAT
     values = {

@@ -11,7 +11,7 @@ from typing import Any
 from troop.bench.problems import Place, Problem, shown
 
 _FIXED = ("name", "sizes")
-_OPEN = ("fleets", "parameters")
+_OPEN = ("fleets", "parameters", "targets")
 """Mappings with keys that the author chooses. Setting a key that does not exist is refused as a misspelling, also
 within a parameter that is a mapping.
 """

@@ -12,7 +12,18 @@ from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
 from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
-from troop.bench_file.models import BENCHMARK, BUCKET, FILE, ROLE, ArtifactIn, FleetIn
+from troop.bench_file.models import (
+    BENCHMARK,
+    BUCKET,
+    FILE,
+    MOST_TARGETS,
+    ROLE,
+    TARGET,
+    TARGETS,
+    ArtifactIn,
+    FleetIn,
+    TargetIn,
+)
 from troop.bench_file.points import KEY
 
 _DESCRIPTION = text(1000)
@@ -57,6 +68,7 @@ class FleetFileIn(BaseModel):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
+    targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
     budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET,
         "Budget in USD; Troop refuses a fleet whose expected cost until it expires is higher",
@@ -86,4 +98,5 @@ class FleetFileIn(BaseModel):
             files=tuple(sorted(files)),
             money=money.build_money(self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO),
             standing=True,
+            targets=tuple(target.build(name) for name, target in self.targets.items()),
         )

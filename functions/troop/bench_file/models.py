@@ -20,6 +20,7 @@ from troop.bench.definition import (
     Fleet,
     Phase,
     Point,
+    Target,
     Volume,
 )
 from troop.bench.money import STORAGE, Price
@@ -40,6 +41,7 @@ from troop.bench_file.fields import (
 from troop.bench_file.phase_limits import MOST_LIMITS, LimitIn
 from troop.bench_file.points import KEY, MOST_POINTS, POINTS
 from troop.bench_file.searches import SearchIn
+from troop.targets import ADDRESSES, LOAD_BALANCER, PORTS, SECURITY_GROUP, parse_addresses, parse_ports
 from troop.values import BUCKET_NAME, IMAGE_ID, PARAMETER_NAME, SNAPSHOT_ID, ZONE_NAME
 
 LONGEST_RUN = "168h"
@@ -84,6 +86,35 @@ INITIALIZE = Checked(
     f"{NOT_INITIALIZED}, {READ}, or {_RATE.allowed} (MiB a second)",
     {"anyOf": [{"type": "string", "enum": [NOT_INITIALIZED, READ]}, _RATE.schema]},
 )
+TARGET = _name(41)
+
+
+def _port(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError
+    return str(parse_ports(str(value)))
+
+
+def _address(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError
+    return str(parse_addresses(value))
+
+
+_PORT = Checked(
+    _port,
+    PORTS,
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 1, "maximum": 65535},
+            {"type": "string", "pattern": "^[1-9][0-9]{0,4}(-[1-9][0-9]{0,4})?$"},
+        ]
+    },
+)
+_ADDRESS = Checked(_address, ADDRESSES, {"type": "string", "pattern": r"^[0-9]{1,3}(\.[0-9]{1,3}){3}(/[0-9]{1,2})?$"})
+_BALANCER = matching(LOAD_BALANCER, "the name of an Application or Network Load Balancer, without its path")
+_GROUP = matching(SECURITY_GROUP, "the id of a security group, such as sg-0123456789abcdef0")
+MOST_TARGETS = 20
 _DESCRIPTION = text(1000)
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
 _IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
@@ -297,6 +328,41 @@ class ArtifactIn(_Part):
         return Artifact(self.name, self.sha256, self.source)
 
 
+class TargetIn(_Part):
+    """What the nodes of some roles can reach besides S3 and each other: exactly one of load_balancer, addresses and
+    security_group, if the deployment also allows it.
+    """
+
+    load_balancer: Annotated[str | None, _BALANCER] = described(
+        _BALANCER, "An internal load balancer in the nodes' network", default=None
+    )
+    addresses: list[Annotated[str, _ADDRESS]] = Field(
+        [], max_length=20, description=f"A list of at most 20 entries, each {ADDRESSES}"
+    )
+    security_group: Annotated[str | None, _GROUP] = described(
+        _GROUP, "A security group in the nodes' network, for all that has it", default=None
+    )
+    ports: list[Annotated[str, _PORT]] = Field(
+        min_length=1, max_length=20, description=f"TCP ports: a list of at most 20 entries, each {PORTS}"
+    )
+    roles: list[Annotated[str, ROLE]] = Field(
+        min_length=1, max_length=10, description="Roles whose nodes can reach it: a list of roles"
+    )
+
+    def build(self, name: str) -> Target:
+        return Target(
+            name,
+            tuple(self.ports),
+            tuple(self.roles),
+            self.load_balancer,
+            tuple(self.addresses),
+            self.security_group,
+        )
+
+
+TARGETS = f"What nodes can reach besides S3 and each other, by name: a mapping of at most {MOST_TARGETS} names"
+
+
 class TrafficIn(_Part):
     """Traffic between availability zones. A report estimates it from the nodes' network bytes. Enter what you know, or
     take it from a bill.
@@ -333,6 +399,7 @@ class BenchmarkIn(_Part):
         max_length=20,
         description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
+    targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
     budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
     )
@@ -388,4 +455,5 @@ class BenchmarkIn(_Part):
                 self.accept_unknown_prices,
                 self.traffic.cross_zone_gb,
             ),
+            targets=tuple(target.build(name) for name, target in self.targets.items()),
         )

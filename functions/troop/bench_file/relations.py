@@ -14,7 +14,7 @@ from troop.bench.snapshots import least_read_seconds
 from troop.bench_file import money, phase_limits, points, searches
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
-from troop.bench_file.models import NOT_INITIALIZED, BenchmarkIn, BetweenIn, FleetIn, PhaseIn, VolumeIn
+from troop.bench_file.models import NOT_INITIALIZED, BenchmarkIn, BetweenIn, FleetIn, PhaseIn, TargetIn, VolumeIn
 from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
@@ -102,6 +102,21 @@ def _standing_expiry(fleet: FleetFileIn) -> Iterator[Problem]:
 def _lists(file: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
     yield from _once(((("artifacts", n, "name"), a.name) for n, a in enumerate(file.artifacts)), "another artifact")
     yield from _once(((("buckets", n), bucket) for n, bucket in enumerate(file.buckets)), "another entry")
+    for name, target in file.targets.items():
+        yield from _target(("targets", name), target, file.fleets)
+
+
+def _target(place: Place, target: TargetIn, fleets: Collection[str]) -> Iterator[Problem]:
+    kinds = [key for key in ("load_balancer", "addresses", "security_group") if getattr(target, key)]
+    if len(kinds) != 1:
+        one_of = "set with exactly one of load_balancer, addresses and security_group"
+        yield Problem(place, f"has {' and '.join(kinds) if kinds else 'none of them'}", one_of)
+    for key in ("addresses", "ports", "roles"):
+        entries = [((*place, key, n), entry) for n, entry in enumerate(getattr(target, key))]
+        yield from _once(entries, "another entry")
+    for n, role in enumerate(target.roles):
+        if role not in fleets:
+            yield Problem((*place, "roles", n), f"is {role!r}", f"one of {', '.join(fleets)}, the file's fleets")
 
 
 def _fleets(benchmark: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:

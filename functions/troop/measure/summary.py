@@ -13,6 +13,7 @@ from troop.measure import device_samples, histogram, separate
 from troop.measure import operations as ops
 from troop.measure.device_samples import DeviceSamples, DeviceSamplesError
 from troop.measure.operations import Operation, whole
+from troop.measure.redaction import redacted
 from troop.measure.separate import Separate
 
 FORMAT = "troop.summary/1"
@@ -246,7 +247,7 @@ def _parse(document: Mapping[str, Any]) -> Summary:
         outcome=_text(document, "outcome"),
         started_at=_seconds(document, "started_at"),
         ended_at=_seconds(document, "ended_at"),
-        reason=None if reason is None else _text(document, "reason"),
+        reason=None if reason is None else redacted(_text(document, "reason")),
         exit_code=exit_code,
         clock=_clock(document.get("clock")),
         measured_from=None if document.get("measured_from") is None else _seconds(document, "measured_from"),

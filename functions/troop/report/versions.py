@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from troop.bench.names import node_of
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.document import Cell, Version
@@ -41,7 +42,8 @@ def _nodes(archive: Archive, cells: Sequence[Cell]) -> Iterator[tuple[str, str]]
             for node in phase.members:
                 if node.role not in documents:
                     documents.add(node.role)
-                    for document in _documents(archive, [f"{cell.cell}/{files.NODES}{node.node}.json"]):
+                    listed = archive.names(f"{cell.cell}/{files.NODES}")
+                    for document in _documents(archive, (one for one in listed if node_of(one) == node.node)):
                         yield from _of_node(document)
 
 

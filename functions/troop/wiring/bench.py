@@ -72,6 +72,7 @@ def launching() -> Launching:
         deployment=settings().deployment,
         network=Network(variable(Variable.NETWORK_VPC), tuple(variable(Variable.NETWORK_SUBNETS).split(","))),
         profile=variable(Variable.NODE_PROFILE),
+        role_id=variable(Variable.NODE_ROLE_ID),
         region=ec2.meta.region_name,
         agent=Path(os.environ.get(Variable.AGENT_FILE, environment.CODE / "agent.pyz")),
         runs=runs(),

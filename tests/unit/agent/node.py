@@ -27,6 +27,7 @@ BOOT = {
     "run": RUN,
     "cell": CELL,
     "role": ROLE,
+    "role_id": "",
     "agent_sha256": "0" * 64,
     "expires_at": 1_790_000_000,
 }

@@ -11,7 +11,7 @@ import pytest
 from agent import boot as agents_boot
 from agent import keys as agents_keys
 from agent.errors import AgentError
-from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, RUN, Node, key
+from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, ROLE, RUN, Node, key
 from troop.bench import names
 from troop.bench.user_data import LONGEST, user_data
 
@@ -151,8 +151,14 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.definition == names.cell_definition_key(RUN, CELL)
     assert keys.file("read.py") == names.file_key(RUN, "read.py")
     assert keys.artifact("00ff") == names.artifact_key("00ff")
+    assert keys.targets(ROLE) == names.targets_key(RUN, CELL, ROLE)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
+    own = agents_keys.Keys(RUN, CELL, "AROAX")
+    for key_of_node in (own.node(ID), own.summary("measure", ID), own.output("measure", ID), own.interruption(ID)):
+        assert f"/AROAX:{ID}." in key_of_node
+        assert names.node_of(key_of_node) == ID
+    assert names.node_of(keys.node(ID)) == ID, "as earlier versions have named it"
     assert keys.node(ID) == f"{names.nodes_prefix(RUN, CELL)}{ID}.json"
     assert keys.summary("measure", ID) == f"{names.phase_prefix(RUN, CELL, 'measure')}{ID}.json"
     assert keys.output("measure", ID) == f"{names.output_prefix(RUN, CELL, 'measure')}{ID}.log.gz"

@@ -142,6 +142,32 @@ def test_only_the_phases_of_its_role_are_its_own(node: Node) -> None:
     assert not [name for name in node.account.objects if "phases/serve" in name]
 
 
+def test_scripts_learn_the_targets_of_their_role(node: Node) -> None:
+    shop = {"host": "internal-shop", "port": 443, "ports": ["443"], "addresses": []}
+    show = "import os\nprint(open(os.environ['TROOP_TARGETS']).read(), end='')\n"
+    targets = {"shop": {"load_balancer": "shop", "ports": ["443"], "roles": [ROLE]}}
+    node.account.put(key(f"targets/{ROLE}.json"), {"format": "troop.targets/1", "targets": {"shop": shop}})
+    node.benchmark({"name": "show"}, files={"run.py": show}, targets=targets)
+    node.boot()
+    node.registration()
+    node.roster()
+    node.barrier("show")
+    assert node.summary("show")["outcome"] == "ok"
+    assert json.loads(gzip.decompress(node.output("show")))["targets"] == {"shop": shop}
+
+
+def test_scripts_of_a_role_without_targets_find_none(node: Node) -> None:
+    show = "import os\nprint(open(os.environ['TROOP_TARGETS']).read(), end='')\n"
+    targets = {"shop": {"load_balancer": "shop", "ports": ["443"], "roles": ["others"]}}
+    node.benchmark({"name": "show"}, files={"run.py": show}, targets=targets)
+    node.boot()
+    node.registration()
+    node.roster()
+    node.barrier("show")
+    assert node.summary("show")["outcome"] == "ok"
+    assert json.loads(gzip.decompress(node.output("show"))) == {"format": "troop.targets/1", "targets": {}}
+
+
 def test_the_end_is_the_end(node: Node) -> None:
     begin(node, "prepare", files={"run.py": ""})
     node.barrier("prepare", "end")

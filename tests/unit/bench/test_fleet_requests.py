@@ -65,9 +65,9 @@ def test_too_few_zones_are_told(zones: int, offered: set[str]) -> None:
 
 def test_user_data_that_ec2_would_refuse_is_refused_first() -> None:
     image = Image("ami-1", "/dev/xvda")
-    template_data(SERVERS, image, "sg-1", "arn", "x" * 16_384, TAGS)
+    template_data(SERVERS, image, ["sg-1"], "arn", "x" * 16_384, TAGS)
     with pytest.raises(LaunchImpossibleError, match="16385 bytes"):
-        template_data(SERVERS, image, "sg-1", "arn", "x" * 16_385, TAGS)
+        template_data(SERVERS, image, ["sg-1"], "arn", "x" * 16_385, TAGS)
 
 
 def test_a_group_launches_from_the_template_that_was_made_for_it() -> None:

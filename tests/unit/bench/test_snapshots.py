@@ -29,7 +29,7 @@ def restored(**how: Any) -> Benchmark:
 def test_the_template_leaves_encryption_to_the_snapshot(initialize: int | str | None) -> None:
     """EC2 refuses the key beside a snapshot."""
     fleet = restored(initialize=initialize).fleets[0]
-    root, volume = template_data(fleet, Image("ami-1", "/dev/xvda"), "sg-1", "arn", "", {})["BlockDeviceMappings"]
+    root, volume = template_data(fleet, Image("ami-1", "/dev/xvda"), ["sg-1"], "arn", "", {})["BlockDeviceMappings"]
     assert root["Ebs"]["Encrypted"] is True
     rate = {"VolumeInitializationRate": 200} if initialize == 200 else {}
     assert volume["Ebs"] == {

@@ -62,6 +62,13 @@ def test_reading_leaves_the_document_alone(document: dict[str, Any]) -> None:
     assert json.dumps(document) == before
 
 
+def test_cells_may_differ_in_their_targets() -> None:
+    document = changed(targets={"shop": TO | {"load_balancer": "shop"}})
+    document["matrix"] = {"targets.shop.load_balancer": ["shop", "shop-arm"]}
+    cells = read_all(document, FILES).plan.cells
+    assert [cell.benchmark.targets[0].load_balancer for cell in cells] == ["shop", "shop-arm"]
+
+
 _JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
@@ -87,6 +94,8 @@ def test_whatever_stands_there_is_taken_or_refused_at_its_place(document: dict[s
             # What is wrong is there, or does not fit what is there any more.
             assert problem.place[:1] == tuple(way[:1]) or problem.place[0] in ("phases", "expires_after")
 
+
+TO: dict[str, Any] = {"ports": [443], "roles": ["drivers"]}
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"name": "Reads"}, "name", "is 'Reads': must be a lower-case letter"),
@@ -136,6 +145,31 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         {"fleets__servers__volumes": [{"device": "/dev/sdf", "size_gib": 9}] * 2},
         "fleets.servers.volumes.1.device",
         "is '/dev/sdf': must be unique: another volume has it",
+    ),
+    ({"targets": {"Shop": {}}}, "targets.Shop", "is not a valid name"),
+    ({"targets": {"shop": TO}}, "targets.shop", "has none of them: must be set with exactly one of load_balancer"),
+    (
+        {"targets": {"shop": TO | {"load_balancer": "shop", "addresses": ["10.0.0.1"]}}},
+        "targets.shop",
+        "has load_balancer and addresses: must be set with exactly one",
+    ),
+    ({"targets": {"shop": TO | {"load_balancer": "app/shop/1"}}}, "targets.shop.load_balancer", "without its path"),
+    ({"targets": {"s": TO | {"security_group": "shop"}}}, "targets.s.security_group", "the id of a security group"),
+    ({"targets": {"s": TO | {"addresses": ["10.20.1.0/16"]}}}, "targets.s.addresses.0", "without host bits"),
+    ({"targets": {"s": TO | {"addresses": ["fd00::1"]}}}, "targets.s.addresses.0", "IPv4 addresses"),
+    (
+        {"targets": {"s": TO | {"addresses": ["10.0.0.1", "10.0.0.1/32"]}}},
+        "targets.s.addresses.1",
+        "is '10.0.0.1/32': must be unique",
+    ),
+    ({"targets": {"s": TO | {"ports": ["90-80"]}}}, "targets.s.ports.0", "a port from 1 to 65535, or a range"),
+    ({"targets": {"s": TO | {"ports": [65536]}}}, "targets.s.ports.0", "a port from 1 to 65535, or a range"),
+    ({"targets": {"s": TO | {"ports": [True]}}}, "targets.s.ports.0", "is true: must be a port"),
+    ({"targets": {"s": TO | {"ports": []}}}, "targets.s.ports", "is empty"),
+    (
+        {"targets": {"s": TO | {"load_balancer": "shop", "roles": ["clients"]}}},
+        "targets.s.roles.0",
+        "is 'clients': must be one of servers, drivers",
     ),
     ({"fleets__drivers__purchase": "cheap"}, "fleets.drivers.purchase", "must be one of on-demand, spot"),
     ({"fleets__drivers__spot_timeout": "1m"}, "fleets.drivers.spot_timeout", "is 1m: must be left out for on-demand"),

@@ -34,7 +34,10 @@ FILE: dict[str, Any] = {
     "sizes": {"smoke": {"fleets.drivers.count": 1, "parameters.threads": 4}},
 }
 FILES = {"read.py": b"print('read')\n", "ranges.csv": b"\x00\xff"}
-KEYS = ("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_SUBNETS", "REPORT_FUNCTION")
+KEYS = (
+    *("RESULTS_BUCKET", "RUNS_TABLE", "BENCHMARK_MACHINE", "TEARDOWN_MACHINE", "NETWORK_VPC", "NETWORK_SUBNETS"),
+    *("NETWORK_IS_OWN", "REPORT_FUNCTION"),
+)
 CALLS = 18
 """To AWS, of a request to run a benchmark that nothing speaks against."""
 REPORT = "arn:aws:lambda:eu-central-1:123456789012:function:report"
@@ -48,7 +51,8 @@ class Half:
     zones: list[str]
 
     def environment(self) -> dict[str, str]:
-        values = (BUCKET, "Runs", f"{MACHINES}benchmark", f"{MACHINES}teardown", ",".join(self.subnets), REPORT)
+        machines = (f"{MACHINES}benchmark", f"{MACHINES}teardown")
+        values = (BUCKET, "Runs", *machines, self.vpc, ",".join(self.subnets), "true", REPORT)
         return {f"TROOP_{key}": value for key, value in zip(KEYS, values, strict=True)}
 
     def deploy(self) -> None:
@@ -60,7 +64,7 @@ class Half:
         for name in ("benchmark", "teardown"):
             client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
         self.keep_prices()
-        vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        self.vpc = vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
         self.subnets = [
             self.account.ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=zone)["Subnet"][
                 "SubnetId"

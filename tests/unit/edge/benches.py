@@ -35,6 +35,9 @@ from troop.tables import RUNS
 BUCKET = "results-bucket"
 CELL = "c001"
 AGENT = b"the agent"
+ROLE_ID = "AROA0123456789EXAMPLE"
+WRITER = f"{ROLE_ID}:"
+"""Before the id of a node in the names of what it writes."""
 PROFILE = "arn:aws:iam::123456789012:instance-profile/node"
 
 BENCHMARK = Benchmark(
@@ -158,7 +161,7 @@ class Bench:
             if (wide := zones.get(self.role_of(node), 1)) > 1:  # moto puts all into one; Auto Scaling does not
                 zone = self.places.setdefault(node, self._emptiest(node, described, wide))
             self.put(
-                f"{names.nodes_prefix(self.run, CELL)}{node}.json",
+                f"{names.nodes_prefix(self.run, CELL)}{WRITER}{node}.json",
                 {
                     "format": "troop.node/1",
                     "id": node,
@@ -179,7 +182,7 @@ class Bench:
 
     def cannot_start(self, node: str, error: str) -> None:
         document = {"format": "troop.node/1", "id": node, "role": self.role_of(node), "error": error}
-        self.put(f"{names.nodes_prefix(self.run, CELL)}{node}.json", document)
+        self.put(f"{names.nodes_prefix(self.run, CELL)}{WRITER}{node}.json", document)
 
     def finish(self, phase: str, nodes: Iterable[str], outcome: str = "ok", reason: str | None = None) -> None:
         """Summaries of a step; of a measured one with 1,000 reads a node, one of them slow, and 2 time-outs."""
@@ -199,10 +202,10 @@ class Bench:
                 ended_at=2.0, reason=reason, exit_code=0, measured_from=1.0 if measured else None,
                 measured_seconds=float(measured), operations=operations, warm_up_seconds=measured / 10, separate=wrk,
             )  # fmt: skip
-            self.put(f"{names.phase_prefix(self.run, CELL, phase)}{node}.json", summary.document())
+            self.put(f"{names.phase_prefix(self.run, CELL, phase)}{WRITER}{node}.json", summary.document())
 
     def printed(self, phase: str, node: str, text: str) -> None:
-        key = f"{names.output_prefix(self.run, CELL, phase)}{node}.log.gz"
+        key = f"{names.output_prefix(self.run, CELL, phase)}{WRITER}{node}.log.gz"
         self.s3.put_object(Bucket=BUCKET, Key=key, Body=gzip.compress(text.encode()))
 
     def lose(self, node: str) -> None:
@@ -273,8 +276,10 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         "TROOP_RUNS_TABLE": "Runs",
         "TROOP_RESULTS_BUCKET": BUCKET,
         "TROOP_NETWORK_VPC": vpc,
+        "TROOP_NETWORK_IS_OWN": "true",
         "TROOP_NETWORK_SUBNETS": ",".join(subnet["Subnet"]["SubnetId"] for subnet in subnets),
         "TROOP_NODE_PROFILE": PROFILE,
+        "TROOP_NODE_ROLE_ID": ROLE_ID,
         "TROOP_AGENT_FILE": str(agent),
     }
     for name, value in environment.items():

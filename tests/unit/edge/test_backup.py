@@ -16,7 +16,7 @@ from moto.ec2.models.instances import InstanceState, StateReason
 
 from handlers import launch as launch_handler
 from tests.unit.edge.account import CONTEXT, Call, Cut, calls, cut_at
-from tests.unit.edge.benches import BENCHMARK, CELL, Bench
+from tests.unit.edge.benches import BENCHMARK, CELL, WRITER, Bench
 from troop.bench import names
 from troop.bench.definition import SPOT
 from troop.bench.record import CellStatus, Kind, RunStatus
@@ -199,8 +199,10 @@ def test_a_node_that_is_told_of_its_end_is_not_taken_on(spot: Spot) -> None:
     spot.back_up()
     spot.register()
     (doomed,) = bench.account.instances(spot.own)
-    bench.put(f"{names.interruptions_prefix(bench.run, CELL)}{doomed}.json", {"id": doomed})
-    bench.put(f"{names.nodes_prefix(bench.run, CELL)}{doomed}.json", {"format": "troop.node/1", "error": "gone"})
+    bench.put(f"{names.interruptions_prefix(bench.run, CELL)}{WRITER}{doomed}.json", {"id": doomed})
+    bench.put(
+        f"{names.nodes_prefix(bench.run, CELL)}{WRITER}{doomed}.json", {"format": "troop.node/1", "error": "gone"}
+    )
     assert bench.gather() == "waiting"
     spot.vanish()
     assert bench.gather() == "short"
@@ -307,7 +309,7 @@ def _taken(spot: Spot) -> str:
 
 def test_a_notice_makes_the_cell_invalid_though_nothing_is_measured_yet(spot: Spot) -> None:
     bench, doomed = spot.bench, _taken(spot)
-    bench.put(f"{names.interruptions_prefix(bench.run, CELL)}{doomed}.json", {"id": doomed})
+    bench.put(f"{names.interruptions_prefix(bench.run, CELL)}{WRITER}{doomed}.json", {"id": doomed})
     assert bench.check(0) == "failed"
     assert bench.cell().status is CellStatus.INVALID
     assert bench.cell().reason == f"spot took {doomed} back during the phase prepare"
@@ -371,7 +373,7 @@ def test_results_tell_which_node_was_which_and_what_ec2_expected(spot: Spot) -> 
     assert bench.check(0) == "next"
     bench.step("release", phase_index=1)
     bench.finish("measure", spot.drivers())
-    key = f"{names.phase_prefix(bench.run, CELL, 'measure')}{doomed}.json"
+    key = f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{doomed}.json"
     bench.put(key, bench.get(key) | {"rebalance_recommended_at": "2026-11-21T15:01:00Z"})
     bench.account.clock.forward(minutes=6)
     assert bench.check(1) == "done"

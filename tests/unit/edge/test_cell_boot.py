@@ -12,7 +12,7 @@ from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2 import ec2_backends
 
 from tests.unit.edge.account import Call, calls
-from tests.unit.edge.benches import BUCKET, CELL, Bench
+from tests.unit.edge.benches import BUCKET, CELL, WRITER, Bench
 from troop import moments
 from troop.bench import names
 from troop.bench.record import CellStatus
@@ -149,7 +149,7 @@ def test_a_node_whose_registration_cannot_be_read_is_replaced(bench: Bench, body
     bench.launched()
     first, *others = bench.nodes()
     bench.register(others)
-    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{first}.json", Body=body)
+    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.nodes_prefix(bench.run, CELL)}{WRITER}{first}.json", Body=body)
     assert bench.gather() == "waiting"
     assert "its registration cannot be read" in next(iter(_replaced(bench).values()))["reason"]
 

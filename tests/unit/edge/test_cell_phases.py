@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.unit.edge.account import Call, calls
-from tests.unit.edge.benches import BUCKET, CELL, Bench
+from tests.unit.edge.benches import BUCKET, CELL, WRITER, Bench
 from troop.bench import names, stored_table
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import GRACE
@@ -202,7 +202,9 @@ def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, 
     bench.measuring()
     first, *others = bench.nodes("drivers")
     bench.finish("measure", others)
-    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{first}.json", Body=body)
+    bench.s3.put_object(
+        Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{first}.json", Body=body
+    )
     assert bench.check(1) == "failed"
     reason = bench.cell().reason or ""
     assert f"{first} has left a summary that cannot be read: " in reason
@@ -214,7 +216,7 @@ def test_a_summary_under_another_nodes_name_is_no_success(bench: Bench) -> None:
     first, *others = bench.nodes("drivers")
     bench.finish("measure", others)
     prefix = names.phase_prefix(bench.run, CELL, "measure")
-    bench.put(f"{prefix}{first}.json", bench.get(f"{prefix}{others[0]}.json"))
+    bench.put(f"{prefix}{WRITER}{first}.json", bench.get(f"{prefix}{WRITER}{others[0]}.json"))
     assert bench.check(1) == "failed"
     assert first in (bench.cell().reason or "")
 
@@ -247,7 +249,9 @@ def test_results_are_never_merged_of_less_than_all(bench: Bench) -> None:
     bench.finish("measure", others)
     with pytest.raises(CellDamagedError, match=first):
         bench.step("collect")
-    bench.s3.put_object(Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{first}.json", Body=b"{")
+    bench.s3.put_object(
+        Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{first}.json", Body=b"{"
+    )
     with pytest.raises(SummaryError):
         bench.step("collect")
     assert bench.cell().status is CellStatus.RUNNING

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.benches import BENCHMARK, BUCKET, CELL, Bench
+from tests.unit.edge.benches import BENCHMARK, BUCKET, CELL, WRITER, Bench
 from troop.bench import names
 from troop.bench.definition import Between, Point, PointOf
 from troop.bench.record import CellStatus
@@ -141,11 +141,11 @@ def test_a_point_is_merged_while_the_next_step_goes_on(swept: Bench, monkeypatch
 def test_a_summary_that_cannot_be_merged_fails_the_next_release_for_good(swept: Bench) -> None:
     swept.finish("measure.1", first(swept))
     assert swept.check(FIRST) == "next"
-    swept.put(f"{names.phase_prefix(swept.run, CELL, 'measure.1')}{first(swept)[0]}.json", {"format": "other"})
+    swept.put(f"{names.phase_prefix(swept.run, CELL, 'measure.1')}{WRITER}{first(swept)[0]}.json", {"format": "other"})
     with pytest.raises(SummaryError):
         swept.step("release", phase_index=BETWEEN)
     swept.s3.delete_object(
-        Bucket=BUCKET, Key=f"{names.phase_prefix(swept.run, CELL, 'measure.1')}{first(swept)[0]}.json"
+        Bucket=BUCKET, Key=f"{names.phase_prefix(swept.run, CELL, 'measure.1')}{WRITER}{first(swept)[0]}.json"
     )
     with pytest.raises(CellDamagedError, match=r"measure\.1"):
         swept.step("release", phase_index=BETWEEN)

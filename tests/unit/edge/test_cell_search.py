@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.edge.benches import BENCHMARK, CELL, Bench
+from tests.unit.edge.benches import BENCHMARK, CELL, WRITER, Bench
 from troop.api.bench_models import CellOut
 from troop.bench import names
 from troop.bench.definition import Between, Phase, Step
@@ -50,7 +50,7 @@ def finish(bench: Bench, step: Step, holds: Holds) -> None:
             node=node, role=bench.role_of(node), rank=0, phase=step.name, outcome="ok", started_at=1.0, ended_at=2.0,
             exit_code=0, measured_from=1.0, measured_seconds=float(step.phase.measured), operations=operations,
         )  # fmt: skip
-        bench.put(f"{names.phase_prefix(bench.run, CELL, step.name)}{node}.json", summary.document())
+        bench.put(f"{names.phase_prefix(bench.run, CELL, step.name)}{WRITER}{node}.json", summary.document())
 
 
 def drive(bench: Bench, holds: Holds, until: int = 99, retry: bool = False) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,11 +13,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Call, Cut, calls, cut_at, ends
-from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, Bench
+from tests.unit.edge.benches import AGENT, BENCHMARK, BUCKET, CELL, PROFILE, ROLE_ID, Bench
 from troop.aws.bench.fleets import TRIES
 from troop.bench import names
-from troop.bench.definition import Fleet
+from troop.bench.definition import Fleet, Target
 from troop.bench.fleet_requests import LaunchImpossibleError
+from troop.bench.reach import Balancer, balancers_document
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.environment import Variable
 from troop.errors import RunClosedError
@@ -112,7 +114,7 @@ def test_a_node_learns_where_it_belongs_and_which_agent_to_trust(bench: Bench) -
     stored = bench.s3.get_object(Bucket=BUCKET, Key=names.agent_key(bench.run))["Body"].read()
     assert stored == AGENT
     data = base64.b64decode(bench.template_data(names.fleet_name(bench.run, CELL, "drivers"))["UserData"]).decode()
-    for known in (hashlib.sha256(AGENT).hexdigest(), bench.run, CELL, "drivers", BUCKET, "eu-central-1"):
+    for known in (hashlib.sha256(AGENT).hexdigest(), ROLE_ID, bench.run, CELL, "drivers", BUCKET, "eu-central-1"):
         assert known in data
 
 
@@ -131,6 +133,59 @@ def test_nodes_reach_each_other_and_s3_and_nobody_reaches_them(bench: Bench) -> 
     assert [p["PrefixListId"] for p in outside["tcp"]["PrefixListIds"]] == [s3]
     assert (outside["tcp"]["FromPort"], outside["tcp"]["ToPort"]) == (443, 443)
     assert not any(p["IpRanges"] or p["Ipv6Ranges"] for p in outside.values())
+
+
+def test_only_the_nodes_of_a_role_reach_its_targets(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As often as the step is tried: by a security group of the role beside that of the cell, recorded before it is
+    there.
+    """
+    targets = (
+        Target("shop", ("443",), ("drivers",), load_balancer="shop"),
+        Target("range", ("80", "8000-8100"), ("drivers",), addresses=("10.20.0.0/16",)),
+    )
+    bench = bench.again("targets", replace(BENCHMARK, targets=targets))
+    vpc = os.environ[Variable.NETWORK_VPC]
+    shop = bench.ec2.create_security_group(GroupName="shop", Description="-", VpcId=vpc)["GroupId"]
+    balancer = Balancer("internal-shop", vpc, security_groups=(shop,))
+    bench.put(names.load_balancers_key(bench.run), balancers_document({"shop": balancer}))
+    fleet = names.fleet_name(bench.run, CELL, "drivers")
+    bench.open()
+
+    def lose_answer(number: int, operation: str, call: Call) -> Any:
+        answer = call()
+        if "ToPort': 8100" in str(getattr(call, "args", "")):
+            raise Cut(operation)
+        return answer
+
+    with calls(monkeypatch, lose_answer), pytest.raises(Cut):
+        bench.launch()
+    bench.launch()
+    groups = {group["GroupName"]: group for group in bench.security_groups()}
+    cell, own = groups[names.security_group_name(bench.run, CELL)], groups[fleet]
+    assert _rules(own["IpPermissionsEgress"]) == {
+        (443, 443, shop), (80, 80, "10.20.0.0/16"), (8000, 8100, "10.20.0.0/16"),
+    }  # fmt: skip
+    assert own["IpPermissions"] == []
+    (drivers,) = bench.template_data(fleet)["NetworkInterfaces"]
+    assert drivers["Groups"] == [cell["GroupId"], own["GroupId"]]
+    (servers,) = bench.template_data(names.fleet_name(bench.run, CELL, "servers"))["NetworkInterfaces"]
+    assert servers["Groups"] == [cell["GroupId"]]
+    assert not {"10.20.0.0/16", shop} & {to for _, _, to in _rules(cell["IpPermissionsEgress"])}
+    recorded = {(one.kind, one.name) for one in bench.runs.resources.of(bench.run) if one.created_at}
+    assert (Kind.SECURITY_GROUP, fleet) in recorded
+    assert bench.get(names.targets_key(bench.run, CELL, "drivers"))["targets"]["shop"]["host"] == "internal-shop"
+
+
+def _rules(permissions: list[dict[str, Any]]) -> set[tuple[int | None, int | None, str]]:
+    return {
+        (one.get("FromPort"), one.get("ToPort"), to)
+        for one in permissions
+        for to in (
+            *(pair["GroupId"] for pair in one["UserIdGroupPairs"]),
+            *(ip["CidrIp"] for ip in one["IpRanges"]),
+            *(prefix["PrefixListId"] for prefix in one["PrefixListIds"]),
+        )
+    }
 
 
 def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.bench import names
+from troop.measure.redaction import redacted
 from troop.measure.summary import MOST_BYTES
 
 THREADS = 16
@@ -142,14 +143,14 @@ class CellStore:
         self.put(key, gzip.compress(text.encode(), mtime=0), "application/gzip")
 
     def tail(self, key: str) -> str:
-        """Returns the last lines of a node's output; "" if there is none, or it cannot be read."""
+        """Returns the last lines of a node's output, without credentials; "" if there is none, or it cannot be read."""
         packed = self.find(key)
         if packed is None:
             return ""
         text = b""
         with suppress(OSError, EOFError, zlib.error):  # of truncated output, the beginning is enough
             text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
-        return last_lines(text.decode(errors="replace"))
+        return last_lines(redacted(text.decode(errors="replace")))
 
 
 def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:

@@ -50,6 +50,8 @@ NOT_YET_WORDS = (
 TAKEN = frozenset({"AlreadyExists", "AlreadyExistsFault"})
 """Auto Scaling's two spellings of the error code for a taken name."""
 
+_DUPLICATE = "InvalidPermission.Duplicate"
+
 TRIES = 6
 LONGEST_PAUSE = 8.0
 
@@ -135,7 +137,7 @@ class Fleets:
     # Creating
 
     def security_group(self, name: str, vpc: str, tags: Mapping[str, str]) -> str:
-        """Creates the cell's security group, with EC2's default rules only. Returns its id.
+        """Creates a security group of the cell, with EC2's default rules only. Returns its id.
 
         Raises:
             LaunchImpossibleError: a group of this name is not the run's.
@@ -168,11 +170,25 @@ class Fleets:
         self._rule(self.ec2.authorize_security_group_ingress, group, ingress(group))
         for permission in egress(group, s3_prefix_list):
             self._rule(self.ec2.authorize_security_group_egress, group, [permission])
+        self._close(group)
+
+    def open(self, group: str, permissions: Sequence[dict[str, Any]]) -> None:
+        """Replaces EC2's default egress rule of a security group, which would count for its quota, by these."""
+        self._close(group)
+        try:
+            self._settled(
+                lambda: self.ec2.authorize_security_group_egress(GroupId=group, IpPermissions=list(permissions))
+            )
+        except ClientError as error:
+            if _code(error) != _DUPLICATE:  # EC2 adds all or none, so an earlier try has added all
+                raise
+
+    def _close(self, group: str) -> None:
         for anywhere in ({"IpRanges": [{"CidrIp": "0.0.0.0/0"}]}, {"Ipv6Ranges": [{"CidrIpv6": "::/0"}]}):
             self._rule(self.ec2.revoke_security_group_egress, group, [{"IpProtocol": "-1", **anywhere}])
 
     def _rule(self, change: Callable[..., Any], group: str, permissions: list[dict[str, Any]]) -> None:
-        done = ("InvalidPermission.Duplicate", "InvalidPermission.NotFound")
+        done = (_DUPLICATE, "InvalidPermission.NotFound")
         try:
             self._settled(lambda: change(GroupId=group, IpPermissions=permissions))
         except ClientError as error:
@@ -203,7 +219,7 @@ class Fleets:
         name: str,
         fleet: Fleet,
         image: Image,
-        group: str,
+        groups: Sequence[str],
         profile: str,
         user_data: str,
         tags: Mapping[str, str],
@@ -214,7 +230,7 @@ class Fleets:
         Raises:
             LaunchImpossibleError: a template of this name is not the run's; or its content is too large.
         """
-        data = template_data(fleet, image, group, profile, user_data, tags, placement_group)
+        data = template_data(fleet, image, groups, profile, user_data, tags, placement_group)
         try:
             answer = self.ec2.create_launch_template(
                 LaunchTemplateName=name,

@@ -16,6 +16,7 @@ from troop.bench.definition import Benchmark, to_document
 from troop.bench.images import ImageFacts
 from troop.bench.instance_types import TypeFacts
 from troop.bench.plan import Plan, to_plan_document
+from troop.bench.reach import Balancer, balancers_document
 
 _LAST_DAYS = timedelta(days=8)
 """An artifact this close to its removal is uploaded again: a run that is about to start may need it for up to a week.
@@ -61,12 +62,14 @@ class RunFiles:
         estimate: Mapping[str, Any],
         types: Mapping[str, TypeFacts],
         images: Mapping[str, ImageFacts],
+        balancers: Mapping[str, Balancer],
     ) -> None:
         """Writes all of them; repeating it changes nothing.
 
         Args:
             types: facts of the plan's instance types by name.
             images: those that the file names, by these names.
+            balancers: load balancers that targets name.
 
         Raises:
             ClientError: S3 refused; some may be written.
@@ -79,6 +82,7 @@ class RunFiles:
             names.estimate_key(run): estimate,
             names.instance_types_key(run): instance_types.to_document(types),
             **{names.image_key(run, name): image.document for name, image in images.items()},
+            **({names.load_balancers_key(run): balancers_document(balancers)} if balancers else {}),
         }
         for key, document in documents.items():
             self.client.put_object(

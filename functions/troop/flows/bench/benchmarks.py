@@ -16,6 +16,7 @@ from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.snapshots import read_snapshots
+from troop.aws.bench.surroundings import read_surroundings, subnets_without_s3
 from troop.bench import admission, names, spending
 from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
@@ -24,6 +25,7 @@ from troop.bench.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.limits import Limits, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
+from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
 from troop.bench.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.standing import Standing
@@ -94,8 +96,9 @@ class Benchmarks:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:
-        ssm: returns the client of Systems Manager, which few requests need.
-        subnets: ids of the subnets that fleets are launched into.
+        ssm, elb: return the clients of Systems Manager and of Elastic Load Balancing, which few requests need.
+        vpc, subnets: ids of the network that fleets are launched into, and of its subnets.
+        is_own_network: whether the deployment has created this network, with an endpoint of S3.
         clock: returns the current moment, aware.
         kind: of the runs, see :mod:`troop.tables`; runs of another kind count as missing.
     """
@@ -107,6 +110,9 @@ class Benchmarks:
     machines: RunMachines
     ec2: Any
     ssm: Callable[[], Any]
+    elb: Callable[[], Any]
+    vpc: str
+    is_own_network: bool
     subnets: tuple[str, ...]
     clock: Callable[[], datetime]
     estimating: Estimating
@@ -144,7 +150,9 @@ class Benchmarks:
         if earlier := self._of_key(key, used, digest):
             return Admitted(self._started(earlier), True)
         plan = in_start_order(plan, used.run)
-        self.files.put(used.run, benchmark, plan, files, judged.document(), judged.types, judged.images)
+        self.files.put(
+            used.run, benchmark, plan, files, judged.document(), judged.types, judged.images, judged.balancers
+        )
         run = replace(self._new(used.run, benchmark, plan, caller, now), estimate=judged.expected)
         cells = [Cell(run.run, one.cell, variant=one.variant, order=place) for place, one in enumerate(plan.cells, 1)]
         created = self.runs.create(run, cells, judged.terms, self.settings.max_nodes_total)
@@ -255,6 +263,10 @@ class Benchmarks:
             images = read_images(self.ec2, self.ssm, named)
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
         problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
+        balancers, wrong_targets = self._targets(benchmark, plan, limits.targets)
+        problems += wrong_targets
+        if not self.is_own_network:
+            problems += without_endpoint(self.vpc, subnets_without_s3(self.ec2, self.vpc, self.subnets))
         if staged:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}
@@ -262,7 +274,8 @@ class Benchmarks:
         if problems:
             raise BadBenchmarkError(problems)
         judged = self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost)
-        judged = replace(judged, images={name: one for name, one in images.items() if not isinstance(one, str)})
+        used = {name: one for name, one in images.items() if not isinstance(one, str)}
+        judged = replace(judged, images=used, balancers=balancers)
         held = self.runs.reservations.read().nodes
         room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
         return replace(judged, problems=(*judged.problems, room)) if room else judged
@@ -275,6 +288,20 @@ class Benchmarks:
         named = named_snapshots([fleet for cell in plan.cells for fleet in cell.benchmark.fleets])
         snapshots = read_snapshots(self.ec2, named)
         return admission.in_all_cells(benchmark, plan, lambda cell: unusable_snapshots(cell, snapshots))
+
+    def _targets(
+        self, benchmark: Benchmark, plan: Plan, allowed: Sequence[str]
+    ) -> tuple[dict[str, Balancer], list[Problem]]:
+        """Returns the load balancers that targets name, and the problems of targets; looks up none if one is not
+        allowed.
+        """
+        forbidden = admission.in_all_cells(benchmark, plan, lambda cell: forbidden_targets(cell, allowed))
+        targets = [target for cell in plan.cells for target in cell.benchmark.targets]
+        if forbidden or not targets:
+            return {}, forbidden
+        around = read_surroundings(self.ec2, self.elb, targets, self.vpc, self.subnets)
+        problems = admission.in_all_cells(benchmark, plan, lambda cell: unreachable_targets(cell, around))
+        return {name: one for name, one in around.balancers.items() if one is not None}, problems
 
     def _new(self, run: str, benchmark: Benchmark, plan: Plan, caller: str, now: datetime) -> Run:
         return Run(

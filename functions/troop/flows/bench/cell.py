@@ -234,7 +234,8 @@ class CellSteps:
             verdict = verdicts.of_closed(self.runs.get(run), now) or verdict
         if verdict.nodes:
             first = verdict.nodes[0]
-            tail = self.store.tail(f"{names.output_prefix(run, cell, step.name)}{first}.log.gz")
+            output = self.store.listed(names.output_prefix(run, cell, step.name)).get(first)
+            tail = self.store.tail(output.key) if output else ""
             reason = verdicts.with_output(verdict.reason or "", first, tail)
             verdict = Verdict(verdict.state, verdict.status, reason)
         if verdict.state is State.NEXT:

@@ -19,6 +19,7 @@ from troop.bench.instance_types import TypeFacts
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
 from troop.bench.problems import Problem
+from troop.bench.reach import Balancer
 from troop.bench.record import Expected
 from troop.bench.spending import Terms, terms_of
 
@@ -33,6 +34,7 @@ class Judged:
         warnings: what the user should know before starting it.
         types: facts of the plan's instance types by name.
         images: the images that the plan names, by these names.
+        balancers: the load balancers that its targets name.
     """
 
     estimate: Estimate
@@ -41,6 +43,7 @@ class Judged:
     warnings: tuple[str, ...]
     types: Mapping[str, TypeFacts]
     images: Mapping[str, ImageFacts] = field(default_factory=dict)
+    balancers: Mapping[str, Balancer] = field(default_factory=dict)
 
     @property
     def expected(self) -> Expected:

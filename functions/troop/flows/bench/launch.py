@@ -21,6 +21,7 @@ from troop.bench.choices import chosen
 from troop.bench.definition import Benchmark, Fleet, to_document
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
 from troop.bench.plan import from_plan_document
+from troop.bench.reach import balancers_of, egress_to_targets, targets_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
 from troop.bench.user_data import FORMAT, user_data
 from troop.errors import TroopError
@@ -50,6 +51,7 @@ class Launching:
     Attributes:
         deployment: the stack's name.
         profile: ARN of the nodes' instance profile.
+        role_id: id of the nodes' role, under which IAM lets a node write.
         region: the region of all resources.
         agent: the program that nodes run.
     """
@@ -57,6 +59,7 @@ class Launching:
     deployment: str
     network: Network
     profile: str
+    role_id: str
     region: str
     agent: Path
     runs: RunTable
@@ -118,6 +121,9 @@ class Launching:
         group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})
         self._created(launch, Kind.SECURITY_GROUP, group_name)
         self.fleets.restrict(group, s3)
+        groups = {fleet.role: [group] for fleet in benchmark.fleets}
+        for role, more in self._groups_for_targets(launch, benchmark, tags):
+            groups[role].append(more)
         for fleet in benchmark.fleets:
             if fleet.placement is not None:
                 name = names.fleet_name(run, cell, fleet.role)
@@ -133,7 +139,7 @@ class Launching:
                 name,
                 fleet,
                 images[fleet.role],
-                group,
+                groups[fleet.role],
                 self.profile,
                 data,
                 names.of_fleet(tags, fleet.role),
@@ -153,6 +159,24 @@ class Launching:
             )
             self.fleets.keep(name, record.expires_at)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
+
+    def _groups_for_targets(
+        self, launch: Launch, benchmark: Benchmark, tags: dict[str, str]
+    ) -> Iterator[tuple[str, str]]:
+        """Creates another security group for each role with targets, and stores the targets for its scripts. Yields the
+        role and the group's id.
+        """
+        run, cell = launch.run, launch.cell
+        named = any(target.load_balancer for target in benchmark.targets)
+        balancers = balancers_of(self.store.read(names.load_balancers_key(run))) if named else {}
+        for role in _with_targets(benchmark):
+            self.store.write(names.targets_key(run, cell, role), targets_document(benchmark, role, balancers))
+            name = names.fleet_name(run, cell, role)
+            self._check(launch)
+            group = self.fleets.security_group(name, self.network.vpc, names.of_fleet(tags, role))
+            self._created(launch, Kind.SECURITY_GROUP, name)
+            self.fleets.open(group, egress_to_targets(benchmark, role, balancers))
+            yield role, group
 
     def _check(self, launch: Launch) -> None:
         check_right(self.runs, launch, self.clock())
@@ -198,6 +222,7 @@ class Launching:
             "run": launch.run,
             "cell": launch.cell,
             "role": fleet.role,
+            "role_id": self.role_id,
             "agent_sha256": agent_sha256,
             "expires_at": int(record.expires_at.timestamp()),
         }
@@ -220,8 +245,18 @@ def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Re
     yield Resource(
         launch.run, launch.cell, Kind.SECURITY_GROUP, names.security_group_name(launch.run, launch.cell), now
     )
+    for role in _with_targets(benchmark):
+        yield Resource(
+            launch.run, launch.cell, Kind.SECURITY_GROUP, names.fleet_name(launch.run, launch.cell, role), now
+        )
     for kind in (Kind.PLACEMENT_GROUP, Kind.LAUNCH_TEMPLATE, Kind.AUTO_SCALING_GROUP):
         for fleet in benchmark.fleets:
             if kind is Kind.PLACEMENT_GROUP and fleet.placement is None:
                 continue
             yield Resource(launch.run, launch.cell, kind, names.fleet_name(launch.run, launch.cell, fleet.role), now)
+
+
+def _with_targets(benchmark: Benchmark) -> list[str]:
+    """Returns the roles that some target names, in the order of the fleets."""
+    named = {role for target in benchmark.targets for role in target.roles}
+    return [fleet.role for fleet in benchmark.fleets if fleet.role in named]

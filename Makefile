@@ -60,7 +60,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf scripts tests
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf tests app.py
-	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
+	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py

@@ -36,6 +36,7 @@ class Definition:
         standing: whether the node does not wait for others, but sets itself up and stays.
         setup: the phases that such a node runs.
         read_volumes: device names of the volumes that the node reads whole before it registers.
+        own_data: whether scripts create objects to measure with.
     """
 
     steps: tuple[str, ...]
@@ -45,6 +46,7 @@ class Definition:
     standing: bool = False
     setup: tuple[Setup, ...] = ()
     read_volumes: tuple[str, ...] = ()
+    own_data: bool = False
 
 
 def read(path: Path, role: str) -> Definition:
@@ -66,6 +68,7 @@ def read(path: Path, role: str) -> Definition:
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
             read_volumes=_read_volumes(document, role),
+            own_data=bool(document.get("own_data")),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:

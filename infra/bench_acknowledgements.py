@@ -8,6 +8,7 @@ from constructs import IConstruct
 
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
+    DATA_OBJECTS,
     IMAGES,
     REGISTRATIONS,
     REPORTS,
@@ -122,7 +123,8 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield functions.roles["fleet"], [registrations], _OBJECTS
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
     written = [f"{results}/{keys}" for keys in WRITTEN_BY_NODES]
-    yield benchmarks.nodes.role, [runs, artifacts, *written], _OBJECTS
+    own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
+    yield benchmarks.nodes.role, [runs, artifacts, *written, *own], _OBJECTS
     for role in benchmarks.roles:
         yield role, ["*"], _TELEMETRY
     yield benchmarks.benchmark_role, [runs], _OBJECTS

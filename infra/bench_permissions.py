@@ -26,6 +26,7 @@ from troop.bench.images import OF_AWS
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
     AUTO_SCALING_ROLE,
+    DATA_PREFIX,
     GROUPS,
     RECORD,
     REPORT_HTML,
@@ -38,6 +39,8 @@ from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
+DATA_OBJECTS = f"{DATA_PREFIX}*"
+_DATA = ("s3:DeleteObject", "s3:GetObject", "s3:PutObject")
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
 WRITTEN_BY_NODES = tuple(f"{RUN_OBJECTS}/{part}/*" for part in ("nodes", "phases", "output", "interruptions"))
 """The only objects that a node writes: no instructions to other nodes, and no results."""
@@ -390,16 +393,21 @@ def api(
     ]
 
 
-def node(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
-    """Allows a node to read its instructions, write its measurements, and read the allowed buckets."""
+def node(results: s3.IBucket, buckets: Sequence[str], *, own_data: bool) -> list[iam.PolicyStatement]:
+    """Allows a node to read its instructions, write its measurements, and read the allowed buckets.
+
+    Args:
+        own_data: whether it may also create, read and delete objects to measure with.
+    """
     return [
         allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES)),
         *_read(buckets),
+        *([allow(_DATA, results.arn_for_objects(DATA_OBJECTS))] if own_data else []),
     ]
 
 
-def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+def endpoint(results: s3.IBucket, buckets: Sequence[str], *, own_data: bool) -> list[iam.PolicyStatement]:
     """Allows what the own network can reach in S3 with any credentials: the deployment's bucket, the allowed buckets,
     and Amazon Linux's packages.
     """
@@ -407,6 +415,7 @@ def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStat
     return [
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects("*")),
         *_read(buckets),
+        *([allow(["s3:DeleteObject"], results.arn_for_objects(DATA_OBJECTS))] if own_data else []),
         allow(["s3:GetObject"], f"{_bucket(packages)}/*"),
     ]
 

@@ -61,6 +61,7 @@ class Benchmarks(Construct):
         self.network = Network(self, "Network", settings=settings, results=self.data.results)
         self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
+        self.own_data = settings.chaos.own_data
         self.functions = make_bench_functions(
             functions,
             self.data,

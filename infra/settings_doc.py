@@ -92,6 +92,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "([more](benchmarks.md#images)). IAM enforces them, too.",
         "allowed_snapshots": "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): "
         "ids, or `*` for all snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too.",
+        "own_data": "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure "
+        "with them ([more](benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting.",
         "max_nodes": "The most nodes that one run can have at one time. The limit also applies to one standing fleet.",
         "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
         "number of nodes from its admission until its teardown ends; a fleet holds its size.",

@@ -3,7 +3,7 @@
 Parameters: ``bucket``; ``prefix`` of the keys; ``objects``, the most objects to choose; ``max_bytes`` of a range, the
 minimum size of an object. By default, each node lists the bucket. ``inventory`` is the manifest of an S3 Inventory in
 place of that (``s3://bucket/.../manifest.json``), and ``keys_file`` a CSV file of ``key,size`` among the benchmark's
-files or artifacts.
+files or artifacts. With ``fill_objects``, the nodes create the objects first (fill.py).
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from credentials import CredentialsError, CredentialStore
+from fill import FillError, bucket_of, count_of, create
+from fill import objects as created
 from objects import ObjectsError, of_file, of_inventory, of_listing, store
 from s3 import Bucket, Listed, S3Error
 
@@ -25,8 +27,12 @@ MOST_OBJECTS = 500_000
 def main() -> None:
     parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text(encoding="utf-8"))
     _, most = range_bytes(parameters)
-    bucket, prefix = str(parameters["bucket"]), str(parameters.get("prefix", ""))
-    chosen = (one for one in source(bucket, prefix, parameters) if one.key.startswith(prefix))
+    bucket, prefix = bucket_of(parameters), str(parameters.get("prefix", ""))
+    if count_of(parameters):
+        chosen = created(parameters)
+        print(f"created {create(parameters, CredentialStore()):,} objects")
+    else:
+        chosen = (one for one in source(bucket, prefix, parameters) if one.key.startswith(prefix))
     limit = int(parameters.get("objects", MOST_OBJECTS))
     if limit < 1:
         sys.exit(f"objects is {limit}: must be at least 1")
@@ -68,5 +74,5 @@ def source(bucket: str, prefix: str, parameters: Mapping[str, Any]) -> Iterator[
 if __name__ == "__main__":
     try:
         main()
-    except (CredentialsError, ObjectsError, S3Error) as failed:
+    except (CredentialsError, FillError, ObjectsError, S3Error) as failed:
         sys.exit(str(failed))

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from credentials import CredentialsError, CredentialStore
+from fill import FillError, bucket_of, share
 from objects import Objects
 from prepare import range_bytes
 from ranges import SHORTAGES, Reader, ReadError
@@ -45,12 +46,12 @@ class Ranges:
     """Chooses random ranges of the objects of this node, uniformly by object.
 
     Args:
-        share: of the objects: the number of this node, from 0, and the number of nodes that share them; (0, 1) for all.
+        own: which objects: the number of this node, from 0, and the number of nodes that share them; (0, 1) for all.
     """
 
-    def __init__(self, objects: Objects, share: tuple[int, int], least: int, most: int, seed: str) -> None:
+    def __init__(self, objects: Objects, own: tuple[int, int], least: int, most: int, seed: str) -> None:
         self._objects, self._least, self._most = objects, least, most
-        self._first, self._step = share
+        self._first, self._step = own
         self._count = len(range(self._first, len(objects), self._step))
         self._dice = random.Random(seed)
 
@@ -70,9 +71,7 @@ def share_of(parameters: Mapping[str, Any], objects: int) -> tuple[int, int]:
     """
     if not parameters.get("disjoint", False):
         return 0, 1
-    role, rank = os.environ["TROOP_ROLE"], int(os.environ["TROOP_RANK"])
-    roster = json.loads(Path(os.environ["TROOP_ROSTER"]).read_text(encoding="utf-8"))["nodes"]
-    nodes = sum(one["role"] == role for one in roster)
+    rank, nodes = share()
     if nodes > objects:
         raise ValueError(f"{nodes} nodes cannot read disjoint objects: there are only {objects}")
     return rank, nodes
@@ -116,7 +115,7 @@ def process(
     processes: int,
     threads: int,
     parameters: dict[str, Any],
-    share: tuple[int, int],
+    own: tuple[int, int],
     shortage: Any,
     sender: Any,
 ) -> None:
@@ -127,7 +126,7 @@ def process(
         shortage: a number shared by all processes: the error number of too many open files, otherwise 0.
     """
     trusted, store, region = trust(), CredentialStore(), region_of(os.environ)
-    address = address_of(str(parameters["bucket"]), region, endpoint_of(os.environ))
+    address = address_of(bucket_of(parameters), region, endpoint_of(os.environ))
     signer, objects = Signer(store.current, region), Objects(Path(os.environ["TROOP_SHARED"]))
     connect_seconds = float(parameters.get("connect_timeout_seconds", CONNECT_SECONDS))
     read_seconds = float(parameters.get("read_timeout_seconds", READ_SECONDS))
@@ -139,7 +138,7 @@ def process(
         all_of_them = []
         for n in range(threads):
             reader = Reader(address, signer, store, trusted, connect_seconds, read_seconds)
-            ranges = Ranges(objects, share, *sizes, seed=f"{seed} {number} {n}")
+            ranges = Ranges(objects, own, *sizes, seed=f"{seed} {number} {n}")
             all_of_them.append(threading.Thread(target=work, args=(recorder, reader, ranges, shortage, schedule)))
         for one in all_of_them:
             one.start()
@@ -169,13 +168,13 @@ def main() -> None:
     _, most = range_bytes(parameters)
     if most > objects.least_bytes:
         sys.exit(f"max_bytes is {most}, and prepare chose objects of at least {objects.least_bytes} bytes")
-    share = share_of(parameters, len(objects))
+    own = share_of(parameters, len(objects))
     shortage = multiprocessing.Value("i", 0, lock=False)
     processes, results = [], []
     each = shares(int(parameters["threads"]), os.cpu_count() or 1)
     for number, threads in enumerate(each):
         result, sender = multiprocessing.Pipe(duplex=False)
-        common = parameters, share, shortage, sender
+        common = parameters, own, shortage, sender
         one = multiprocessing.Process(target=process, args=(number, len(each), threads, *common))
         one.start()
         processes.append(one)
@@ -196,5 +195,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except (CredentialsError, S3Error, ValueError) as failure:
+    except (CredentialsError, FillError, S3Error, ValueError) as failure:
         sys.exit(str(failure))

@@ -56,6 +56,8 @@ class Settings:
         allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
             name that ends with ``*`` allows all names with that beginning.
         allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
+        own_data: whether nodes can create and delete objects below ``data/`` of the results bucket, if a benchmark
+            requests it.
     """
 
     deployment: str
@@ -81,6 +83,7 @@ class Settings:
     allowed_buckets: tuple[str, ...]
     allowed_images: tuple[str, ...]
     allowed_snapshots: tuple[str, ...]
+    own_data: bool
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -193,6 +196,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "allowed_buckets": _buckets,
     "allowed_images": _images,
     "allowed_snapshots": _snapshots,
+    "own_data": values.boolean,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

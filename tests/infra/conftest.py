@@ -112,6 +112,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             allowed_buckets="my-data,logs.example.com",
             allowed_images="ami-0123456789abcdef0,/images/*,/aws/service/canonical/*",
             allowed_snapshots="snap-0123456789abcdef0",
+            own_data="true",
         )
     )
     wiki = "https://wiki.example.com/troop"

@@ -100,7 +100,8 @@ def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -
             ("s3:ListBucket", f"arn:<AWS::Partition>:s3:::{bucket}"),
         )
     }
-    assert reachable(blue) == OURS | PACKAGES | allowed
+    own = {("s3:DeleteObject", "<Results.Arn>/data/*")}
+    assert reachable(blue) == OURS | PACKAGES | allowed | own
 
 
 def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:

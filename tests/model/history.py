@@ -71,6 +71,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "allowed_buckets": [],
             "allowed_images": [],
             "allowed_snapshots": [],
+            "own_data": False,
         }
     )
 

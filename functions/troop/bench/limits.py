@@ -23,6 +23,7 @@ class Limits:
         instance_types: globs over the types that nodes may have.
         images: ids, and names or patterns of parameters, of the images that files may name.
         snapshots: ids of the snapshots that files may name; ``*`` for all of the account.
+        own_data: whether scripts may create objects to measure with.
     """
 
     max_nodes: int
@@ -31,6 +32,7 @@ class Limits:
     instance_types: tuple[str, ...]
     images: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
+    own_data: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -43,6 +45,7 @@ class Limits:
             settings.instance_types,
             settings.allowed_images,
             settings.allowed_snapshots,
+            settings.own_data,
         )
 
 
@@ -57,6 +60,13 @@ def setting(name: str, value: str, example: str) -> str:
         f"the deployment's setting troop:{name} is {value}; to change it, its operator deploys again with "
         f"`make deploy ARGS=\"-c 'troop:{name}={example}'\"`"
     )
+
+
+def forbidden_data(benchmark: Benchmark, *, own_data: bool) -> list[Problem]:
+    """Lists the request to create objects, if the deployment does not allow it."""
+    if own_data or not benchmark.own_data:
+        return []
+    return [Problem(("own_data",), "is true", f"false: {setting('own_data', 'false', 'true')}")]
 
 
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:

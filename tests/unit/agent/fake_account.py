@@ -37,6 +37,8 @@ class FakeAccount:
         refuse: how many of the next requests for objects are answered 503.
         answers: what the next ranges are answered, each as (status, body), before anything is checked.
         page: the most keys of a page of a listing.
+        forbidden: the object that nobody may write.
+        undeletable: whether nobody may delete.
         drop: whether connections are closed after each answer, without a word.
         credentials: the only valid ones, as the metadata service tells them.
         issued: how often it has told them.
@@ -57,6 +59,7 @@ class FakeAccount:
         self.ranges: list[str] = []
         self.answers: list[tuple[int, bytes]] = []
         self.page, self.drop, self.issued = 1000, False, 0
+        self.forbidden, self.undeletable = "", False
         self.credentials = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "secret", "Token": "token+/="}
         self.lasts = 6 * 3600.0
         self.spot: dict[str, str] | None = None
@@ -153,6 +156,9 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             if "/metadata-of/" in self.path:
                 self._metadata("PUT")
             elif self._allowed("PUT", "object"):
+                if unquote(self.path.lstrip("/")) == account.forbidden:
+                    self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+                    return
                 account.put(unquote(self.path.lstrip("/")), body)
                 self._answer(200, b"")
 
@@ -210,11 +216,13 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
 
         def _delete(self, body: bytes) -> None:
             if self._allowed("POST", "delete"):
-                bucket = self.path.split("/")[1]
+                bucket, errors = self.path.split("/")[1], ""
                 for node in ElementTree.fromstring(body).iter():
-                    if node.tag.endswith("}Key"):
+                    if node.tag.endswith("}Key") and account.undeletable:
+                        errors += f"<Error><Key>{node.text}</Key><Code>AccessDenied</Code></Error>"
+                    elif node.tag.endswith("}Key"):
                         account.objects.pop(f"{bucket}/{node.text}", None)
-                self._answer(200, b"<DeleteResult></DeleteResult>")
+                self._answer(200, f"<DeleteResult>{errors}</DeleteResult>".encode())
 
         def _metadata(self, method: str) -> None:
             account.requests[method, "metadata"] += 1

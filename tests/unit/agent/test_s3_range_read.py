@@ -44,7 +44,7 @@ class Scripts:
 
     def __init__(self, account: FakeAccount, folder: Path) -> None:
         self.account, self.folder = account, folder
-        self.endpoint = account.url
+        self.endpoint, self.data = account.url, "s3://results/data/run/c001/"
         self.rank, nodes = 0, [{"role": "drivers", "rank": rank} for rank in range(3)]
         (folder / "roster.json").write_text(json.dumps({"nodes": nodes}))
 
@@ -60,6 +60,7 @@ class Scripts:
             "ROSTER": self.folder / "roster.json",
             "FILES": self.folder,
             "ARTIFACTS": self.folder,
+            "DATA": self.data,
             "PARAMETERS": self.folder / "parameters.json",
             "SHARED": self.folder,
             "RESULTS": self.folder,
@@ -230,6 +231,59 @@ def test_a_damaged_file_is_refused_with_its_line(scripts: Scripts, text: str, me
     (scripts.folder / "keys.csv").write_text(text)
     done = scripts.run("prepare.py", keys_file="keys.csv")
     assert (done.returncode, message in done.stderr) == (1, True), done.stderr
+
+
+FILLED = {"bucket": "", "fill_objects": 40, "fill_kib": 2, "objects": 30}
+
+
+def created(account: FakeAccount) -> dict[str, int]:
+    """Sizes of the objects below the cell's prefix, by the rest of their keys."""
+    begin = "results/data/run/c001/"
+    return {key.removeprefix(begin): len(body) for key, body in account.objects.items() if key.startswith(begin)}
+
+
+def test_each_node_creates_its_part_of_the_objects_and_reads_all(scripts: Scripts) -> None:
+    before = dict(scripts.account.objects)
+    for scripts.rank in range(3):
+        assert len(scripts.prepared(**FILLED)) == 30
+    assert created(scripts.account) == {f"{n:07d}": 2048 for n in range(40)}
+    done, read = scripts.measured(lambda read: read.times.count > 5, **FILLED)
+    assert done.returncode == 0, done.stderr
+    assert read.errors == {}
+    scripts.rank = 1
+    assert scripts.run("fill.py", **FILLED).returncode == 0
+    assert set(created(scripts.account)) == {f"{n:07d}" for n in range(40) if n % 3 != 1}
+    for scripts.rank in range(3):
+        assert scripts.run("fill.py", **FILLED).returncode == 0
+    assert scripts.account.objects == before
+
+
+def test_objects_that_could_not_all_be_created_are_deleted(scripts: Scripts) -> None:
+    scripts.account.forbidden = "results/data/run/c001/0000024"
+    done = scripts.run("prepare.py", **FILLED)
+    assert (done.returncode, "S3 answered 403 AccessDenied" in done.stderr) == (1, True), done.stderr
+    assert created(scripts.account) == {}
+    assert scripts.account.requests["PUT", "object"] > 2
+
+
+def test_nothing_is_created_that_could_not_be_deleted(scripts: Scripts) -> None:
+    scripts.account.undeletable = True
+    done = scripts.run("prepare.py", **FILLED)
+    assert (done.returncode, "S3 did not delete 1 objects" in done.stderr) == (1, True), done.stderr
+    assert set(created(scripts.account)) == {"probe-0"}
+    done = scripts.run("fill.py", **FILLED)
+    assert done.returncode == 1
+    assert "Of s3://results/data/run/c001/, up to 14 objects are left, which expire in two days" in done.stderr
+
+
+def test_a_bucket_of_the_user_is_never_written_to(scripts: Scripts) -> None:
+    before = dict(scripts.account.objects)
+    assert scripts.run("fill.py").stdout == "nothing to delete: fill_objects is 0\n"
+    scripts.data = ""
+    for script in ("prepare.py", "fill.py"):
+        done = scripts.run(script, fill_objects=5)
+        assert (done.returncode, "fill_objects needs own_data: true in the file" in done.stderr) == (1, True)
+    assert scripts.account.objects == before
 
 
 MANY = 500_000

@@ -117,6 +117,7 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.definition == names.cell_definition_key(RUN, CELL)
     assert keys.file("read.py") == names.file_key(RUN, "read.py")
     assert keys.artifact("00ff") == names.artifact_key("00ff")
+    assert keys.data == names.data_prefix(RUN, CELL)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
     assert keys.node(ID) == f"{names.nodes_prefix(RUN, CELL)}{ID}.json"

@@ -54,6 +54,7 @@ DEFAULTS: dict[str, Any] = {
     "allowed_buckets": [],
     "allowed_images": [],
     "allowed_snapshots": [],
+    "own_data": False,
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

@@ -82,7 +82,7 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 storage: .venv/.ready  ## measure a volume, RAID-0 and a cache by disk-io on real kernels of this machine (a minute; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the reader of s3-range-read, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
@@ -91,6 +91,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.merge
 	@$(BIN)/python -m perf.report
 	@$(BIN)/python -m perf.jmeter
+	@$(BIN)/python -m perf.s3_reader
 
 HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n

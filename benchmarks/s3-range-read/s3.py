@@ -139,15 +139,13 @@ class Bucket:
         self.signer = Signer(store.current, self._region)
         self._connection: http.client.HTTPConnection | None = None
 
-    def listing(self, prefix: str, start_after: str = "") -> Iterator[list[Listed]]:
+    def listing(self, prefix: str) -> Iterator[list[Listed]]:
         """Yields the objects below a prefix, page by page, in the order of their keys: a page has up to 1,000.
 
         Raises:
             S3Error: the bucket cannot be listed.
         """
         query = {"list-type": "2", "prefix": prefix, "encoding-type": "url"}
-        if start_after:
-            query["start-after"] = start_after
         while True:
             root = _parsed(self.ask("GET", "", query))
             yield [_listed(node) for node in root if _tag(node) == "Contents"]

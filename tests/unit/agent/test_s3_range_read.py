@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from infra import ROOT
 from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import REGION, FakeAccount
+from tests.unit.agent.pythons import python39
 from tests.unit.agent.s3_scripts import FOLDER, module
 from troop.measure import operations
 from troop.measure.operations import Operation, Operations, add_all
@@ -75,7 +76,7 @@ class Scripts:
             "AWS_EC2_METADATA_SERVICE_ENDPOINT": self.account.metadata_of("i-1"),
             **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
-        line = [sys.executable, str(FOLDER / script)]
+        line = [python39() or sys.executable, str(FOLDER / script)]
         if files is not None:
             line = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *line]
         return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -233,7 +234,7 @@ def test_a_damaged_file_is_refused_with_its_line(scripts: Scripts, text: str, me
     assert (done.returncode, message in done.stderr) == (1, True), done.stderr
 
 
-FILLED = {"bucket": "", "fill_objects": 40, "fill_kib": 2, "objects": 30}
+FILLED: dict[str, Any] = {"bucket": "", "fill_objects": 40, "fill_kib": 2, "objects": 30}
 
 
 def created(account: FakeAccount) -> dict[str, int]:
@@ -308,7 +309,7 @@ for n in random.sample(range({MANY}), 20000):
     assert objects.at(n) == (f"year-2026/month-11/part-{{n:08d}}-of-a-longer-name.parquet", 10240 + n)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([python39() or sys.executable, "-c", script], capture_output=True, text=True, check=True)
     counts, grown = done.stdout.splitlines()
     assert counts == f"({MANY}, {MANY}, {sum(range(10240, 10240 + MANY))})"
     assert float(grown) < MOST_MIB

@@ -97,14 +97,14 @@ def test_the_path_of_any_key_is_botocores(key: str) -> None:
 
 def _boto_url(region: str, bucket: str, key: str) -> Any:
     """What botocore would send a GetObject to."""
-    client = _CLIENTS.get(region)
-    if client is None:
-        client = _CLIENTS[region] = botocore.session.Session().create_client(
+    if region not in _CLIENTS:
+        client: Any = botocore.session.Session().create_client(
             "s3", region, aws_access_key_id="a", aws_secret_access_key="b"
         )
         client.meta.events.register("before-send.s3", _caught)
+        _CLIENTS[region] = client
     try:
-        client.get_object(Bucket=bucket, Key=key)
+        _CLIENTS[region].get_object(Bucket=bucket, Key=key)
     except _CaughtError as error:
         return urlsplit(error.args[0])
     raise AssertionError

@@ -67,6 +67,7 @@ def line(rates: tuple[float, ...], full: dict[str, Any], **always: Any) -> list[
     ]
 
 
+GROWING = (8.0, 80.0, 400.0, 800.0, 1600.0, 3200.0)
 FLAT = (8.0, 80.0, 400.0, 800.0, 850.0, 870.0)
 GROWS = "measure, read of drivers: throughput grows up to 100 threads (800 a second), and with up to 400 it is "
 
@@ -99,15 +100,16 @@ def test_the_point_and_the_reason_are_named(full: dict[str, Any], why: str) -> N
 
 
 def test_a_refusal_of_the_service_is_no_fault_of_the_node() -> None:
-    found = texts(*line(FLAT, {"errors": {"http-503-SlowDown": 60, "http-500": 3}}))
-    assert len(found) == 4
-    assert found[0] == (
+    sentences = texts(*line(FLAT, {"errors": {"http-503-SlowDown": 60, "http-500": 3}}))
+    assert len(sentences) == 4
+    assert sentences[0] == (
         "measure, threads=100, read of drivers: the service answered SlowDown to 60 of 48,063 operations (0.12%). This "
-        "is the limit of its request rate, and not of the nodes. S3 raises the limit under load, within minutes to hours: "
+        "is the limit of its request rate, and not of the nodes. S3 raises the limit under load, within minutes to "
+        "hours: "
         "warm up for longer, or spread the keys over more prefixes."
     )
     assert (
-        found[-1]
+        sentences[-1]
         == f"{GROWS}at most 9% higher. What is full: the service answered SlowDown, so its request rate is the limit."
     )
 

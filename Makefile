@@ -60,7 +60,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf scripts tests
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf tests app.py
-	@$(BIN)/mypy benchmarks/s3-range-read/read.py benchmarks/s3-range-read/prepare.py
+	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
@@ -82,7 +82,7 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, cold starts (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the reader of s3-range-read, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
@@ -91,6 +91,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.merge
 	@$(BIN)/python -m perf.report
 	@$(BIN)/python -m perf.jmeter
+	@$(BIN)/python -m perf.s3_reader
 
 HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n

@@ -37,6 +37,7 @@ class Definition:
         setup: the phases that such a node runs.
         has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
+        own_data: whether scripts create objects to measure with.
     """
 
     steps: tuple[str, ...]
@@ -47,6 +48,7 @@ class Definition:
     setup: tuple[Setup, ...] = ()
     read_volumes: tuple[str, ...] = ()
     has_targets: bool = False
+    own_data: bool = False
 
 
 def read(path: Path, role: str) -> Definition:
@@ -69,6 +71,7 @@ def read(path: Path, role: str) -> Definition:
             files=tuple(_inside(name) for name in document.get("files") or ()),
             read_volumes=_read_volumes(document, role),
             has_targets=any(role in one["roles"] for one in document.get("targets", {}).values()),
+            own_data=bool(document.get("own_data")),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:

@@ -26,6 +26,11 @@ class Keys:
         return f"artifacts/{sha256}"
 
     @property
+    def data(self) -> str:
+        """The beginning of the keys of objects that scripts create to measure with."""
+        return f"data/{self._cell[len('runs/') :]}"
+
+    @property
     def roster(self) -> str:
         return f"{self._cell}roster.json"
 

@@ -18,11 +18,16 @@ CODE = Path(troop.measure.__file__).parents[2]
 
 @dataclass(frozen=True)
 class Place:
-    """A node's home folder and identity."""
+    """A node's home folder and identity.
+
+    Attributes:
+        data: the URL below which scripts may create objects to measure with; empty if they may not.
+    """
 
     home: Path
     boot: Boot
     identity: Identity
+    data: str = ""
 
     @property
     def files(self) -> Path:
@@ -93,6 +98,7 @@ class Place:
             "PARAMETERS": str(self.parameters if release.point is None else self.parameters_of(phase)),
             "FILES": str(self.files),
             "ARTIFACTS": str(self.artifacts),
+            "DATA": self.data,
             "SHARED": str(self.shared),
             "RESULTS": str(self.results(phase)),
             "WARM_UP_SECONDS": f"{release.warm_up_seconds:.6g}",

@@ -71,6 +71,8 @@ class Session:
             AgentError: the node cannot continue; :meth:`report` informs the workflow.
         """
         definition = self._fetch()
+        if definition.own_data:
+            self._place = replace(self._place, data=f"s3://{self._place.boot.bucket}/{self._keys.data}")
         self._initialize(definition.read_volumes)
         if definition.standing:
             return self._stand(definition)

@@ -8,6 +8,7 @@ from constructs import IConstruct
 
 from infra.bench_permissions import (
     ARTIFACT_OBJECTS,
+    DATA_OBJECTS,
     IMAGES,
     REGISTRATIONS,
     REPORTS,
@@ -123,7 +124,8 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
     # cdk-nag shows variables of IAM like references of CloudFormation.
     written = [f"{results}/{keys.replace('${', '<').replace('}', '>')}" for keys in WRITTEN_BY_NODES]
-    yield benchmarks.nodes.role, [runs, artifacts, *written], _OBJECTS
+    own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
+    yield benchmarks.nodes.role, [runs, artifacts, *written, *own], _OBJECTS
     for role in benchmarks.roles:
         yield role, ["*"], _TELEMETRY
     yield benchmarks.benchmark_role, [runs], _OBJECTS

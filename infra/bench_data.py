@@ -6,7 +6,7 @@ from constructs import Construct
 
 from infra.data import make_bucket, make_table
 from infra.settings import DeploymentSettings
-from troop.bench.names import ARTIFACT_LIFETIME, ARTIFACTS_PREFIX, RUNS_PREFIX
+from troop.bench.names import ARTIFACT_LIFETIME, ARTIFACTS_PREFIX, DATA_LIFETIME, DATA_PREFIX, RUNS_PREFIX
 from troop.tables import RUNS
 
 
@@ -16,7 +16,7 @@ class BenchData(Construct):
     Attributes:
         runs: runs, their cells and resources, as :mod:`troop.tables` describes it.
         results: the bucket. ``runs/`` has the messages between nodes and workflow, and results; ``artifacts/`` has
-            what nodes install, named by its content.
+            what nodes install, named by its content; ``data/`` what they create to measure with.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, settings: DeploymentSettings) -> None:
@@ -27,5 +27,9 @@ class BenchData(Construct):
             self,
             "Results",
             retain=retain,
-            days={RUNS_PREFIX: settings.results_retention_days, ARTIFACTS_PREFIX: ARTIFACT_LIFETIME.days},
+            days={
+                RUNS_PREFIX: settings.results_retention_days,
+                ARTIFACTS_PREFIX: ARTIFACT_LIFETIME.days,
+                DATA_PREFIX: DATA_LIFETIME.days,
+            },
         )

@@ -26,6 +26,7 @@ from troop.bench.images import OF_AWS
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
     AUTO_SCALING_ROLE,
+    DATA_PREFIX,
     GROUPS,
     RECORD,
     REPORT_HTML,
@@ -39,6 +40,8 @@ from troop.targets import parse_allowed
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
+DATA_OBJECTS = f"{DATA_PREFIX}*"
+_DATA = ("s3:DeleteObject", "s3:GetObject", "s3:PutObject")
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
 WRITTEN_BY_NODES = (
     f"{RUN_OBJECTS}/nodes/${{aws:userid}}.json",
@@ -423,13 +426,14 @@ def _of_targets(targets: Sequence[str], is_own_network: bool) -> list[iam.Policy
     return [allow(needed, "*")] if needed else []
 
 
-def node(results: s3.IBucket, buckets: Sequence[str], vpc: str) -> list[iam.PolicyStatement]:
+def node(results: s3.IBucket, buckets: Sequence[str], vpc: str, *, own_data: bool) -> list[iam.PolicyStatement]:
     """Allows a node to read its instructions, write its measurements, and read the allowed buckets, all through an
     endpoint of its network: a request that comes another way has no source VPC. So credentials that leave a node are
     of no use.
 
     Args:
         vpc: id of the nodes' network.
+        own_data: whether it may also create, read and delete objects to measure with.
     """
     inside = {"StringEquals": {"aws:SourceVpc": vpc}}
     own = (results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))
@@ -437,10 +441,11 @@ def node(results: s3.IBucket, buckets: Sequence[str], vpc: str) -> list[iam.Poli
         allow(["s3:GetObject"], *own, conditions=inside),
         allow(["s3:PutObject"], *(results.arn_for_objects(keys) for keys in WRITTEN_BY_NODES), conditions=inside),
         *_read(buckets, inside),
+        *([allow(_DATA, results.arn_for_objects(DATA_OBJECTS), conditions=inside)] if own_data else []),
     ]
 
 
-def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStatement]:
+def endpoint(results: s3.IBucket, buckets: Sequence[str], *, own_data: bool) -> list[iam.PolicyStatement]:
     """Allows what the own network can reach in S3 with any credentials: the deployment's bucket, the allowed buckets,
     and Amazon Linux's packages.
     """
@@ -448,6 +453,7 @@ def endpoint(results: s3.IBucket, buckets: Sequence[str]) -> list[iam.PolicyStat
     return [
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects("*")),
         *_read(buckets),
+        *([allow(["s3:DeleteObject"], results.arn_for_objects(DATA_OBJECTS))] if own_data else []),
         allow(["s3:GetObject"], f"{_bucket(packages)}/*"),
     ]
 

@@ -63,6 +63,7 @@ class Benchmarks(Construct):
         self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results, vpc=self.network.vpc_id)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots
         self.targets = settings.chaos.allowed_targets
+        self.own_data = settings.chaos.own_data
         self.functions = make_bench_functions(
             functions,
             self.data,

@@ -59,7 +59,8 @@ class Network(Construct):
             restrict_default_security_group=False,
         )
         endpoint = self.vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
-        for statement in bench_permissions.endpoint(results, settings.chaos.allowed_buckets):
+        chaos = settings.chaos
+        for statement in bench_permissions.endpoint(results, chaos.allowed_buckets, own_data=chaos.own_data):
             statement.add_principals(iam.AnyPrincipal())
             endpoint.add_to_policy(statement)
         if settings.dns_firewall:

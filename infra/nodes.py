@@ -32,6 +32,8 @@ class Nodes(Construct):
             "Role",
             service=SERVICE,
             description="Runs benchmarks on the nodes of Troop's fleets",
-            statements=bench_permissions.node(results, settings.chaos.allowed_buckets, vpc),
+            statements=bench_permissions.node(
+                results, settings.chaos.allowed_buckets, vpc, own_data=settings.chaos.own_data
+            ),
         )
         self.profile = iam.InstanceProfile(self, "Profile", role=self.role)

@@ -97,6 +97,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "allowed_targets": "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names "
         "it, too (`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its "
         "TCP ports ([more](benchmarks.md#targets)).",
+        "own_data": "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure "
+        "with them ([more](benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting.",
         "max_nodes": "The most nodes that one run can have at one time. The limit also applies to one standing fleet.",
         "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
         "number of nodes from its admission until its teardown ends; a fleet holds its size.",

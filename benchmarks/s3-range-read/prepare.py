@@ -1,8 +1,9 @@
-"""Chooses the objects for range reads, and writes their presigned URLs for the measured phase.
+"""Chooses the objects for range reads, and stores their keys and sizes for the measured phase.
 
-Parameters: ``bucket``; ``keys``, a list, or ``prefix``, below which all objects may be chosen; ``objects``, the most
-objects to choose (default 8); ``max_bytes`` of a range, the minimum size of an object; ``address_seconds``, the
-lifetime of URLs, which are renewed in time (default 6 h).
+Parameters: ``bucket``; ``prefix`` of the keys; ``objects``, the most objects to choose; ``max_bytes`` of a range, the
+minimum size of an object. By default, each node lists the bucket. ``inventory`` is the manifest of an S3 Inventory in
+place of that (``s3://bucket/.../manifest.json``), and ``keys_file`` a CSV file of ``key,size`` among the benchmark's
+files or artifacts. With ``fill_objects``, the nodes create the objects first (fill.py).
 """
 
 from __future__ import annotations
@@ -10,54 +11,68 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from addresses import LASTS_SECONDS, CliError, aws, presigned, write
+from credentials import CredentialsError, CredentialStore
+from fill import FillError, bucket_of, count_of, create
+from fill import objects as created
+from objects import ObjectsError, of_file, of_inventory, of_listing, store
+from s3 import Bucket, Listed, S3Error
 
-LISTED = 10_000
-"""The most objects to list."""
+MOST_OBJECTS = 500_000
 
 
 def main() -> None:
     parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text(encoding="utf-8"))
-    least, most = int(parameters["min_bytes"]), int(parameters["max_bytes"])
-    if not 1 <= least <= most:
-        sys.exit(f"min_bytes is {least} and max_bytes is {most}: min_bytes must be from 1 to max_bytes")
-    bucket = str(parameters["bucket"])
-    sizes_by_key = sizes(bucket, parameters)
-    large = sorted(key for key, size in sizes_by_key.items() if size >= most)
-    print(f"{bucket}: {len(sizes_by_key)} objects, {len(large)} of them with at least {most} bytes")
-    if not large:
+    _, most = range_bytes(parameters)
+    bucket, prefix = bucket_of(parameters), str(parameters.get("prefix", ""))
+    if count_of(parameters):
+        chosen = created(parameters)
+        print(f"created {create(parameters, CredentialStore()):,} objects")
+    else:
+        chosen = (one for one in source(bucket, prefix, parameters) if one.key.startswith(prefix))
+    limit = int(parameters.get("objects", MOST_OBJECTS))
+    if limit < 1:
+        sys.exit(f"objects is {limit}: must be at least 1")
+    seen, count, total = store(Path(os.environ["TROOP_SHARED"]), chosen, most, limit)
+    print(f"{bucket}: saw {seen:,} objects, chose {count:,} of at least {most:,} bytes: {total / 1e9:,.3f} GB")
+    if not count:
         sys.exit(f"nothing to read: no object in {bucket} has at least max_bytes = {most} bytes")
-    chosen = spread(large, int(parameters.get("objects", 8)))
-    seconds = int(parameters.get("address_seconds", LASTS_SECONDS))
-    objects = [{"key": key, "size": sizes_by_key[key], "url": presigned(bucket, key, seconds)} for key in chosen]
-    for one in objects:
-        print(f"{one['size']:>15,} {one['key']}")
-    write(Path(os.environ["TROOP_SHARED"]) / "objects.json", objects)
 
 
-def sizes(bucket: str, parameters: dict[str, Any]) -> dict[str, int]:
-    """Returns sizes in bytes by key."""
-    keys = parameters.get("keys")
-    if keys:
-        command = ["s3api", "head-object", "--bucket", bucket, "--output", "json", "--key"]
-        return {str(key): int(json.loads(aws(*command, str(key)))["ContentLength"]) for key in keys}
-    prefix = str(parameters.get("prefix", ""))
-    command = ["s3api", "list-objects-v2", "--bucket", bucket, "--prefix", prefix, "--max-items", str(LISTED)]
-    listed = json.loads(aws(*command, "--output", "json") or "{}")  # for an empty bucket the CLI may print nothing
-    return {str(entry["Key"]): int(entry["Size"]) for entry in listed.get("Contents") or ()}
+def range_bytes(parameters: Mapping[str, Any]) -> tuple[int, int]:
+    """Returns the fewest and the most bytes of a range; ends the script if they are invalid."""
+    most = int(parameters["max_bytes"])
+    least = int(parameters.get("min_bytes", 0)) or most
+    if not 1 <= least <= most:
+        sys.exit(f"min_bytes is {least} and max_bytes is {most}: min_bytes must be from 1 to max_bytes, or 0")
+    return least, most
 
 
-def spread(keys: list[str], most: int) -> list[str]:
-    """Returns at most ``most`` keys, spread evenly: the same on every node."""
-    count = max(1, min(most, len(keys)))
-    return [keys[n * len(keys) // count] for n in range(count)]
+def source(bucket: str, prefix: str, parameters: Mapping[str, Any]) -> Iterator[Listed]:
+    """Returns the objects of the file, the inventory or the listing that the parameters ask for."""
+    inventory, keys_file = str(parameters.get("inventory", "")), str(parameters.get("keys_file", ""))
+    if inventory and keys_file:
+        sys.exit("inventory and keys_file are both set: use one of them")
+    if keys_file:
+        folders = [Path(os.environ[name]) for name in ("TROOP_FILES", "TROOP_ARTIFACTS")]
+        paths = [folder / keys_file for folder in folders if (folder / keys_file).is_file()]
+        if not paths:
+            sys.exit(f"there is no file or artifact {keys_file}")
+        return of_file(paths[0])
+    credentials = CredentialStore()
+    if inventory:
+        name, _, key = inventory.partition("s3://")[2].partition("/")
+        if not key.endswith("manifest.json"):
+            sys.exit(f"inventory is {inventory}: must be s3://BUCKET/.../manifest.json")
+        return of_inventory(Bucket(name, credentials), key, bucket)
+    return of_listing(Bucket(bucket, credentials), prefix)
 
 
 if __name__ == "__main__":
     try:
         main()
-    except CliError as failed:
+    except (CredentialsError, FillError, ObjectsError, S3Error) as failed:
         sys.exit(str(failed))

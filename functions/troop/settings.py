@@ -57,6 +57,8 @@ class Settings:
             name that ends with ``*`` allows all names with that beginning.
         allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
         allowed_targets: what nodes can reach if a file names it, as :func:`troop.targets.parse_allowed` reads it.
+        own_data: whether nodes can create and delete objects below ``data/`` of the results bucket, if a benchmark
+            requests it.
     """
 
     deployment: str
@@ -83,6 +85,7 @@ class Settings:
     allowed_images: tuple[str, ...]
     allowed_snapshots: tuple[str, ...]
     allowed_targets: tuple[str, ...]
+    own_data: bool
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -212,6 +215,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "allowed_images": _images,
     "allowed_snapshots": _snapshots,
     "allowed_targets": _targets,
+    "own_data": values.boolean,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

@@ -29,8 +29,6 @@ from troop.tags import RUN_TAG
 NAME = "Smoke"
 CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"
 NODES, MEASURED = 2, 5
-FEW = ("--set", "parameters.objects=2")
-"""Each node starts the AWS CLI for each object that it may read, which takes a CPU second."""
 LEAST, MOST = 1024, 10240
 """Bytes of a read."""
 
@@ -73,7 +71,7 @@ def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
 @pytest.fixture(scope="module")
 def detail(deployment: Deployment) -> dict[str, Any]:
     before = served(deployment)
-    detail: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke", *FEW)
+    detail: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke")
     return {**detail, "served": served(deployment) - before}
 
 

@@ -113,6 +113,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             allowed_images="ami-0123456789abcdef0,/images/*,/aws/service/canonical/*",
             allowed_snapshots="snap-0123456789abcdef0",
             allowed_targets="10.20.0.0/16:443",
+            own_data="true",
         )
     )
     wiki = "https://wiki.example.com/troop"

@@ -128,7 +128,7 @@ def test_tables_with_data_to_keep_refuse_deletion(template: Template, blue: Temp
 
 
 @pytest.mark.parametrize(
-    ("name", "days"), [("WorkBucket", {"ticks/": 7}), ("Results", {"runs/": 365, "artifacts/": 30})]
+    ("name", "days"), [("WorkBucket", {"ticks/": 7}), ("Results", {"runs/": 365, "artifacts/": 30, "data/": 2})]
 )
 def test_buckets_are_private_and_forget(template: Template, name: str, days: dict[str, int]) -> None:
     bucket = of_type(template, "AWS::S3::Bucket")[name]["Properties"]

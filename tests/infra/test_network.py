@@ -100,7 +100,8 @@ def test_only_named_buckets_can_be_reached(template: Template, blue: Template) -
             ("s3:ListBucket", f"arn:<AWS::Partition>:s3:::{bucket}"),
         )
     }
-    assert reachable(blue) == OURS | PACKAGES | allowed
+    own = {("s3:DeleteObject", "<Results.Arn>/data/*")}
+    assert reachable(blue) == OURS | PACKAGES | allowed | own
 
 
 def test_a_dns_firewall_resolves_only_names_of_aws_and_of_the_network(

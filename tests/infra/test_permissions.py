@@ -84,10 +84,12 @@ def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template:
     }
 
 
-def test_nodes_read_the_allowed_buckets_and_write_none(blue: Template) -> None:
+def test_nodes_read_the_allowed_buckets_and_write_only_their_own_data(blue: Template) -> None:
+    """What nodes may without the settings, ROLES has: no role deletes objects then."""
     buckets = [f"arn:<AWS::Partition>:s3:::{name}" for name in ("my-data", "logs.example.com")]
     allowed = {g for b in buckets for g in only(INSIDE, f"{b}/*", "s3:GetObject") | only(INSIDE, b, "s3:ListBucket")}
-    assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed
+    own = only(INSIDE, "<Results.Arn>/data/*", "s3:DeleteObject", "s3:GetObject", "s3:PutObject")
+    assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed | own
 
 
 def test_launch_runs_the_allowed_images_and_the_api_reads_the_allowed_parameters(blue: Template) -> None:

@@ -72,6 +72,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "allowed_images": [],
             "allowed_snapshots": [],
             "allowed_targets": [],
+            "own_data": False,
         }
     )
 

@@ -307,6 +307,7 @@ class Benchmark:
         phases: in order; at least one, except in a standing fleet.
         parameters: for the scripts.
         buckets: buckets that nodes may read in addition to the run's files.
+        own_data: whether its scripts create objects to measure with.
         size: the selected size of the file; None for none.
         files: sorted names of the files in the benchmark's folder, which are copied to every node.
         attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
@@ -329,6 +330,7 @@ class Benchmark:
     standing: bool = False
     money: Money = field(default_factory=Money)
     targets: tuple[Target, ...] = ()
+    own_data: bool = False
 
     @property
     def nodes(self) -> int:

@@ -24,6 +24,7 @@ class Limits:
         images: ids, and names or patterns of parameters, of the images that files may name.
         snapshots: ids of the snapshots that files may name; ``*`` for all of the account.
         targets: what nodes may reach if a file names it, as in the settings.
+        own_data: whether scripts may create objects to measure with.
     """
 
     max_nodes: int
@@ -33,6 +34,7 @@ class Limits:
     images: tuple[str, ...] = ()
     snapshots: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    own_data: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -46,6 +48,7 @@ class Limits:
             settings.allowed_images,
             settings.allowed_snapshots,
             settings.allowed_targets,
+            settings.own_data,
         )
 
 
@@ -60,6 +63,13 @@ def setting(name: str, value: str, example: str) -> str:
         f"the deployment's setting troop:{name} is {value}; to change it, its operator deploys again with "
         f"`make deploy ARGS=\"-c 'troop:{name}={example}'\"`"
     )
+
+
+def forbidden_data(benchmark: Benchmark, *, own_data: bool) -> list[Problem]:
+    """Lists the request to create objects, if the deployment does not allow it."""
+    if own_data or not benchmark.own_data:
+        return []
+    return [Problem(("own_data",), "is true", f"false: {setting('own_data', 'false', 'true')}")]
 
 
 def forbidden_types(benchmark: Benchmark, globs: tuple[str, ...]) -> list[Problem]:

@@ -17,6 +17,10 @@ RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
 ARTIFACT_LIFETIME = timedelta(days=30)
 """Time after upload when the bucket's lifecycle rule deletes them."""
+DATA_PREFIX = "data/"
+"""Objects that nodes create to measure with, if the deployment and the file allow it."""
+DATA_LIFETIME = timedelta(days=2)
+"""Longer than a cell, whose scripts delete them. The bucket's lifecycle rule deletes what a failed cell leaves."""
 
 RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"
 """Files in the folder of a run that has ended: its record, and its report for programs and for people."""
@@ -89,6 +93,11 @@ def of_fleet(common: Mapping[str, str], role: str) -> dict[str, str]:
 
 def run_prefix(run: str) -> str:
     return f"{RUNS_PREFIX}{run}/"
+
+
+def data_prefix(run: str, cell: str) -> str:
+    """Returns the beginning of the keys of objects that a cell's scripts create to measure with."""
+    return f"{DATA_PREFIX}{run}/{cell}/"
 
 
 def report_key(run: str) -> str:

@@ -29,7 +29,7 @@ OF_THE_RUN = ("sizes", "scale", "matrix", "repetitions", "parallel")
 
 FIXED = (
     *("name", "expires_after", *OF_THE_RUN),
-    *("attempts", "budget", "billing", "prices", "accept_unknown_prices"),
+    *("attempts", "budget", "billing", "prices", "accept_unknown_prices", "own_data"),
 )
 """Keys that scale steps and the matrix cannot change."""
 

@@ -400,6 +400,9 @@ class BenchmarkIn(_Part):
         description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
     targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
+    own_data: Annotated[bool, BOOLEAN] = described(
+        BOOLEAN, "Whether scripts create objects to measure with, if the deployment also allows it", default=False
+    )
     budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET, "Budget in USD; Troop refuses a run whose expected cost is higher", default=None
     )
@@ -445,6 +448,7 @@ class BenchmarkIn(_Part):
             parameters=dict(self.parameters),
             artifacts=tuple(artifact.build() for artifact in self.artifacts),
             buckets=tuple(self.buckets),
+            own_data=self.own_data,
             size=size,
             files=tuple(sorted(files)),
             attempts=self.attempts,

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from troop.bench.names import DATA_LIFETIME, data_prefix
 from troop.bench.record import CellStatus, RunStatus
+from troop.bench.stored_record import StoredRecord
 from troop.bench.verdicts import name_some
 from troop.garbage import without_collections
 from troop.report import cells as reading
@@ -25,6 +27,9 @@ from troop.report.versions import versions
 
 MOST_FINDINGS = 500
 """The most findings to list; the others are counted."""
+
+
+_WITHOUT_SCRIPTS = {"launch", "boot", "collect", "teardown", "over"}
 
 
 def build(archive: Archive, now: datetime, version: str, run: str = "") -> Report:
@@ -82,10 +87,30 @@ def _of_run(sources: Sources) -> Iterator[Finding]:
             "still exist."
         )
         yield Finding(severity="error", text=text)
+    if sources.definition.get("own_data") is True:
+        yield from _data(record)
     if record.terms is None:
         yield Finding(severity="warning", text="The record has no prices: the run's cost is unknown.")
     elif record.run.cost is None:
         yield Finding(severity="warning", text="The run's cost was unknown when its record was written.")
+
+
+def _data(record: StoredRecord) -> Iterator[Finding]:
+    """Yields where objects that scripts have created may still exist: of cells and attempts that did not succeed, and
+    whose nodes began.
+    """
+    left = [
+        one.cell
+        for one in record.cells
+        if one.status is not CellStatus.SUCCEEDED and one.phases.keys() - _WITHOUT_SCRIPTS
+    ]
+    if left:
+        prefixes = name_some(data_prefix(record.run.run, cell) for cell in left)
+        text = (
+            f"Objects that scripts created may still exist in the results bucket below {prefixes}, because the cell "
+            f"ended before they were deleted. The bucket deletes them {DATA_LIFETIME.days} days after their creation."
+        )
+        yield Finding(severity="warning", text=text)
 
 
 def _run(sources: Sources, cells: Sequence[Cell], run: str) -> Run:

@@ -18,7 +18,7 @@ from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
-from troop.report import activity, fleets, limits, money, open_loop, traffic, trust
+from troop.report import activity, fleets, limits, money, open_loop, saturation, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
@@ -116,7 +116,12 @@ class _Reading:
             verdict=self._verdict(results or []) if status == CellStatus.SUCCEEDED else None,
             searches=self._tried(self._searched, [], "its searches are left out"),
         )
-        return cell, [*self._findings, *trust.findings(cell), *limits.findings(cell, self._types)]
+        return cell, [
+            *self._findings,
+            *trust.findings(cell),
+            *limits.findings(cell, self._types),
+            *saturation.findings(cell, self._types),
+        ]
 
     def _results(self) -> list[dict[str, Any]] | None:
         """Returns the stored phases; None if there are none."""

@@ -1,7 +1,8 @@
-"""What a node sees of AWS, over HTTP on 127.0.0.1: a bucket, presigned addresses, and the metadata service."""
+"""What a node sees of AWS, over HTTP on 127.0.0.1: buckets, presigned addresses, and the metadata service."""
 
 from __future__ import annotations
 
+import calendar
 import json
 import secrets
 import threading
@@ -10,7 +11,13 @@ from collections import Counter
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote_plus, unquote, urlsplit
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from tests.patience import PATIENCE
 
@@ -20,19 +27,28 @@ METADATA = {
     "local-ipv4": "127.0.0.1",
     "ami-id": "ami-0123456789abcdef0",
 }
+ROLE, REGION = "troop-nodes", "us-west-2"
 
 
 class FakeAccount:
-    """Objects by ``bucket/key``.
+    """Objects by ``bucket/key``. Requests that the CLI does not send must have a valid signature.
 
     Attributes:
         refuse: how many of the next requests for objects are answered 503.
+        answers: what the next ranges are answered, each as (status, body), before anything is checked.
+        page: the most keys of a page of a listing.
+        forbidden: the object that nobody may write.
+        undeletable: whether nobody may delete.
+        drop: whether connections are closed after each answer, without a word.
+        credentials: the only valid ones, as the metadata service tells them.
+        issued: how often it has told them.
         clock_ahead: seconds that the account's clock is ahead of this machine's.
         slowness: seconds before a range is answered.
         ranges: that were asked for.
         connections: that were made.
         spot: what the metadata service says of it, by path, when nodes are spot instances; else None.
-        requests: their number by method and kind (``object``, ``presigned``, ``presign``, ``metadata``).
+        requests: their number by method and kind (``object``, ``list``, ``delete``, ``presigned``, ``presign``,
+            ``metadata``).
     """
 
     def __init__(self) -> None:
@@ -41,6 +57,11 @@ class FakeAccount:
         self.token = secrets.token_hex(8)
         self.refuse, self.clock_ahead, self.slowness = 0, 0.0, 0.0
         self.ranges: list[str] = []
+        self.answers: list[tuple[int, bytes]] = []
+        self.page, self.drop, self.issued = 1000, False, 0
+        self.forbidden, self.undeletable = "", False
+        self.credentials = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "secret", "Token": "token+/="}
+        self.lasts = 6 * 3600.0
         self.spot: dict[str, str] | None = None
         self.connections = 0
         self.requests: Counter[tuple[str, str]] = Counter()
@@ -71,12 +92,47 @@ class FakeAccount:
         assert there, f"{key} did not come; there are {sorted(self.objects)}"
         return json.loads(self.objects[key])
 
-    def listed(self, prefix: str) -> bytes:
-        """What the CLI says of a bucket's objects below a prefix; nothing at all when there is none."""
-        bucket = prefix.split("/")[0]
-        objects = [(key, body) for key, body in sorted(self.objects.items()) if key.startswith(prefix)]
-        contents = [{"Key": key.removeprefix(bucket + "/"), "Size": len(body)} for key, body in objects]
-        return json.dumps({"Contents": contents}).encode() if contents else b""
+    def listed(self, bucket: str, query: dict[str, str]) -> bytes:
+        """A page of ListObjectsV2, whose token is the number of the next object."""
+        assert query["encoding-type"] == "url"
+        begin = f"{bucket}/{query.get('prefix', '')}"
+        below = sorted((key, body) for key, body in self.objects.items() if key.startswith(begin))
+        first = int(query.get("continuation-token", 0))
+        contents = "".join(
+            f"<Contents><Key>{escape(quote_plus(key.removeprefix(bucket + '/'), safe='/'))}</Key>"
+            f"<Size>{len(body)}</Size></Contents>"
+            for key, body in below[first : first + self.page]
+        )
+        more = first + self.page < len(below)
+        token = f"<NextContinuationToken>{first + self.page}</NextContinuationToken>" if more else ""
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
+            f"<IsTruncated>{str(more).lower()}</IsTruncated>{token}{contents}</ListBucketResult>"
+        ).encode()
+
+    def role(self) -> str:
+        """The credentials as the metadata service tells them."""
+        self.issued += 1
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + self.lasts))
+        return json.dumps({"Code": "Success", "Type": "AWS-HMAC", **self.credentials, "Expiration": until})
+
+    def refusal(self, method: str, path: str, headers: Any) -> str:
+        """The code of the error with which S3 answers a signed request; empty if it is valid."""
+        authorization = headers["Authorization"]
+        parts = dict(part.strip().split("=", 1) for part in authorization.partition(" ")[2].split(","))
+        access_key = parts["Credential"].split("/")[0]
+        if access_key != self.credentials["AccessKeyId"]:
+            return "ExpiredToken"
+        signed = {name: headers[name] for name in parts["SignedHeaders"].split(";")}
+        moment = time.strptime(signed["x-amz-date"], "%Y%m%dT%H%M%SZ")
+        if abs(calendar.timegm(moment) - time.time() - self.clock_ahead) > 900:
+            return "RequestTimeTooSkewed"
+        request = AWSRequest(method, f"http://{headers['Host']}{path}", headers=signed)
+        request.context["timestamp"] = signed["x-amz-date"]
+        keys = (self.credentials[name] for name in ("AccessKeyId", "SecretAccessKey", "Token"))
+        signer = S3SigV4Auth(Credentials(*keys), "s3", REGION)
+        text = signer.string_to_sign(request, signer.canonical_request(request))
+        return "" if parts["Signature"] == signer.signature(text, request) else "SignatureDoesNotMatch"
 
     def close(self) -> None:
         self._server.shutdown()
@@ -100,13 +156,16 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             if "/metadata-of/" in self.path:
                 self._metadata("PUT")
             elif self._allowed("PUT", "object"):
-                account.put(self.path.lstrip("/"), body)
+                if unquote(self.path.lstrip("/")) == account.forbidden:
+                    self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
+                    return
+                account.put(unquote(self.path.lstrip("/")), body)
                 self._answer(200, b"")
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.path.startswith("/list/"):
-                self._answer(200, account.listed(self.path.removeprefix("/list/")))
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.path.endswith("/?delete="):
+                self._delete(body)
                 return
             account.requests["POST", "presign"] += 1
             signature = secrets.token_hex(8)
@@ -117,10 +176,18 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
 
         def _get(self) -> None:
             parts = urlsplit(self.path)
-            signature = parse_qs(parts.query).get("X-Amz-Signature", [""])[0]
-            if not self._allowed("GET", "presigned" if signature else "object", signature):
+            query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            signature = query.get("X-Amz-Signature", "")
+            if "Range" in self.headers and account.answers:
+                self._answer(*account.answers.pop(0))
                 return
-            body = account.objects.get(parts.path.lstrip("/"))
+            kind = "presigned" if signature else "list" if "list-type" in query else "object"
+            if not self._allowed("GET", kind, signature):
+                return
+            if kind == "list":
+                self._answer(200, account.listed(parts.path.strip("/"), query))
+                return
+            body = account.objects.get(unquote(parts.path.lstrip("/")))
             if body is None:
                 self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
             elif "Range" in self.headers:
@@ -137,10 +204,25 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
                 account.refuse -= 1
                 self._answer(503, b"<Error><Code>SlowDown</Code></Error>")
                 return False
-            if signature in account.signatures or self.headers.get("Authorization"):
+            authorization = self.headers.get("Authorization", "")
+            if authorization.startswith("AWS4"):
+                if code := account.refusal(self.command, self.path, self.headers):
+                    self._answer(403, f"<Error><Code>{code}</Code></Error>".encode())
+                return not code
+            if signature in account.signatures or authorization:
                 return True
             self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
             return False
+
+        def _delete(self, body: bytes) -> None:
+            if self._allowed("POST", "delete"):
+                bucket, errors = self.path.split("/")[1], ""
+                for node in ElementTree.fromstring(body).iter():
+                    if node.tag.endswith("}Key") and account.undeletable:
+                        errors += f"<Error><Key>{node.text}</Key><Code>AccessDenied</Code></Error>"
+                    elif node.tag.endswith("}Key"):
+                        account.objects.pop(f"{bucket}/{node.text}", None)
+                self._answer(200, f"<DeleteResult>{errors}</DeleteResult>".encode())
 
         def _metadata(self, method: str) -> None:
             account.requests[method, "metadata"] += 1
@@ -151,7 +233,16 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
                 self._answer(401, b"")
             else:
                 cycle = "on-demand" if account.spot is None else "spot"
-                known = {**METADATA, "instance-id": node, "instance-life-cycle": cycle, **(account.spot or {})}
+                roles = "iam/security-credentials/"
+                known = {
+                    **METADATA,
+                    "instance-id": node,
+                    "instance-life-cycle": cycle,
+                    **(account.spot or {}),
+                    roles: ROLE,
+                }
+                if path == f"meta-data/{roles}{ROLE}":
+                    known[roles + ROLE] = account.role()
                 text = known.get(path.removeprefix("meta-data/"))
                 self._answer(404 if text is None else 200, (text or "").encode())
 
@@ -160,6 +251,7 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = self.close_connection or account.drop
 
         def date_time_string(self, timestamp: float | None = None) -> str:
             return formatdate((timestamp or time.time()) + account.clock_ahead, usegmt=True)

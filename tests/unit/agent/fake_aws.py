@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stands in for the AWS CLI on a node, against a fake account: what the agent and the benchmarks' scripts use of it.
+"""Stands in for the AWS CLI on a node, against a fake account: what the agent uses of it.
 
 Python 3.9, no packages.
 """
@@ -7,7 +7,6 @@ Python 3.9, no packages.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import urllib.request
@@ -18,9 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("words", nargs="+")
     parser.add_argument("--only-show-errors", action="store_true")
-    for option in ("--region", "--expires-in", "--cli-connect-timeout", "--cli-read-timeout", "--output"):
-        parser.add_argument(option)
-    for option in ("--bucket", "--prefix", "--key", "--max-items"):
+    for option in ("--region", "--expires-in", "--cli-connect-timeout", "--cli-read-timeout"):
         parser.add_argument(option)
     options = parser.parse_intermixed_args()
     words = options.words
@@ -30,10 +27,6 @@ def main() -> None:
         Path(words[3]).write_bytes(ask("GET", key(words[2])))
     elif words[:2] == ["s3", "cp"]:
         ask("PUT", key(words[3]), Path(words[2]).read_bytes())
-    elif words == ["s3api", "list-objects-v2"]:
-        sys.stdout.write(ask("POST", f"list/{options.bucket}/{options.prefix}").decode())
-    elif words == ["s3api", "head-object"]:
-        sys.stdout.write(json.dumps({"ContentLength": len(ask("GET", f"{options.bucket}/{options.key}"))}))
     else:
         sys.exit(f"the fake knows nothing of {words}")
 

@@ -6,7 +6,10 @@ import gzip
 import json
 from typing import Any
 
-from tests.unit.agent.node import ID, ROLE, Node
+import pytest
+
+from tests.unit.agent.node import BUCKET, CELL, ID, ROLE, RUN, Node
+from troop.bench import names
 from troop.measure import summary as summaries
 
 SHOWS = """
@@ -14,7 +17,7 @@ import json, os
 print(json.dumps({
     "parameters": json.load(open(os.environ["TROOP_PARAMETERS"])),
     "file": os.environ["TROOP_PARAMETERS"],
-    **{name: os.environ["TROOP_" + name] for name in ("PHASE", "POINT", "RESULTS")},
+    **{name: os.environ["TROOP_" + name] for name in ("PHASE", "POINT", "RESULTS", "DATA")},
     "files": os.listdir(),
 }))
 open("mine", "w").close()
@@ -37,6 +40,22 @@ def begin(node: Node, *phases: dict[str, Any], rank: int = 3) -> None:
     node.boot()
     node.registration()
     node.roster(rank)
+
+
+@pytest.mark.parametrize(
+    ("own_data", "data"), [(True, f"s3://{BUCKET}/{names.data_prefix(RUN, CELL)}"), (False, ""), (None, "")]
+)
+def test_scripts_know_where_to_create_objects_only_if_the_file_asks(
+    node: Node, own_data: bool | None, data: str
+) -> None:
+    more = {} if own_data is None else {"own_data": own_data}
+    node.benchmark({"name": "last"}, files={"run.py": SHOWS}, **more)
+    node.boot()
+    node.registration()
+    node.roster(0)
+    node.barrier("last")
+    node.summary("last")
+    assert environment_of(node, "last")["DATA"] == data
 
 
 def test_it_does_one_point_after_another_each_with_its_own_parameters(node: Node) -> None:

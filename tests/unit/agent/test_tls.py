@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from agent.web import ERRORS, Web
 from tests.patience import PATIENCE
-from tests.unit.agent.test_s3_range_read import module
+from tests.unit.agent.s3_scripts import module
 
 
 class Ranges(BaseHTTPRequestHandler):
@@ -82,10 +82,21 @@ def test_the_agent_trusts_nobody_else(url: str, monkeypatch: pytest.MonkeyPatch)
         Web().ask(url)
 
 
+def reads(url: str) -> int:
+    credentials, ranges, s3, signing = (module(name) for name in ("credentials", "ranges", "s3", "signing"))
+    store = credentials.CredentialStore(lambda: credentials.Credentials("AKIA", "secret"))
+    signer, address = signing.Signer(store.current, "us-west-2"), s3.address_of("data", "us-west-2", url)
+    reader = ranges.Reader(address, signer, store, s3.trust(), PATIENCE, PATIENCE)
+    try:
+        return int(reader.read(reader.request("a", 0, 5), 5))
+    finally:
+        reader.close()
+
+
 def test_readers_do_the_same(url: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading = module("read")
+    server = url.removesuffix("/a?b")
     monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
-    assert reading.Reader(reading.trust(), PATIENCE).read(url, 0, 5) == 5
+    assert reads(server) == 5
     monkeypatch.delenv("AWS_CA_BUNDLE")
-    with pytest.raises(reading.ReadError, match="tls"):
-        reading.Reader(reading.trust(), PATIENCE).read(url, 0, 5)
+    with pytest.raises(module("ranges").ReadError, match=r"^tls$"):
+        reads(server)

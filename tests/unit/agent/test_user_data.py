@@ -152,6 +152,7 @@ def test_both_sides_have_the_same_keys() -> None:
     assert keys.file("read.py") == names.file_key(RUN, "read.py")
     assert keys.artifact("00ff") == names.artifact_key("00ff")
     assert keys.targets(ROLE) == names.targets_key(RUN, CELL, ROLE)
+    assert keys.data == names.data_prefix(RUN, CELL)
     assert keys.roster == names.roster_key(RUN, CELL)
     assert keys.barrier("measure") == names.barrier_key(RUN, CELL, "measure")
     own = agents_keys.Keys(RUN, CELL, "AROAX")

@@ -55,6 +55,7 @@ DEFAULTS: dict[str, Any] = {
     "allowed_images": [],
     "allowed_snapshots": [],
     "allowed_targets": [],
+    "own_data": False,
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

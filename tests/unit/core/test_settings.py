@@ -59,6 +59,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("allowed_targets", ["*:443"], "a list of targets with TCP ports"),
     ("allowed_snapshots", ["snap-1"], "a list of snapshot ids"),
     ("allowed_snapshots", "snap-*", "a list of snapshot ids"),
+    ("own_data", "perhaps", "true or false"),
     ("allowed_buckets", None, "a list of bucket names"),
     ("allowed_buckets", {}, "a list of bucket names"),
     ("allowed_buckets", "[", "a list of bucket names"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
+from troop.bench.record import CellStatus
 from troop.report import bills, fleets, trust
 from troop.report.archive import ReportError
 from troop.report.build import build
@@ -367,6 +368,20 @@ def test_what_is_left_of_a_run_is_an_error() -> None:
     report = report_of(runs.archive().changed("record.json", leave))
     assert "error: Resources of the run still existed" in findings_of(report)
     assert "vol-1" in findings_of(report)
+
+
+def test_objects_that_a_failed_cell_may_have_left_are_named() -> None:
+    def ask(definition: dict[str, Any]) -> None:
+        definition["own_data"] = True
+
+    archive = runs.archive()
+    assert "data/" not in findings_of(report_of(archive))
+    left = findings_of(report_of(archive.changed("definition.json", ask)))
+    failed = [one.cell for one in runs.recorded() if one.status is not CellStatus.SUCCEEDED and one.phases]
+    assert failed
+    assert "Objects that scripts created may still exist in the results bucket below" in left
+    assert all(f"data/{runs.RUN}/{cell}/" in left for cell in failed)
+    assert "The bucket deletes them 2 days after their creation." in left
 
 
 def test_what_cannot_be_put_together_is_told_by_node() -> None:

@@ -22,7 +22,7 @@ from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
 from troop.bench.images import ImageFacts, forbidden_images, unusable_images
-from troop.bench.limits import Limits, no_room
+from troop.bench.limits import Limits, forbidden_data, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
@@ -262,6 +262,7 @@ class Benchmarks:
             named = {fleet.image for cell in cells for fleet in cell.fleets if fleet.image is not None}
             images = read_images(self.ec2, self.ssm, named)
             problems += admission.in_all_cells(benchmark, plan, lambda cell: unusable_images(cell, images, offers))
+        problems += admission.in_all_cells(benchmark, plan, lambda cell: forbidden_data(cell, own_data=limits.own_data))
         problems += self._problems_of_snapshots(benchmark, plan, limits.snapshots)
         balancers, wrong_targets = self._targets(benchmark, plan, limits.targets)
         problems += wrong_targets

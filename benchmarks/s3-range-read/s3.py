@@ -1,0 +1,292 @@
+"""Requests of one bucket: listing, and whole objects. Range reads have a faster client, in ranges.py."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import ssl
+import time
+import xml.etree.ElementTree as ElementTree
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from urllib.parse import unquote_plus, urlsplit
+from xml.sax.saxutils import escape
+
+from credentials import REFUSALS, CredentialStore
+from signing import EMPTY, Signer, encoded_path, encoded_query
+
+SUFFIXES = {
+    "cn-": "amazonaws.com.cn",
+    "eu-isoe-": "cloud.adc-e.uk",
+    "eusc-": "amazonaws.eu",
+    "us-iso-": "c2s.ic.gov",
+    "us-isob-": "sc2s.sgov.gov",
+    "us-isof-": "csp.hci.ic.gov",
+}
+"""Domains by the beginning of a region's name; all others are below amazonaws.com."""
+TIMEOUT_SECONDS = 30.0
+TRIES = 6
+SKEWED = "RequestTimeTooSkewed"
+PASSING = frozenset({429, 500, 502, 503, 504})
+MOST_DELETED = 1000
+"""Keys of one DeleteObjects."""
+_CODE = re.compile(rb"<Code>([A-Za-z0-9]{1,50})</Code>")
+
+
+class S3Error(Exception):
+    """S3 refused a request.
+
+    Attributes:
+        status: of HTTP; 0 if there was no complete answer.
+        code: S3's own, such as ``AccessDenied``; empty if there is none.
+    """
+
+    def __init__(self, message: str, status: int = 0, code: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code = status, code
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where requests for a bucket go.
+
+    Attributes:
+        host: as in the header, with the port if it is not the usual one.
+        base: what precedes a key in the path: ``/``, or the bucket's name in path style.
+    """
+
+    is_tls: bool
+    host: str
+    name: str
+    port: int
+    base: str
+
+    def path(self, key: str) -> str:
+        return self.base + encoded_path(key)
+
+
+def region_of(variables: Mapping[str, str]) -> str:
+    """Returns the node's region.
+
+    Raises:
+        S3Error: no variable names it.
+    """
+    region = variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION")
+    if not region:
+        raise S3Error("the region is unknown: set AWS_DEFAULT_REGION, as the node's user data does")
+    return region
+
+
+def address_of(bucket: str, region: str, endpoint: str = "") -> Address:
+    """Returns a bucket's address.
+
+    The bucket is a part of the host's name, as S3 demands of new buckets. TLS certificates cover no name with a dot in
+    it, and local endpoints have no such names: then the bucket is the beginning of the path.
+
+    Args:
+        endpoint: the URL of another S3 than AWS's; empty for AWS's.
+    """
+    if endpoint:
+        parts = urlsplit(endpoint)
+        is_tls, base = parts.scheme == "https", f"{parts.path.rstrip('/')}/{bucket}/"
+        return Address(is_tls, parts.netloc, parts.hostname or "", parts.port or (443 if is_tls else 80), base)
+    domain = next((domain for begin, domain in SUFFIXES.items() if region.startswith(begin)), "amazonaws.com")
+    regional = f"s3.{region}.{domain}"
+    host, base = (regional, f"/{bucket}/") if "." in bucket else (f"{bucket}.{regional}", "/")
+    return Address(True, host, host, 443, base)
+
+
+def endpoint_of(variables: Mapping[str, str]) -> str:
+    """Returns the URL of another S3 than AWS's, as the AWS CLI reads it; otherwise an empty text."""
+    return variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL") or ""
+
+
+def trust() -> ssl.SSLContext:
+    """Returns a context with the certificates that the AWS CLI trusts."""
+    return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
+
+
+def code_of(body: bytes) -> str:
+    """Returns the code in an error's body; empty if there is none."""
+    code = _CODE.search(body)
+    return code.group(1).decode() if code else ""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An object of a listing; its size in bytes."""
+
+    key: str
+    size: int
+
+
+class Bucket:
+    """A bucket, over one connection that stays open: for one thread.
+
+    Args:
+        store: the credentials.
+        region, endpoint: as of :func:`address_of`; by default those of the environment.
+    """
+
+    def __init__(self, name: str, store: CredentialStore, region: str = "", endpoint: str | None = None) -> None:
+        self.name, self._store = name, store
+        self._region = region or region_of(os.environ)
+        self.address = address_of(name, self._region, endpoint_of(os.environ) if endpoint is None else endpoint)
+        self.signer = Signer(store.current, self._region)
+        self._connection: http.client.HTTPConnection | None = None
+
+    def listing(self, prefix: str) -> Iterator[list[Listed]]:
+        """Yields the objects below a prefix, page by page, in the order of their keys: a page has up to 1,000.
+
+        Raises:
+            S3Error: the bucket cannot be listed.
+        """
+        query = {"list-type": "2", "prefix": prefix, "encoding-type": "url"}
+        while True:
+            root = _parsed(self.ask("GET", "", query))
+            yield [_listed(node) for node in root if _tag(node) == "Contents"]
+            token = _text(root, "NextContinuationToken")
+            if _text(root, "IsTruncated") != "true" or not token:
+                return
+            query["continuation-token"] = token
+
+    def open(self, key: str) -> http.client.HTTPResponse:
+        """Returns an object's content, to read in parts.
+
+        Raises:
+            S3Error: S3 refused it.
+        """
+        return self._answer("GET", key, {}, b"", {})
+
+    def put(self, key: str, body: bytes) -> None:
+        """Writes an object.
+
+        Raises:
+            S3Error: S3 refused it.
+        """
+        self.ask("PUT", key, {}, body)
+
+    def delete(self, keys: Iterable[str]) -> dict[str, str]:
+        """Deletes at most 1,000 objects by one request. Returns S3's code of each that it did not delete.
+
+        Raises:
+            S3Error: S3 refused the request.
+        """
+        parts = "".join(f"<Object><Key>{escape(key)}</Key></Object>" for key in keys)
+        body = f'<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Quiet>true</Quiet>{parts}</Delete>'.encode()
+        # Required, and the only digest that every version of S3 takes.
+        digest = {"content-md5": b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()}
+        root = _parsed(self.ask("POST", "", {"delete": ""}, body, digest))
+        return {_text(node, "Key"): _text(node, "Code") for node in root if _tag(node) == "Error"}
+
+    def ask(
+        self,
+        method: str,
+        key: str,
+        query: Mapping[str, str],
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Sends a request, and repeats it after a failure that may pass. Returns the answer's body.
+
+        Raises:
+            S3Error: S3 refused it, or did not answer.
+        """
+        with self._answer(method, key, query, body, headers or {}) as answer:
+            try:
+                return answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                raise S3Error(f"{self.name}: the answer to {method} {key!r} broke off: {error!r}") from None
+
+    def _answer(
+        self, method: str, key: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        for number in range(TRIES):
+            try:
+                answer = self._send(method, key, query, body, headers)
+            except (OSError, http.client.HTTPException) as error:
+                self.close()
+                problem = S3Error(f"{self.name}: no answer from {self.address.host}: {error!r}")
+            else:
+                if answer.status < 300:
+                    return answer
+                problem, may_pass = self._refusal(answer, method, key)
+                if not may_pass:
+                    raise problem
+            if number < TRIES - 1:
+                time.sleep(min(0.1 * 2**number, 3))
+        raise problem
+
+    def _send(
+        self, method: str, key: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        address = self.address
+        if self._connection is None:
+            self._connection = (
+                http.client.HTTPSConnection(address.name, address.port, timeout=TIMEOUT_SECONDS, context=trust())
+                if address.is_tls
+                else http.client.HTTPConnection(address.name, address.port, timeout=TIMEOUT_SECONDS)
+            )
+        path, text = address.path(key), encoded_query(query)
+        content = hashlib.sha256(body).hexdigest() if body else EMPTY
+        every = self.signer.headers(method, path, text, {"host": address.host, **headers}, content)
+        self._connection.request(method, f"{path}?{text}" if text else path, body or None, every)
+        return self._connection.getresponse()
+
+    def _refusal(self, answer: http.client.HTTPResponse, method: str, key: str) -> tuple[S3Error, bool]:
+        """Returns the error, and whether the same request may succeed now."""
+        body = answer.read()
+        self.close()
+        code = code_of(body)
+        self._store.refused(code)
+        where = answer.headers.get("x-amz-bucket-region", "")
+        what = f"{self.name}: S3 answered {answer.status} {code} to {method} {key!r}".rstrip()
+        if where and where != self._region:
+            what += f". The bucket is in {where}, and nodes read only buckets of their own region, {self._region}"
+        if code == SKEWED:
+            note = skew(self.signer, answer.headers.get("Date", ""))
+            print(note, flush=True)
+            return S3Error(f"{what}. {note}", answer.status, code), True
+        return S3Error(what, answer.status, code), answer.status in PASSING or code in REFUSALS
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def skew(signer: Signer, date: str) -> str:
+    """Corrects the time of signatures by the date of an answer. Returns a sentence that says so."""
+    try:
+        change = signer.correct(parsedate_to_datetime(date).timestamp())
+    except (TypeError, ValueError, IndexError):
+        return f"The clock of this node is wrong, and S3's time is unknown: its date is {date!r}."
+    side = "behind" if change > 0 else "ahead of"
+    return (
+        f"The clock of this node is {abs(change):,.0f} s {side} S3's. Requests are now signed with S3's time; check "
+        "the time synchronization of the image."
+    )
+
+
+def _parsed(body: bytes) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(body)
+    except ElementTree.ParseError as error:
+        raise S3Error(f"S3's answer is no XML: {error}") from None
+
+
+def _tag(node: ElementTree.Element) -> str:
+    return node.tag.rpartition("}")[2]
+
+
+def _text(node: ElementTree.Element, name: str) -> str:
+    return next((one.text or "" for one in node if _tag(one) == name), "")
+
+
+def _listed(node: ElementTree.Element) -> Listed:
+    return Listed(unquote_plus(_text(node, "Key")), int(_text(node, "Size") or 0))

@@ -1,0 +1,176 @@
+"""Measures the ceiling of the reader of the benchmark s3-range-read: requests per second of one core.
+
+    python -m perf.s3_reader [--seconds 5] [--rounds 3]
+
+One process reads ranges with 1, 50 and 200 threads, by the functions of benchmarks/s3-range-read: it chooses, signs,
+reads and records. A server in another process answers at once, over HTTP and over TLS. The ceiling is reads per second
+of *processor time* of the reading process, user and system together. So it does not depend on the speed of the server.
+A node with n cores reads at most n times as much, because read.py starts a process on each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import ipaddress
+import json
+import multiprocessing
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "benchmarks" / "s3-range-read"
+SIZE, OBJECTS = 1 << 20, 1000
+THREADS, LENGTHS = (1, 50, 200), (1024, 10240)
+_RANGE = re.compile(rb"range: bytes=(\d+)-(\d+)\r\n")
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    body = bytes(max(LENGTHS))
+    try:
+        while True:
+            request = await reader.readuntil(b"\r\n\r\n")
+            asked = _RANGE.search(request)
+            assert asked is not None
+            count = 1 + int(asked.group(2)) - int(asked.group(1))
+            head = f"HTTP/1.1 206 Partial Content\r\nContent-Length: {count}\r\nServer: stub\r\n\r\n".encode()
+            writer.write(head + body[:count])
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+def serve(certificate: str | None, sender: Any) -> None:
+    """Serves ranges on a free port of 127.0.0.1 until the process is ended."""
+
+    async def run() -> None:
+        context = None
+        if certificate:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(certificate)
+        server = await asyncio.start_server(_answer, "127.0.0.1", 0, ssl=context, backlog=1024)
+        sender.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+def certificate(path: Path) -> None:
+    """Writes a key with its own certificate for 127.0.0.1."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stub")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
+
+
+READS = """
+import json, multiprocessing, os, resource, sys, time
+sys.path[:0] = [{folder!r}, {functions!r}]
+import read
+from objects import store
+from s3 import Listed
+from pathlib import Path
+parameters = json.loads(Path(os.environ["TROOP_PARAMETERS"]).read_text())
+objects = (Listed(f"part-{{n:08d}}.parquet", {size}) for n in range({objects}))
+store(Path(os.environ["TROOP_SHARED"]), objects, parameters["max_bytes"], {objects})
+result, sender = multiprocessing.Pipe(duplex=False)
+before = resource.getrusage(resource.RUSAGE_SELF)
+began = time.monotonic()
+read.process(0, 1, parameters["threads"], parameters, (0, 1), multiprocessing.Value("i", 0, lock=False), sender)
+after = resource.getrusage(resource.RUSAGE_SELF)
+seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+print(json.dumps({{"totals": result.recv(), "cpu": seconds, "elapsed": time.monotonic() - began}}))
+"""
+
+
+def reads(url: str, bundle: Path | None, threads: int, length: int, seconds: float) -> dict[str, Any]:
+    """Reads in a process of its own. Returns its counts, its processor time and its time."""
+    with tempfile.TemporaryDirectory() as folder:
+        parameters = {"bucket": "data", "min_bytes": 0, "max_bytes": length, "threads": threads}
+        Path(folder, "parameters.json").write_text(json.dumps(parameters), encoding="utf-8")
+        variables = {
+            "NODE": "i-1",
+            "PARAMETERS": f"{folder}/parameters.json",
+            "SHARED": folder,
+            "RESULTS": folder,
+            "MEASURED_FROM": str(time.time()),  # all of it is measured, so that its processor time is, too
+            "MEASURED_SECONDS": str(seconds),
+        }
+        environment = {
+            "PATH": os.environ["PATH"],
+            "AWS_ENDPOINT_URL": url,
+            "AWS_DEFAULT_REGION": "us-west-2",
+            "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_SESSION_TOKEN": "t" * 1000,  # as long as a role's
+            **({"AWS_CA_BUNDLE": str(bundle)} if bundle else {}),
+            **{f"TROOP_{name}": value for name, value in variables.items()},
+        }
+        script = READS.format(folder=str(FOLDER), functions=str(ROOT / "functions"), size=SIZE, objects=OBJECTS)
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        counts: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="measurements of each case, of which the median counts")
+    options = parser.parse_args()
+    print(f"{'':10} {'threads':>7} {'bytes':>6} {'reads/s a core':>14} {'us a read':>9} {'reads/s':>8} {'busy':>5}")
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = Path(folder, "certificate.pem")
+        certificate(bundle)
+        for scheme in ("http", "https"):
+            is_tls = scheme == "https"
+            result, sender = multiprocessing.Pipe(duplex=False)
+            server = multiprocessing.Process(target=serve, args=(str(bundle) if is_tls else None, sender), daemon=True)
+            server.start()
+            url = f"{scheme}://127.0.0.1:{result.recv()}"
+            try:
+                for threads in THREADS:
+                    for length in LENGTHS:
+                        rounds = [
+                            reads(url, bundle if is_tls else None, threads, length, options.seconds)
+                            for _ in range(options.rounds)
+                        ]
+                        assert all(one["totals"][1] == 0 for one in rounds), "some reads failed"
+                        each = median(one["cpu"] / one["totals"][0] for one in rounds)
+                        rate = median(one["totals"][0] / options.seconds for one in rounds)
+                        busy = median(one["cpu"] / one["elapsed"] for one in rounds)
+                        print(
+                            f"{scheme:10} {threads:7} {length:6} {1 / each:14,.0f} {1e6 * each:9.0f} {rate:8,.0f} "
+                            f"{busy:5.0%}",
+                            flush=True,
+                        )
+            finally:
+                server.terminate()
+                server.join()
+
+
+if __name__ == "__main__":
+    main()

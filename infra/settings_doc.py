@@ -86,7 +86,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "zones": "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many "
         "as your account has in the region. Ignored with `troop:network`.",
         "dns_firewall": "Whether the VPC that the deployment creates resolves only names of AWS and of the VPC, so "
-        "that code on nodes cannot send data through DNS ([cost](costs.md#dns-firewall)). Not with `troop:network`.",
+        "that code on nodes cannot send data through DNS ([cost](costs.md#benchmarks-while-none-runs)). Not with "
+        "`troop:network`.",
         "allowed_buckets": "S3 buckets that nodes can read. The file of a benchmark or fleet must name a bucket, too "
         "(`buckets`).",
         "allowed_images": "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, "

@@ -34,6 +34,9 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
+OF_NODES = ("troop/disks", "troop/measure/collectors")
+"""Packages that no function imports."""
+
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
@@ -92,7 +95,7 @@ def _package(target: str) -> Path:
     """Creates the compiled handlers, their package and :data:`CHARTS`, without the settings, which vary."""
     charts = {name: npm.packages() / path for name, path in CHARTS.items()}
     patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
-    own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern))
+    own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern) if not _is_of_nodes(path))
     sources = {str(source.relative_to(FUNCTIONS)): source.read_bytes() for source in own}
     sources |= {name: path.read_bytes() for name, path in charts.items()}
     folder = BUILD / "packages" / _digest(*_compiler(target), *(part for pair in sources.items() for part in pair))
@@ -102,6 +105,11 @@ def _package(target: str) -> Path:
             _finish(partial, target, "/var/task")
     _mark_used(folder)
     return folder
+
+
+def _is_of_nodes(path: Path) -> bool:
+    """Checks whether only nodes run a module. They have it from ``agent.pyz``."""
+    return any(path.is_relative_to(FUNCTIONS / package) for package in OF_NODES)
 
 
 def _agent() -> bytes:

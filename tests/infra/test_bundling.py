@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import pytest
 
 from agent.pack import pack
 from infra import FUNCTIONS, bundling, byte_code, npm
-from infra.bundling import LAYERS, SIZE_LIMIT, bundle, layer, size, stage_code
+from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
 
@@ -140,6 +141,16 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz", ".txt"}
     assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
     assert "requirements.txt" not in files
+
+
+def test_the_asset_leaves_out_what_only_nodes_import() -> None:
+    code = stage_code("{}", "lambda")
+    names = "|".join(re.escape(package.replace("/", ".")) for package in OF_NODES)
+    for package in OF_NODES:
+        assert list((FUNCTIONS / package).glob("*.py"))
+        assert not (code / package).exists()
+    for source in code.rglob("*.py"):
+        assert not re.search(rf"^\s*(from|import) ({names})\b", source.read_text(), re.MULTILINE), source
 
 
 def test_the_asset_has_the_agent_that_nodes_run(tmp_path: Path) -> None:

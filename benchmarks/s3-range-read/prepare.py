@@ -14,11 +14,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from credentials import CredentialsError, CredentialStore
 from fill import FillError, bucket_of, count_of, create
 from fill import objects as created
-from objects import ObjectsError, of_file, of_inventory, of_listing, store
+from objects import Objects, ObjectsError, of_file, of_inventory, of_listing, store
 from s3 import Bucket, Listed, S3Error
 
 MOST_OBJECTS = 500_000
@@ -40,6 +41,8 @@ def main() -> None:
     print(f"{bucket}: saw {seen:,} objects, chose {count:,} of at least {most:,} bytes: {total / 1e9:,.3f} GB")
     if not count:
         sys.exit(f"nothing to read: no object in {bucket} has at least max_bytes = {most} bytes")
+    key = unquote(Objects(Path(os.environ["TROOP_SHARED"])).at(0)[0])
+    Bucket(bucket, CredentialStore()).ask("GET", key, {}, headers={"range": "bytes=0-0"})  # before load, with a reason
 
 
 def range_bytes(parameters: Mapping[str, Any]) -> tuple[int, int]:

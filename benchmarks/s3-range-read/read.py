@@ -10,6 +10,7 @@ Recorded as ``read``: the time from the request to the last byte, including a ne
 begins when the read was due, and the time from the request is recorded as its service time. Errors by kind:
 ``connect-timeout`` (no connection in time, with TLS), ``read-timeout``, ``connection``, ``tls``, ``short`` (not the
 requested bytes), ``http-503-SlowDown`` and the like. Too many open files are not S3's fault: then the script fails.
+It also fails if nothing succeeds for another reason than overload: a point with nothing but timeouts is a result.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from troop.measure.schedule import Schedule
 PAUSE_SECONDS = 0.05
 """Seconds after an error, so that immediate errors do not become a storm."""
 CONNECT_SECONDS, READ_SECONDS = 3.0, 10.0
+OVERLOAD = ("connect-timeout", "read-timeout", "http-5")
+"""Beginnings of the kinds of errors that too much load causes."""
 
 
 class Ranges:
@@ -83,10 +86,18 @@ def without_pause(recorder: Recorder) -> Iterator[None]:
         yield None
 
 
-def work(recorder: Recorder, reader: Reader, ranges: Ranges, shortage: Any, schedule: Schedule | None = None) -> None:
+def work(
+    recorder: Recorder,
+    reader: Reader,
+    ranges: Ranges,
+    kinds: set[str],
+    shortage: Any,
+    schedule: Schedule | None = None,
+) -> None:
     """Reads until the measured time is over or a shortage is reported; runs in each thread.
 
     Args:
+        kinds: receives the kinds of errors, of all threads.
         schedule: says when reads are due, for all threads together; None for a closed loop.
     """
     for due in schedule or without_pause(recorder):
@@ -99,6 +110,7 @@ def work(recorder: Recorder, reader: Reader, ranges: Ranges, shortage: Any, sche
             moved = reader.read(request, count)
         except ReadError as error:
             recorder.error("read", str(error))
+            kinds.add(str(error))
             if due is None:  # a schedule limits the rate of errors, too
                 time.sleep(PAUSE_SECONDS)
         except OSError as error:
@@ -119,7 +131,7 @@ def process(
     shortage: Any,
     sender: Any,
 ) -> None:
-    """Runs one process with its threads, and sends the number of successful and failed reads.
+    """Runs one process with its threads, and sends the number of successful and failed reads, and the kinds of errors.
 
     Args:
         number: from 0, of the processes, which share the rate evenly.
@@ -135,16 +147,18 @@ def process(
     seed = " ".join(os.environ.get(f"TROOP_{name}", "") for name in ("NODE", "RUN", "CELL", "POINT"))
     with Recorder.of_this_phase() as recorder:
         schedule = recorder.schedule(rate, share=(number, processes)) if rate else None
-        all_of_them = []
+        all_of_them, kinds = [], set[str]()
         for n in range(threads):
             reader = Reader(address, signer, store, trusted, connect_seconds, read_seconds)
             ranges = Ranges(objects, own, *sizes, seed=f"{seed} {number} {n}")
-            all_of_them.append(threading.Thread(target=work, args=(recorder, reader, ranges, shortage, schedule)))
+            all_of_them.append(
+                threading.Thread(target=work, args=(recorder, reader, ranges, kinds, shortage, schedule))
+            )
         for one in all_of_them:
             one.start()
         for one in all_of_them:
             one.join()
-    sender.send(recorder.totals("read"))
+    sender.send((*recorder.totals("read"), sorted(kinds)))
 
 
 def shares(threads: int, processors: int) -> list[int]:
@@ -186,10 +200,11 @@ def main() -> None:
     if any(one.exitcode for one in processes):
         sys.exit("a reading process failed")
     totals = [result.recv() for result in results]
-    succeeded, failed = (sum(column) for column in zip(*totals))
-    print(f"{succeeded} reads succeeded, {failed} failed")
-    if not succeeded:
-        sys.exit("no read succeeded in the measured time")
+    succeeded, failed = (sum(total[n] for total in totals) for n in range(2))
+    kinds = sorted({kind for total in totals for kind in total[2]})
+    print(f"{succeeded} reads succeeded, {failed} failed: {', '.join(kinds) or 'no errors'}")
+    if not succeeded and not (failed and all(kind.startswith(OVERLOAD) for kind in kinds)):
+        sys.exit(f"no read succeeded in the measured time: {', '.join(kinds) or 'measure longer than a read takes'}")
 
 
 if __name__ == "__main__":

@@ -135,7 +135,9 @@ def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(detail: dict
 
 @pytest.fixture(scope="module")
 def swept(deployment: Deployment) -> dict[str, Any]:
-    """A run with two points on the same two nodes; only one of these takes part in the first point."""
+    """A run with two points on the same two nodes, which create what they read; only one of these takes part in the
+    first point.
+    """
     text = CATALOGUE.read_text(encoding="utf-8").replace("threads: 32 ", "clients: 2\n  threads: 32 ")
     folder = deployment.account.run / "swept"
     shutil.copytree(CATALOGUE.parent, folder)
@@ -144,9 +146,10 @@ def swept(deployment: Deployment) -> dict[str, Any]:
         "phases.measure.points": "[{threads: 1, clients: 1}, {threads: 4, warm_up: 3s}]",
         "phases.measure.between": "{script: prepare.py, roles: [drivers], timeout: 2m}",
         "phases.measure.nodes": "{drivers: clients}",
+        "parameters.fill_objects": "40",
     }
     words = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
-    detail: dict[str, Any] = troop(deployment, "run", str(folder), "--size", "smoke", *words)
+    detail: dict[str, Any] = troop(deployment, "run", str(folder), "--size", "smoke", "--size", "own-data", *words)
     return detail
 
 
@@ -172,6 +175,18 @@ def test_points_run_one_after_another_on_the_same_nodes(deployment: Deployment, 
     assert [summary["warm_up_seconds"] for summary in summaries["measure.2"]] == [3.0] * NODES
     assert len([one for one in swept["resources"] if one["kind"] == "instance"]) == NODES
     assert_nothing_left(deployment, swept)
+
+
+def test_what_nodes_have_created_they_delete(deployment: Deployment, swept: dict[str, Any]) -> None:
+    role, prefix = role_name(deployment, "NodesRole"), names.data_prefix(swept["run"]["run"], names.cell_id(1))
+    written = {
+        entry["action"].lower()
+        for entry in deployment.account.decisions()
+        if role_of(entry["caller"]) == role and f"/{prefix}" in entry["resource"] and entry["decision"] == "Allow"
+    }
+    assert written >= {"s3:getobject", "s3:putobject", "s3:deleteobject"}
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    assert s3.list_objects_v2(Bucket=bucket, Prefix=names.DATA_PREFIX)["KeyCount"] == 0
 
 
 def test_the_report_has_a_row_of_each_point(deployment: Deployment, swept: dict[str, Any]) -> None:
@@ -281,7 +296,9 @@ def test_reports_need_nothing_that_they_may_not(deployment: Deployment, detail: 
         assert [(one["action"], one["resource"]) for one in decisions if one["decision"] != "Allow"] == []
 
 
-def test_nodes_do_what_they_may_and_nothing_else(deployment: Deployment, detail: dict[str, Any]) -> None:
+def test_nodes_do_what_they_may_and_nothing_else(
+    deployment: Deployment, detail: dict[str, Any], swept: dict[str, Any]
+) -> None:
     role, used = role_name(deployment, "NodesRole"), set()
     for entry in deployment.account.decisions():
         if role_of(entry["caller"]) == role:

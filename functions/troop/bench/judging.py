@@ -245,10 +245,11 @@ def _over_time(
 def _times(parts: Sequence[Operation]) -> Windows:
     total: Windows | None = None
     for one in parts:
+        if one.lacks.times or (one.rate and one.count):
+            raise _UnknownError("not all times over time are on record")
         if one.over_time is None:
-            if one.count:
-                raise _UnknownError("not all times over time are on record")
-        elif total is None:
+            continue
+        if total is None:
             total = one.over_time.copy()
         else:
             try:
@@ -268,7 +269,7 @@ def _percentile(figure: str, counts: Mapping[int, int]) -> float | None:
 def _counts(parts: Sequence[Operation]) -> PerSecond:
     total = PerSecond()
     for one in parts:
-        if sum(one.per_second.count) < one.count or sum(one.per_second.errors) < sum(one.errors.values()):
+        if one.lacks.successes or one.lacks.errors:
             raise _UnknownError("not all operations were counted by second")
         if one.rate:
             raise _UnknownError("a tool reports only rates, without counts by second")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from troop.bench.judging import Judgement, entry, judge, with_entry
 from troop.bench.phase_limits import FAILED, PASSED, PERCENTILES, PhaseLimit, verdict
 from troop.measure import merge
 from troop.measure.histogram import Histogram
-from troop.measure.operations import TOTAL, Operation, PerSecond, Rate
+from troop.measure.operations import TOTAL, Operation, PerSecond, Rate, document_of, parse
 from troop.measure.windows import Windows
 
 BEGIN = 1000.0
@@ -163,6 +164,26 @@ def test_lost_values_over_time_fail_a_limit_and_do_not_pass_it() -> None:
     ):
         limit = PhaseLimit(figure, 10**6, every=10)
         assert one(limit, {"read": STEADY, "write": untimed}).reason == reason
+
+
+def test_values_over_time_of_one_node_do_not_stand_for_those_of_another() -> None:
+    """A summary that is too large leaves out times over time, and counts by second."""
+    fast, slow = operation([[1] * 10] * 30), operation([[500] * 10] * 30)
+    fast.add(replace(slow, over_time=None))
+    assert not one(PhaseLimit("p90_ms", 300), {"read": fast}).held
+    judgement = one(PhaseLimit("p90_ms", 300, every=10), {"read": fast})
+    assert (judgement.held, judgement.reason) == (False, "not all times over time are on record")
+    stored = parse(document_of({"read": fast}))
+    assert not one(PhaseLimit("p90_ms", 300, every=10), stored).held
+
+
+@pytest.mark.parametrize("limit", [PhaseLimit("error_rate", 0.1, every=10), PhaseLimit("per_second", 12, every=10)])
+def test_the_warm_up_does_not_stand_for_seconds_that_a_node_lacks(limit: PhaseLimit) -> None:
+    long_warm_up = operation([[10] * 10] * 30)
+    long_warm_up.per_second = PerSecond(int(BEGIN) - 30, [10] * 60, [10] * 30 + [0] * 30)
+    long_warm_up.add(replace(STEADY, errors={"timeout": 300}, per_second=PerSecond()))
+    judgement = one(limit, {"read": long_warm_up})
+    assert (judgement.held, judgement.reason) == (False, "not all operations were counted by second")
 
 
 @given(

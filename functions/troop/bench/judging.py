@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from troop.bench.open_loop import REACHED, Counted, done, falls_short
 from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.plan import Variant
 from troop.measure.histogram import buckets_at
@@ -81,6 +82,30 @@ def judge(
             judgements.append(_of_role(limit, role, operations, begin, seconds))
         if not its:
             judgements.append(_failed(limit, limit.role or "", _unmeasured(limit, roles)))
+    return judgements
+
+
+def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[Judgement]:
+    """Returns a failed judgement for each role that did not reach its set rate: then the results are those of a lower
+    load than the limits are meant for.
+
+    Args:
+        phase: the merged results, see :meth:`troop.measure.merge.Merger.document`.
+        targets: operations per second by role, see :func:`troop.bench.open_loop.targets`.
+    """
+    seconds, judgements = phase["measured_seconds"], []
+    for role, target in targets.items():
+        merged = [one for one in phase["table"] if one["role"] == role and one["operation"] != TOTAL]
+        alone = [one for one in phase["separate"] if one["role"] == role and one.get("per_second") is not None]
+        achieved = done(
+            [Counted(one["count"], one["errors"], one["per_second"]) for one in merged],
+            [Counted(one["per_second"] * seconds, one.get("errors", {})) for one in alone],
+            seconds,
+        )
+        if falls_short(target, achieved, seconds, len(phase["roles"][role]["nodes"])):
+            rate, limit = achieved / seconds, PhaseLimit(PER_SECOND, at_least=REACHED * target, role=role)
+            text = f"{role} did {shown(PER_SECOND, rate)}, {rate / target:.1%} of the set rate of {target:,g}/s"
+            judgements.append(Judgement(limit, role, TOTAL, rate, held=False, reason=text))
     return judgements
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.bench.open_loop import REACHED, Counted, done, falls_short
-from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, TIMES, TIMES_OVER_TIME, PhaseLimit
+from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.plan import Variant
 from troop.measure.histogram import buckets_at
 from troop.measure.merge import PERCENTILES, row
@@ -182,7 +182,9 @@ def _of_role(limit: PhaseLimit, role: str, operations: Operations, begin: float 
     if limit.every is None:
         value = _figure(limit.figure, whole, seconds)
         if value is None:
-            return _failed(limit, role, _without(whole), name)
+            return _failed(limit, role, _without(whole, limit.figure), name)
+        if not value and not whole.count and limit.at_most is not None and limit.figure in RATES:
+            return _failed(limit, role, "no operation succeeded", name)
         held = _holds(limit, value)
         reason = None if held else f"{limit.figure} of {name} was {shown(limit.figure, value)}; {bound(limit)}"
         return Judgement(limit, role, name, value, held, reason)
@@ -214,8 +216,10 @@ def _figure(figure: str, operation: Operation, seconds: float) -> float | None:
     return value
 
 
-def _without(operation: Operation) -> str:
-    return "its tool does not report it" if operation.rate else "no operation succeeded"
+def _without(operation: Operation, figure: str) -> str:
+    if operation.rate:
+        return "its tool does not report it"
+    return "no operation ended" if figure == ERROR_RATE else "no operation succeeded"
 
 
 class _UnknownError(Exception):
@@ -224,6 +228,8 @@ class _UnknownError(Exception):
 
 def _worst(limit: PhaseLimit, role: str, name: str, values: Sequence[tuple[float, float | None]]) -> Judgement:
     """Judges the parts of the measured time, each with its first second and its value."""
+    if limit.at_most is not None and limit.figure in RATES:  # what does nothing is below any bound
+        values = [(at, value or None) for at, value in values]
     missed = [(at, value) for at, value in values if value is None or not _holds(limit, value)]
     known = [value for _, value in values if value is not None]
     worst = min(known, default=None) if limit.at_least is not None else max(known, default=None)

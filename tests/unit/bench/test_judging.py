@@ -236,6 +236,14 @@ def test_successes_are_needed_for_a_limit_of_times() -> None:
     assert one(PhaseLimit("per_second", at_least=1), {"read": only_errors}).value == 0
 
 
+def test_nothing_done_holds_no_limit() -> None:
+    nothing = operation([[]] * 30)
+    assert one(PhaseLimit("error_rate", 0.1), {"read": nothing}).reason == "no operation ended"
+    assert one(PhaseLimit("per_second", 10), {"read": nothing}).reason == "no operation succeeded"
+    assert not one(PhaseLimit("per_second", 10, every=10), {"read": nothing}).held
+    assert not one(PhaseLimit("bytes_per_second", 10), {"read": nothing}).held
+
+
 def test_a_tool_that_reports_only_rates_has_a_rate_and_no_times() -> None:
     rate = Operation(rate=Rate(2_000_000, threads=4))
     assert one(PhaseLimit("per_second", at_least=2000), {"re-read": rate}).held

@@ -7,7 +7,7 @@ from typing import Any
 
 from troop.bench import names
 from troop.bench.choices import number_of
-from troop.bench.definition import WARM_UP, AROUND, CLUSTER, READ, SPOT, SPREAD, Benchmark
+from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
 from troop.bench.snapshots import least_read_seconds

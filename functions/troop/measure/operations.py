@@ -24,8 +24,7 @@ OTHER = "other"
 MOST_LISTED = 128
 """The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
 UNFINISHED = "unfinished"
-"""The kind of error of operations that an open loop was to send, and that had not ended at the end of the measured time.
-"""
+"""The kind of error of operations that an open loop was to send, and that had not ended at the end."""
 TOTAL = "all operations"
 """The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
 RESPONSE: Final = "response"

@@ -129,8 +129,8 @@ def test_the_matrix_cannot_set_what_is_searched() -> None:
     ],
 )
 def test_neither_scale_steps_nor_parts_of_a_parameter_set_what_is_searched(more: dict[str, Any]) -> None:
-    found = problems(searched(THREADS) | more, files=FILES)
-    assert {one.message for one in found} == {"is also set by the search of the phase measure"}
+    refusals = problems(searched(THREADS) | more, files=FILES)
+    assert {one.message for one in refusals} == {"is also set by the search of the phase measure"}
 
 
 def test_a_change_of_what_every_search_sets_has_no_effect() -> None:

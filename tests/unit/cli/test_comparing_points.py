@@ -83,7 +83,7 @@ def searched(number: int, largest: float | None, values: Sequence[float], outcom
     search = Search(
         phase="measure", parameter="rate", outcome=outcome, largest=largest, smallest=9000, points=6, most=9, text="t"
     )
-    points = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
+    points: dict[str, Sequence[float]] = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
     return swept(number, points).model_copy(update={"searches": [search]})
 
 

@@ -437,9 +437,7 @@ class CellSteps:
         place = _place_of(step)
         if judged:
             taking_part = {name: role["nodes"] for name, role in merged["roles"].items()}
-            judged += judging.judge_rates(
-                merged, targets(benchmark, step.of, place.get("parameters", {}), taking_part)
-            )
+            judged += judging.judge_rates(merged, targets(benchmark, step.of, place.get("parameters", {}), taking_part))
         limits = {"limits": [one.document() for one in judged]} if judged else {}
         return merged | place | limits
 

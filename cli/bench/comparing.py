@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from cli.bench import compared_searches
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
 from cli.bench.elsewhere import elsewhere
@@ -42,7 +43,8 @@ def compare(
         now: the time of the comparison.
         version: the version of Troop that makes it.
         confidence: the confidence level of the intervals, between 0 and 1.
-        fail_below: rows with a lower ratio are regressions, unless the difference is within the noise.
+        fail_below: rows with a lower ratio are regressions, unless the difference is within the noise. Points of a
+            search are none: the answers of searches count in their place.
         pricing: the roles and prices of the cost.
 
     Raises:
@@ -67,22 +69,30 @@ def compare(
     rows: list[Row] = []
     lost: list[str] = []
     for label, (ours, theirs) in pairs:
+        answers = compared_searches.of(label, ours, theirs, confidence, fail_below)
+        rows += answers.rows
+        lost += answers.lost
+        warnings += answers.warnings
         for operation in ours.operations():
+            is_searched = operation[0] in answers.phases
             if operation[-1] == TOTAL and ours.parts(operation) != theirs.parts(operation):
                 continue  # totals of different operations
+            if is_searched and operation not in theirs.operations():
+                continue  # each search chooses its own points
             if operation not in theirs.operations():
                 unmatched.append(f"only A has {named(operation, label)}")
                 lost.append(named(operation, label))
                 continue
-            if ours.measured(operation) and not theirs.measured(operation):
+            if ours.measured(operation) and not theirs.measured(operation) and not is_searched:
                 lost.append(named(operation, label))
-            row, more = row_of(a, b, label, operation, ours, theirs, confidence, fail_below, pricing)
+            least = None if is_searched else fail_below
+            row, more = row_of(a, b, label, operation, ours, theirs, confidence, least, pricing)
             rows += row
             warnings += more
         unmatched += [
             f"only B has {named(operation, label)}"
             for operation in theirs.operations()
-            if operation not in ours.operations() and operation[-1] != TOTAL
+            if operation not in ours.operations() and operation[-1] != TOTAL and operation[0] not in answers.phases
         ]
     if not rows:
         explanation = "; ".join([*unmatched, *warnings]) or "neither side has measured an operation"

@@ -15,7 +15,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, TIMES, TIMES_OVER_TIME, PhaseLimit
+from troop.bench.open_loop import REACHED, Counted, done, falls_short
+from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.plan import Variant
 from troop.measure.histogram import buckets_at
 from troop.measure.merge import PERCENTILES, row
@@ -81,6 +82,30 @@ def judge(
             judgements.append(_of_role(limit, role, operations, begin, seconds))
         if not its:
             judgements.append(_failed(limit, limit.role or "", _unmeasured(limit, roles)))
+    return judgements
+
+
+def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[Judgement]:
+    """Returns a failed judgement for each role that did not reach its set rate: then the results are those of a lower
+    load than the limits are meant for.
+
+    Args:
+        phase: the merged results, see :meth:`troop.measure.merge.Merger.document`.
+        targets: operations per second by role, see :func:`troop.bench.open_loop.targets`.
+    """
+    seconds, judgements = phase["measured_seconds"], []
+    for role, target in targets.items():
+        merged = [one for one in phase["table"] if one["role"] == role and one["operation"] != TOTAL]
+        alone = [one for one in phase["separate"] if one["role"] == role and one.get("per_second") is not None]
+        achieved = done(
+            [Counted(one["count"], one["errors"], one["per_second"]) for one in merged],
+            [Counted(one["per_second"] * seconds, one.get("errors", {})) for one in alone],
+            seconds,
+        )
+        if falls_short(target, achieved, seconds, len(phase["roles"][role]["nodes"])):
+            rate, limit = achieved / seconds, PhaseLimit(PER_SECOND, at_least=REACHED * target, role=role)
+            text = f"{role} did {shown(PER_SECOND, rate)}, {rate / target:.1%} of the set rate of {target:,g}/s"
+            judgements.append(Judgement(limit, role, TOTAL, rate, held=False, reason=text))
     return judgements
 
 
@@ -157,7 +182,9 @@ def _of_role(limit: PhaseLimit, role: str, operations: Operations, begin: float 
     if limit.every is None:
         value = _figure(limit.figure, whole, seconds)
         if value is None:
-            return _failed(limit, role, _without(whole), name)
+            return _failed(limit, role, _without(whole, limit.figure), name)
+        if not value and not whole.count and limit.at_most is not None and limit.figure in RATES:
+            return _failed(limit, role, "no operation succeeded", name)
         held = _holds(limit, value)
         reason = None if held else f"{limit.figure} of {name} was {shown(limit.figure, value)}; {bound(limit)}"
         return Judgement(limit, role, name, value, held, reason)
@@ -189,8 +216,10 @@ def _figure(figure: str, operation: Operation, seconds: float) -> float | None:
     return value
 
 
-def _without(operation: Operation) -> str:
-    return "its tool does not report it" if operation.rate else "no operation succeeded"
+def _without(operation: Operation, figure: str) -> str:
+    if operation.rate:
+        return "its tool does not report it"
+    return "no operation ended" if figure == ERROR_RATE else "no operation succeeded"
 
 
 class _UnknownError(Exception):
@@ -199,6 +228,8 @@ class _UnknownError(Exception):
 
 def _worst(limit: PhaseLimit, role: str, name: str, values: Sequence[tuple[float, float | None]]) -> Judgement:
     """Judges the parts of the measured time, each with its first second and its value."""
+    if limit.at_most is not None and limit.figure in RATES:  # what does nothing is below any bound
+        values = [(at, value or None) for at, value in values]
     missed = [(at, value) for at, value in values if value is None or not _holds(limit, value)]
     known = [value for _, value in values if value is not None]
     worst = min(known, default=None) if limit.at_least is not None else max(known, default=None)
@@ -245,10 +276,11 @@ def _over_time(
 def _times(parts: Sequence[Operation]) -> Windows:
     total: Windows | None = None
     for one in parts:
+        if one.lacks.times or (one.rate and one.count):
+            raise _UnknownError("not all times over time are on record")
         if one.over_time is None:
-            if one.count:
-                raise _UnknownError("not all times over time are on record")
-        elif total is None:
+            continue
+        if total is None:
             total = one.over_time.copy()
         else:
             try:
@@ -268,7 +300,7 @@ def _percentile(figure: str, counts: Mapping[int, int]) -> float | None:
 def _counts(parts: Sequence[Operation]) -> PerSecond:
     total = PerSecond()
     for one in parts:
-        if sum(one.per_second.count) < one.count or sum(one.per_second.errors) < sum(one.errors.values()):
+        if one.lacks.successes or one.lacks.errors:
             raise _UnknownError("not all operations were counted by second")
         if one.rate:
             raise _UnknownError("a tool reports only rates, without counts by second")

@@ -20,7 +20,7 @@ from troop.bench_file import relations
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.fields import written
-from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn
+from troop.bench_file.models import LONGEST_RUN, MOST_CELLS, BenchmarkIn, PhaseIn
 from troop.bench_file.points import MOST_POINTS_OF_RUN
 from troop.bench_file.tiers import fitted
 
@@ -105,7 +105,23 @@ def without_effect(keys: Iterable[str], model: BenchmarkIn, at: Place) -> list[P
         elif model.scale and all(key in step for step in model.scale.values()):
             allowed = f"set as scale.STEP.{key}"
             problems.append(Problem((*at, key), "has no effect: all scale steps set it", allowed))
+        elif phases := _always_set(key, model):
+            what = "search" if phases[0].search else "points"
+            text = f"has no effect: the {what} of the phase {phases[0].name} set{'s' if phases[0].search else ''} it"
+            problems.append(Problem((*at, key), text, f"set as phases.{phases[0].name}.{what}"))
     return problems
+
+
+def _always_set(key: str, model: BenchmarkIn) -> list[PhaseIn]:
+    """Returns the phases that set the parameter of a key, if that is all that measure."""
+    measured = [phase for phase in model.phases if phase.measured]
+    name = key.partition(".")[2].partition(".")[0] if key.startswith("parameters.") else ""
+
+    def is_set(phase: PhaseIn) -> bool:
+        by_points = bool(phase.points) and all(name in point.parameters for point in phase.points)
+        return by_points or bool(phase.search and phase.search.parameter == name)
+
+    return measured if measured and name and all(map(is_set, measured)) else []
 
 
 def _combinations(model: BenchmarkIn) -> Iterator[_Combination]:
@@ -137,15 +153,28 @@ def _too_many_points(benchmarks: Sequence[Benchmark], repetitions: int) -> Itera
         yield Problem(("phases",), f"take {size:,} bytes in all cells together", f"at most {LARGEST_PLAN:,} bytes")
 
 
+def _overlap(key: str, other: str) -> bool:
+    """Checks whether two keys set the same value, or one of them a part of the other's."""
+    return f"{key}.".startswith(f"{other}.") or f"{other}.".startswith(f"{key}.")
+
+
+def _setters(key: str, model: BenchmarkIn) -> list[PhaseIn]:
+    """Returns the phases whose points or search set the parameter of a key."""
+    return [phase for phase in model.phases if any(_overlap(key, f"parameters.{name}") for name in _set_by(phase))]
+
+
+def _set_by(phase: PhaseIn) -> set[str]:
+    searched = {phase.search.parameter} if phase.search else set()
+    return {name for point in phase.points for name in point.parameters} | searched
+
+
 def _twice(model: BenchmarkIn) -> Iterator[Problem]:
-    for key in model.matrix:
-        for phase in model.phases:
-            by_points = {name for point in phase.points for name in point.parameters}
-            by_points |= {phase.search.parameter} if phase.search else set()
-            if any(key == f"parameters.{name}" for name in by_points):
-                what = "search" if phase.search else "points"
-                message = f"is also set by the {what} of the phase {phase.name}"
-                yield Problem(("matrix", key), message, "in only one of them")
+    keys: list[Place] = [("matrix", key) for key in model.matrix]
+    keys += [("scale", step, key) for step, changes in model.scale.items() for key in changes]
+    for at in keys:
+        for phase in _setters(str(at[-1]), model):
+            what = "search" if phase.search else "points"
+            yield Problem(at, f"is also set by the {what} of the phase {phase.name}", "in only one of them")
     for step, changes in model.scale.items():
         for key in changes:
             if key in model.matrix:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict
@@ -69,6 +69,7 @@ def problems(place: Place, phase: Any) -> Iterator[Problem]:
             yield Problem((*at, "role"), f"is {limit.role!r}", f"one of {', '.join(phase.roles)}, the phase's roles")
         if limit.every is not None and phase.measured:
             yield from _parts((*at, "every"), limit, phase)
+    yield from _contradictions(place, phase.limits)
 
 
 def _bounds(at: Place, limit: LimitIn) -> Iterator[Problem]:
@@ -81,6 +82,24 @@ def _bounds(at: Place, limit: LimitIn) -> Iterator[Problem]:
     elif limit.figure == ERROR_RATE and (limit.at_most or 0) > 1:
         allowed = "a part from 0 to 1: 0.001 is 0.1 %"
         yield Problem((*at, "at_most"), f"is {limit.at_most:g}", allowed)
+    elif limit.at_least == 0:
+        yield Problem((*at, "at_least"), "is 0, which always passes", "above 0")
+    elif limit.figure == ERROR_RATE and limit.at_most == 1:
+        yield Problem((*at, "at_most"), "is 1, which always passes", "below 1: 0.001 is 0.1 %")
+    elif limit.figure != ERROR_RATE and limit.at_most == 0:
+        yield Problem((*at, "at_most"), "is 0, which never passes", "above 0")
+
+
+def _contradictions(place: Place, limits: Sequence[LimitIn]) -> Iterator[Problem]:
+    """Lists upper bounds below a lower bound of the same figure: nothing passes both."""
+    for n, limit in enumerate(limits):
+        for other in limits:
+            same = (limit.figure, limit.operation, limit.role) == (other.figure, other.operation, other.role)
+            at_most, at_least = limit.at_most, other.at_least
+            if same and at_most is not None and at_least is not None and at_most < at_least:
+                allowed = f"at least {at_least:g}, as another limit of {limit.figure} demands"
+                yield Problem((*place, "limits", n, "at_most"), f"is {at_most:g}", allowed)
+                break
 
 
 def _parts(place: Place, limit: LimitIn, phase: Any) -> Iterator[Problem]:

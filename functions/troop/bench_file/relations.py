@@ -7,7 +7,7 @@ from typing import Any
 
 from troop.bench import names
 from troop.bench.choices import number_of
-from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, Benchmark
+from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
 from troop.bench.snapshots import least_read_seconds
@@ -235,6 +235,9 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
     for place, name in named:
         if name in OWN_STEPS:
             yield Problem(place, f"is {name!r}", f"none of {', '.join(OWN_STEPS)}, which are steps of every run")
+    if WARM_UP in benchmark.parameters:
+        allowed = "another name: points use this one for their own warm-up"
+        yield Problem(("parameters", WARM_UP), f"is named {WARM_UP}", allowed)
     counts = {role: fleet.count for role, fleet in benchmark.fleets.items()}
     for n, phase in enumerate(benchmark.phases):
         yield from _phase(("phases", n), phase, benchmark.fleets, files)
@@ -243,6 +246,7 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         yield from points.node_counts(("phases", n), phase, counts, benchmark.parameters)
         yield from points.rates(("phases", n), phase, benchmark.parameters)
         yield from searches.unknown(("phases", n), phase, benchmark.parameters)
+        yield from searches.values(("phases", n), phase, benchmark.parameters)
         yield from searches.node_counts(("phases", n), phase, counts)
 
 

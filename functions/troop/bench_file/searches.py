@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from troop.bench.definition import Parameter
 from troop.bench.problems import Place, Problem
 from troop.bench.search import Search
 from troop.bench_file.fields import Checked, described, finite, whole
@@ -108,6 +109,20 @@ def unknown(place: Place, phase: Any, parameters: Collection[str]) -> Iterator[P
     if phase.search is not None and (name := phase.search.parameter) not in parameters:
         allowed = spelling(name, parameters) if parameters else "left out: the file has no parameters"
         yield Problem((*place, "search", "parameter"), f"is {name!r}, which is not a parameter", allowed)
+
+
+def values(place: Place, phase: Any, parameters: Mapping[str, Parameter]) -> Iterator[Problem]:
+    """Lists a searched parameter that is no number, and searched rates without load."""
+    search = phase.search
+    if search is None:
+        return
+    value = parameters.get(search.parameter)
+    if search.parameter in parameters and type(value) not in (int, float):
+        allowed = "a parameter that is a number: the search sets numbers"
+        yield Problem((*place, "search", "parameter"), f"is {search.parameter!r}, which is no number", allowed)
+    elif is_right(search) and search.parameter in phase.rate.values() and (least := search.build().candidates[0]) <= 0:
+        key = "values" if search.values is not None else "from"
+        yield Problem((*place, "search", key), f"tries the rate {least:g}", "above 0: a rate of 0 is no rate")
 
 
 def node_counts(place: Place, phase: Any, counts: Mapping[str, int]) -> Iterator[Problem]:

@@ -23,6 +23,8 @@ OTHER = "other"
 """The name for all names beyond :data:`MOST_NAMES`."""
 MOST_LISTED = 128
 """The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
+UNFINISHED = "unfinished"
+"""The kind of error of operations that an open loop was to send, and that had not ended at the end."""
 TOTAL = "all operations"
 """The name of the total over all operations of a role. Names from scripts have no spaces, so none can be the same."""
 RESPONSE: Final = "response"
@@ -147,6 +149,24 @@ class Rate:
         return self.threads * 1_000_000 / self.per_second_thousandths
 
 
+@dataclass(frozen=True)
+class Gaps:
+    """What values over time lack, of the measured time: some tools and nodes do not report all of them.
+
+    Attributes:
+        times: successes that are not in the times over time.
+        successes: that are not in the counts by second.
+        errors: likewise.
+    """
+
+    times: int = 0
+    successes: int = 0
+    errors: int = 0
+
+    def plus(self, other: Gaps) -> Gaps:
+        return Gaps(self.times + other.times, self.successes + other.successes, self.errors + other.errors)
+
+
 @dataclass
 class Operation:
     """One kind of operation, such as ``read``.
@@ -162,6 +182,7 @@ class Operation:
         timing: what the times mean, one of :data:`TIMINGS`; None if unknown, as in documents of earlier versions.
         service: service times of the same successes; None if ``times`` are service times, or if they are unknown.
         tools: that measured it, such as ``jtl``; at most :data:`MOST_TOOLS`.
+        gaps: of the parts that were added up; see :attr:`lacks`.
     """
 
     times: Histogram = field(default_factory=Histogram)
@@ -174,6 +195,7 @@ class Operation:
     timing: str | None = None
     service: Histogram | None = None
     tools: frozenset[str] = frozenset()
+    gaps: Gaps = Gaps()
 
     @property
     def count(self) -> int:
@@ -190,13 +212,23 @@ class Operation:
         """Service times of all successes; None if they are unknown."""
         return self.service if self.timing in (RESPONSE, MIXED) and self.times.count else self.times
 
+    @property
+    def lacks(self) -> Gaps:
+        """What the values over time lack. The warm-up of one part never stands for the measured time of another."""
+        return Gaps(
+            self.gaps.times if self.over_time is not None and self.over_time.steps else self.times.count,
+            max(self.gaps.successes, self.times.count - sum(self.per_second.count)),
+            max(self.gaps.errors, sum(self.errors.values()) - sum(self.per_second.errors)),
+        )
+
     def add(self, other: Operation) -> None:
-        """Adds another operation. If only one has times over time, the sum keeps those.
+        """Adds another operation. If only one has times over time, the sum keeps those, and :attr:`lacks` the others.
 
         Raises:
             OperationsError: as :meth:`check`; then nothing was added.
         """
         self.check(other)
+        self.gaps = self.lacks.plus(other.lacks)
         self._add_timing(other)
         self.times.add(other.times)
         for kind, count in other.errors.items():
@@ -257,6 +289,7 @@ class Operation:
         timing = {"timing": self.timing} if self.timing else {}
         service = {"service": self.service.document()} if self.service is not None else {}
         tools = {"tools": sorted(self.tools)} if self.tools else {}
+        gaps = {"gaps": asdict(self.gaps)} if self.gaps != Gaps() else {}
         return {
             "histogram": self.times.document(),
             "errors": dict(sorted(self.errors.items())),
@@ -268,6 +301,7 @@ class Operation:
             **timing,
             **service,
             **tools,
+            **gaps,
         }
 
 
@@ -359,7 +393,8 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
 
 def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
     """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing",
-    "service", "tools"}}``, sorted by name; ``rate`` only where a tool reports no times, the last four only if known.
+    "service", "tools", "gaps"}}``, sorted by name; ``rate`` only where a tool reports no times, the last five only if
+    known.
     """
     return {name: operations[name].document() for name in sorted(operations)}
 
@@ -393,7 +428,8 @@ def _operation(document: Any, where: str) -> Operation:
     rate, names = rate_in(document, where), _listed(document.get("names", []), f"{where}.names", MOST_LISTED)
     timing, service = timing_in(document, where)
     tools = _listed(document.get("tools", []), f"{where}.tools", MOST_TOOLS)
-    return Operation(times, errors, per_second, moved, over_time, rate, names, timing, service, tools)
+    gaps = gaps_in(document, where)
+    return Operation(times, errors, per_second, moved, over_time, rate, names, timing, service, tools, gaps)
 
 
 def timing_in(document: Mapping[str, Any], where: str) -> tuple[str | None, Histogram | None]:
@@ -425,6 +461,18 @@ def rate_in(document: Mapping[str, Any], where: str) -> Rate | None:
     if not isinstance(rate, Mapping):
         raise OperationsError(f"{where} must be an object or null")
     return Rate(**{one.name: whole(rate.get(one.name), f"{where}.{one.name}") for one in fields(Rate)})
+
+
+def gaps_in(document: Mapping[str, Any], where: str) -> Gaps:
+    """Reads what the values over time of an operation's document lack; nothing if an earlier version wrote it.
+
+    Raises:
+        OperationsError: it is invalid.
+    """
+    gaps, where = document.get("gaps", {}), f"{where}.gaps"
+    if not isinstance(gaps, Mapping):
+        raise OperationsError(f"{where} must be an object")
+    return Gaps(**{one.name: whole(gaps.get(one.name, 0), f"{where}.{one.name}") for one in fields(Gaps)})
 
 
 def timing_of(document: Mapping[str, Any], where: str) -> str | None:

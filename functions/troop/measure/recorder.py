@@ -22,7 +22,7 @@ import math
 import os
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -34,6 +34,7 @@ from troop.measure.operations import (
     OTHER,
     RESPONSE,
     SERVICE,
+    UNFINISHED,
     Operation,
     PerSecond,
     document_of,
@@ -43,6 +44,9 @@ from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
 FORMAT = "troop.operations/1"
+
+RECENT_SECONDS = 10
+"""The length of the periods of which the last two say how long operations take at the end."""
 
 _numbers = itertools.count()
 
@@ -110,6 +114,8 @@ class Recorder:
         self._step = step_for(warm_up_seconds + measured_seconds)
         self._recordings: dict[str, _Recording] = {}
         self._lock = threading.Lock()
+        self._schedules: list[Schedule] = []
+        self._recent, self._slowest, self._slowest_before = 0, 0.0, 0.0
         self.now = clock or _steady_clock()
 
     @classmethod
@@ -121,6 +127,10 @@ class Recorder:
     def schedule(self, per_second: float, share: tuple[int, int] = (0, 1)) -> Schedule:
         """Returns the moments at which operations are due, from now to the end of the measured time.
 
+        Operations that were due and have not ended at the end are errors of the kind
+        :data:`~troop.measure.operations.UNFINISHED`, if they waited longer than those that ended last: the others are
+        merely under way.
+
         Args:
             per_second: the rate of this node.
             share: the number of this process, from 0, and the number of processes that share the rate.
@@ -128,7 +138,9 @@ class Recorder:
         Raises:
             ValueError: the rate is not a number above 0.
         """
-        return Schedule(per_second, self.now(), self.measured_until, self.now, share=share)
+        its = Schedule(per_second, self.now(), self.measured_until, self.now, share=share)
+        self._schedules.append(its)
+        return its
 
     def ok(self, operation: str, seconds: float, moved: int = 0, due: float | None = None) -> None:
         """Records a success that ended now.
@@ -144,6 +156,7 @@ class Recorder:
                 and others do not.
         """
         now = self.now()
+        self._end(due, now, seconds)
         if self._began <= now < self.measured_until:
             timing = SERVICE if due is None else RESPONSE
             with self._lock:
@@ -163,9 +176,14 @@ class Recorder:
                     if whole.service is not None:
                         whole.service.record(_microseconds(seconds))
 
-    def error(self, operation: str, kind: str) -> None:
-        """Records an error that happened now. ``kind`` is a short name for a class of errors, such as ``timeout``."""
+    def error(self, operation: str, kind: str, due: float | None = None) -> None:
+        """Records an error that happened now. ``kind`` is a short name for a class of errors, such as ``timeout``.
+
+        Args:
+            due: as in :meth:`ok`; needed if the thread is not the one that got it from the schedule.
+        """
         now = self.now()
+        self._end(due, now)
         if self._began <= now < self.measured_until:
             with self._lock:
                 failing = (self._recordings.get(operation) or self._new(operation)).operation
@@ -177,16 +195,29 @@ class Recorder:
                         kind = OTHER
                     failing.errors[kind] = failing.errors.get(kind, 0) + 1
 
+    def _end(self, due: float | None, now: float, seconds: float = 0.0) -> None:
+        """Notes for schedules that an operation has ended, and how long the slowest of the last ones took."""
+        if self._schedules and now < self.measured_until:
+            with self._lock:
+                for its in self._schedules:
+                    its.end(due)
+                if (period := int(now) // RECENT_SECONDS) != self._recent:
+                    self._recent, self._slowest_before, self._slowest = period, self._slowest, 0.0
+                self._slowest = max(self._slowest, seconds if due is None else now - due)
+
     def _new(self, name: str) -> _Recording:
         if len(self._recordings) >= MOST_NAMES or not NAME.fullmatch(name):
             raise ValueError(
                 f"cannot record operation {name!r}: names must match {NAME.pattern}, and there are at most {MOST_NAMES}"
             )
-        empty = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
-        over_time = Windows(self._first, self._step)
-        operation = Operation(per_second=empty, over_time=over_time, tools=self._tools)
+        operation, over_time = self._empty(), Windows(self._first, self._step)
+        operation.over_time = over_time
         recording = self._recordings[name] = _Recording(operation, over_time)
         return recording
+
+    def _empty(self) -> Operation:
+        counts = PerSecond(self._first, [0] * self._seconds, [0] * self._seconds)
+        return Operation(per_second=counts, tools=self._tools)
 
     def _turn(self, recording: _Recording, now: float) -> None:
         """Moves a recording to another step, or from the warm-up to the measured time."""
@@ -210,9 +241,28 @@ class Recorder:
             counted = self._settled().get(operation, Operation())
             return counted.times.count, sum(counted.errors.values())
 
+    def _with_unfinished(self) -> dict[str, Operation]:
+        """Returns all operations with the errors of those that never ended. A schedule does not know names, so these
+        belong to the only operation, or to one of their own.
+        """
+        settled = self._settled()
+        number = sum(its.unfinished(max(self._slowest, self._slowest_before)) for its in self._schedules)
+        if not number:
+            return settled
+        name = next(iter(settled)) if len(settled) == 1 else UNFINISHED if len(settled) < MOST_NAMES else max(settled)
+        whole = settled.get(name) or self._empty()
+        errors = [*whole.per_second.errors[:-1], whole.per_second.errors[-1] + number]
+        kind = UNFINISHED if UNFINISHED in whole.errors or len(whole.errors) < MOST_NAMES else OTHER
+        whole = replace(
+            whole,
+            errors={**whole.errors, kind: whole.errors.get(kind, 0) + number},
+            per_second=replace(whole.per_second, errors=errors),
+        )
+        return {**settled, name: whole}
+
     def document(self) -> dict[str, Any]:
         with self._lock:
-            return {"format": FORMAT, "operations": document_of(self._settled())}
+            return {"format": FORMAT, "operations": document_of(self._with_unfinished())}
 
     def write(self) -> Path:
         """Writes the file atomically."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 import time
 from collections.abc import Iterator
 from typing import Callable
@@ -44,16 +45,53 @@ class Schedule:
         self._seconds, self._begin, self._until = 1 / per_second, begin, until
         self._clock, self._sleep = clock, sleep
         self._numbers = itertools.count(number, processes)  # next() of a counter is atomic
+        self._processes = processes
+        self._stopped: list[int] = []  # the last number of each thread, which it did not get
+        self._pending: set[float] = set()
+        self._unmatched = 0
+        self._of_thread = threading.local()
 
     def __iter__(self) -> Iterator[float]:
         return self
 
     def __next__(self) -> float:
-        due = self._begin + next(self._numbers) * self._seconds
-        if due >= self._until:
-            raise StopIteration
-        while (wait := due - self._clock()) > 0:
+        number = next(self._numbers)
+        due = self._moment(number)
+        while due < self._until and (wait := due - self._clock()) > 0:
             self._sleep(wait)
-        if self._clock() >= self._until:
+        if due >= self._until or self._clock() >= self._until:
+            self._stopped.append(number)
             raise StopIteration
+        self._pending.add(due)
+        self._of_thread.due = due
         return due
+
+    def end(self, due: float | None) -> None:
+        """Notes that an operation has ended, of one thread after the other.
+
+        Args:
+            due: its moment; None for the last one that this thread got.
+        """
+        if due not in self._pending:
+            due = getattr(self._of_thread, "due", None)
+            self._unmatched += due is None
+        if due is not None:
+            self._pending.discard(due)
+
+    def unfinished(self, seconds: float) -> int:
+        """Returns the number of operations that had not ended at the end, and were due more than ``seconds`` before.
+
+        0 if no thread has reached the end: then the script left the schedule, as in favour of another rate.
+        """
+        if not self._stopped:
+            return 0
+        latest, moments = self._until - seconds, set(self._pending)
+        moments.update(map(self._moment, self._stopped))
+        for number in itertools.count(max(self._stopped) + self._processes, self._processes):
+            if (due := self._moment(number)) >= latest:
+                break
+            moments.add(due)
+        return max(0, sum(due < latest for due in moments) - self._unmatched)
+
+    def _moment(self, number: int) -> float:
+        return self._begin + number * self._seconds

@@ -15,6 +15,12 @@ MIB = 1024**2
 _IO_BYTES = 256 * 1024
 """The largest operation of EBS: the throughput of io2, which has no limit of its own, follows from its IOPS."""
 
+_GP2_LARGE_GIB = 334
+"""The size from which gp2 has its full throughput without bursts."""
+
+_HARD_DISKS = {"st1": (40, 500), "sc1": (12, 250)}
+"""MiB a second for each TiB, and at most."""
+
 _WHOLE = ("vcpus", "memory_mib", "store_gb", "volumes_gib", "ebs_iops", "ebs_peak_iops")
 _FRACTIONS = ("ebs_mbps", "ebs_peak_mbps", "network_gbps", "network_peak_gbps")
 
@@ -74,27 +80,53 @@ def _parts(facts: TypeFacts, volumes: Sequence[Volume] | None) -> dict[str, floa
         "network_peak_gbps": facts.network_peak_gbps,
     }
     if volumes is not None:
-        iops = sum(_iops(volume) for volume in volumes)
-        mbps = sum(_throughput(volume) for volume in volumes) / MB
+        iops, throughput = _total(map(_iops, volumes)), _total(map(_throughput, volumes))
+        mbps = None if throughput is None else throughput / MB
         parts["volumes_gib"] = sum(volume.size_gib for volume in volumes)
         parts["ebs_iops"], parts["ebs_peak_iops"] = _least(iops, facts.ebs_iops), _least(iops, facts.ebs_peak_iops)
         parts["ebs_mbps"], parts["ebs_peak_mbps"] = _least(mbps, facts.ebs_mbps), _least(mbps, facts.ebs_peak_mbps)
     return parts
 
 
-def _iops(volume: Volume) -> int:
-    return volume.iops or IOPS_INCLUDED.get(volume.type, 0)
+def _iops(volume: Volume) -> float | None:
+    """Returns IOPS; None for an unknown type.
+
+    Those of gp2 follow from its size: https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html. Those of
+    st1 and sc1 are operations of a MiB: https://docs.aws.amazon.com/ebs/latest/userguide/hdd-vols.html.
+    """
+    if volume.type == "gp2":
+        return min(max(3 * volume.size_gib, 100), 16_000)
+    if volume.type in _HARD_DISKS:
+        return _mib_of_disk(volume)
+    return volume.iops or IOPS_INCLUDED.get(volume.type)
 
 
-def _throughput(volume: Volume) -> int:
-    """Returns bytes per second."""
+def _throughput(volume: Volume) -> float | None:
+    """Returns bytes per second without bursts; None for an unknown type. Sources are those of :func:`_iops`."""
     if volume.type == "gp3":
         return (volume.throughput_mib or THROUGHPUT_INCLUDED) * MIB
-    return _iops(volume) * _IO_BYTES
+    if volume.type == "gp2":
+        return (128 if volume.size_gib < _GP2_LARGE_GIB else 250) * MIB
+    if volume.type in _HARD_DISKS:
+        return _mib_of_disk(volume) * MIB
+    iops = _iops(volume)
+    return None if iops is None else iops * _IO_BYTES
 
 
-def _least(provided: float, limit: float | None) -> float | None:
-    """Returns what volumes provide, limited by the instance; None if its limit is unknown."""
+def _mib_of_disk(volume: Volume) -> float:
+    a_tib, most = _HARD_DISKS[volume.type]
+    return min(a_tib * volume.size_gib / 1024, most)
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    known = list(values)
+    return None if None in known else sum(value or 0 for value in known)
+
+
+def _least(provided: float | None, limit: float | None) -> float | None:
+    """Returns what volumes provide, limited by the instance; None if either is unknown."""
+    if provided is None:
+        return None
     if not provided:
         return 0
     return None if limit is None else min(provided, limit)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from troop.bench import judging, names, phase_limits
 from troop.bench.definition import parameter_of, plain_parameter
 from troop.bench.instance_types import TypeFacts
+from troop.bench.open_loop import targets
 from troop.bench.phase_limits import Outcome
 from troop.bench.plan import Variant
 from troop.bench.record import Cell as Recorded
@@ -18,7 +19,7 @@ from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
-from troop.report import activity, fleets, limits, money, open_loop, saturation, traffic, trust
+from troop.report import activity, fleets, limits, money, saturation, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
@@ -181,8 +182,11 @@ class _Reading:
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
-                targets=open_loop.targets(
-                    of_attempt(self._planned, self._id), document["phase"], point, document["roles"]
+                targets=targets(
+                    of_attempt(self._planned, self._id),
+                    document["phase"],
+                    point,
+                    {name: role["nodes"] for name, role in document["roles"].items()},
                 ),
                 measured_from=_moment(measured_from),
                 operations=rows,

@@ -547,7 +547,7 @@ class Scaling(Part):
 class Finding(Part):
     """A problem, or a fact that a reader must know to trust a number."""
 
-    severity: Literal["error", "warning"]
+    severity: Literal["error", "warning", "note"]
     cell: str | None = None
     text: str
 

@@ -16,6 +16,8 @@ ALIKE = 4
 _NUMBERS = re.compile(r"[^\s,;(]*\d[^\s,;)]*(?:(?:,| and|, and) [^\s,;(]*\d[^\s,;)]*)*")
 """A word with a digit, such as a number or a node, or several of them in a row."""
 
+_SEVERITIES = ("error", "warning", "note")
+
 
 @dataclass(frozen=True)
 class Group:
@@ -35,7 +37,7 @@ class Group:
 
 def groups(report: Report) -> list[Group]:
     """Returns the findings of a report by severity, in the order of the first of each group."""
-    ordered = sorted(report.findings, key=lambda finding: finding.severity)
+    ordered = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
     titles = {cell.cell: _titles(cell) for cell in report.cells}
     by_kind: dict[tuple[str, ...], list[Finding]] = {}
     for place, finding in enumerate(ordered):

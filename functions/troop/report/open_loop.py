@@ -6,41 +6,19 @@ that users would have waited. Only times from the moment when an operation was d
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
 
-from troop.bench.definition import Benchmark, Parameter, rates
+from troop.bench.open_loop import Counted, done, falls_short
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MIXED, RESPONSE
 from troop.report.document import Cell, Phase
 from troop.report.formatting import plain
-
-REACHED = 0.99
-"""The part of the set rate from which it counts as reached."""
 
 _UNABLE = {"jmeter": "JMeter", "k6": "k6", "locust": "Locust"}
 """Tools that send at a rate, but report only times since they sent a request."""
 
 WORDS = {RESPONSE: "response", MIXED: "mixed"}
 """What times mean, in a word; all others are service times."""
-
-
-def targets(
-    benchmark: Benchmark | None, phase: str, point: Mapping[str, Parameter], roles: Mapping[str, Mapping[str, Any]]
-) -> dict[str, float]:
-    """Returns the set rate of each role that has one, in operations per second of all nodes that took part.
-
-    Args:
-        benchmark: of the cell; None if unknown.
-        phase: its name in the file.
-        point: parameters of the point.
-        roles: as in the results of the phase, with the nodes of each role.
-    """
-    for one in benchmark.phases if benchmark else ():
-        if one.name == phase and benchmark:
-            each = rates(one, {**benchmark.parameters, **point})
-            return {role: rate * len(roles[role]["nodes"]) for role, rate in each.items() if role in roles}
-    return {}
 
 
 def findings(phase: Phase) -> Iterator[str]:
@@ -68,9 +46,8 @@ def _of_times(phase: Phase) -> Iterator[str]:
 
 
 def _missed(phase: Phase, role: str, target: float) -> Iterator[str]:
-    expected, achieved = target * phase.measured_seconds, _done(phase, role)
-    nodes = sum(one.role == role for one in phase.members)
-    if not expected or expected - achieved <= max((1 - REACHED) * expected, nodes):
+    achieved, nodes = _done(phase, role), sum(one.role == role for one in phase.members)
+    if not falls_short(target, achieved, phase.measured_seconds, nodes):
         return
     rate = achieved / phase.measured_seconds
     if RESPONSE in _timings(phase, {role}):
@@ -85,16 +62,10 @@ def _missed(phase: Phase, role: str, target: float) -> Iterator[str]:
 
 
 def _done(phase: Phase, role: str) -> float:
-    """Returns the number of operations and errors of a role in the measured time."""
-    done = 0.0
-    for one in phase.operations:
-        if one.role == role:
-            counted = one.count + sum(one.errors.values())
-            done += counted or (one.per_second or 0) * phase.measured_seconds
-    if done:
-        return done
-    rows = [one for one in phase.separate if one.role == role and one.per_second is not None]
-    return sum((one.per_second or 0) * phase.measured_seconds + sum(one.errors.values()) for one in rows)
+    seconds = phase.measured_seconds
+    merged = [Counted(one.count, one.errors, one.per_second) for one in phase.operations if one.role == role]
+    known = [(one, one.per_second) for one in phase.separate if one.role == role and one.per_second is not None]
+    return done(merged, [Counted(rate * seconds, one.errors) for one, rate in known], seconds)
 
 
 def _no_response_times(phase: Phase, role: str) -> Iterator[str]:

@@ -68,7 +68,10 @@ def cost(report: Report) -> str:
 
 
 def keys(report: Report) -> list[Key]:
-    """Returns the key figures from the known values: at most eight, and one for each search."""
+    """Returns the key figures from the known values: at most eight, and one for each search. Points of a search that
+    did not hold the limits are left out.
+    """
+    report = _within_limits(report)
     keys = [_succeeded(report)] if report.cells else []
     keys += [Key(*one) for one in passing.keys(report)]
     lead = _lead(report)
@@ -88,6 +91,14 @@ def keys(report: Report) -> list[Key]:
     keys += _growth(report, lead)
     keys += _price(report, variants)
     return keys
+
+
+def _within_limits(report: Report) -> Report:
+    cells = [
+        cell.model_copy(update={"phases": [one for one in cell.phases if not points.is_beyond(cell, one)]})
+        for cell in report.cells
+    ]
+    return report.model_copy(update={"cells": cells})
 
 
 def _succeeded(report: Report) -> Key:

@@ -79,9 +79,18 @@ def combined(operations: Sequence[Operation]) -> Operation:
         "errors": dict(errors),
         "distribution": [],
         "service": None,
+        "share": _share(operations),
         **{name: median(values) if values else None for name, values in known.items()},
     }
     return operations[0].model_copy(update=update)
+
+
+def _share(operations: Sequence[Operation]) -> float | None:
+    """Returns the part that an operation has of all operations in all repeats; None if one part is unknown."""
+    shares = [(one.count, one.share) for one in operations if one.count]
+    if not shares or any(not share for _, share in shares):
+        return None
+    return sum(count for count, _ in shares) / sum(count / share for count, share in shares if share)
 
 
 def within(report: Report) -> Iterator[Within]:
@@ -91,6 +100,11 @@ def within(report: Report) -> Iterator[Within]:
             rates = [one.per_second for one in operations if one.per_second is not None]
             if len(rates) > 1:
                 yield Within(cell, key, rates)
+
+
+def is_beyond(cell: Cell, phase: Phase) -> bool:
+    """Checks whether a phase is a point of a search that did not hold the limits: each search tries some of these."""
+    return any(one.phase == phase.phase for one in cell.searches) and not all(one.held for one in phase.limits)
 
 
 def shares_nodes(cell: Cell) -> bool:

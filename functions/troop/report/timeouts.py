@@ -12,8 +12,9 @@ OTHER: Final = "other"
 """Timeouts of tools and earlier versions that do not say of what."""
 
 _TIMEOUT = re.compile(r"time[-_. ]?d?[-_. ]?out", re.IGNORECASE)
-_CONNECT = re.compile(r"connect", re.IGNORECASE)
-_READ = re.compile(r"read|socket", re.IGNORECASE)
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CONNECT = frozenset({"connect", "connection", "connecting"})
+_READ = frozenset({"read", "reading", "socket"})
 
 
 def timeouts(errors: Mapping[str, int]) -> dict[str, int]:
@@ -24,6 +25,7 @@ def timeouts(errors: Mapping[str, int]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for kind, count in errors.items():
         if _TIMEOUT.search(kind):
-            which = CONNECT if _CONNECT.search(kind) else READ if _READ.search(kind) else OTHER
+            words = {word.lower() for word in _WORDS.findall(kind)}
+            which = CONNECT if words & _CONNECT else READ if words & _READ else OTHER
             counts[which] = counts.get(which, 0) + count
     return counts

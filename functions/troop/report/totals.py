@@ -12,7 +12,7 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure import operations as ops
 from troop.measure.merge import row
-from troop.measure.operations import TOTAL, PerSecond
+from troop.measure.operations import TOTAL, Gaps, PerSecond
 from troop.measure.windows import Windows, WindowsError
 from troop.report.document import Operation, Phase
 
@@ -87,7 +87,7 @@ def _counts(operations: Sequence[Mapping[str, Any]]) -> PerSecond:
 
 def _times(operations: Sequence[Mapping[str, Any]]) -> Windows | None:
     with_successes = [one for one in operations if one["histogram"]["count"]]
-    if not all(one.get("over_time") for one in with_successes):
+    if not all(one.get("over_time") and not _gaps(one).times for one in with_successes):
         return None
     each = [Windows.from_document(one["over_time"]) for one in with_successes]
     for other in each[1:]:
@@ -104,7 +104,13 @@ def _is_complete(operation: Mapping[str, Any]) -> bool:
     """Checks whether each operation and error was also counted by second; some tools do not report that."""
     counts = operation["per_second"]
     successes, errors = sum(counts["count"]), sum(counts["errors"])
+    if _gaps(operation).successes or _gaps(operation).errors:
+        return False
     return bool(successes >= operation["histogram"]["count"] and errors >= sum(operation["errors"].values()))
+
+
+def _gaps(operation: Mapping[str, Any]) -> Gaps:
+    return ops.gaps_in(operation, "operation")
 
 
 def rows_of(phase: Phase) -> list[Operation]:

@@ -14,6 +14,7 @@ from troop.measure.summary import OK
 from troop.report import open_loop, steadiness
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
+from troop.report.points import is_beyond
 
 UNEQUAL = 0.2
 """The relative difference from the role's median from which a node counts as unequal."""
@@ -37,6 +38,8 @@ GROWN = 0.7
 """The efficiency at the most nodes below which the report explains the growth."""
 
 _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms", "p95", 0.05), ("p90_ms", "p90", 0.1))
+
+Severity = Literal["error", "warning", "note"]
 
 MOST_KINDS = 3
 """The most kinds of errors to name."""
@@ -116,7 +119,7 @@ def _explained(phase: str, cells: Sequence[Cell]) -> str:
     return f"processors were not busy ({usage}); check the system under load and shared resources"
 
 
-def _finding(cell: Cell, text: str, severity: Literal["error", "warning"] = "warning") -> Finding:
+def _finding(cell: Cell, text: str, severity: Severity = "warning") -> Finding:
     return Finding(severity=severity, cell=cell.cell, text=text)
 
 
@@ -174,7 +177,8 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         more = f", and {len(ordered) - MOST_KINDS} more kinds" if len(ordered) > MOST_KINDS else ""
         every = total + one.count
         what = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
-        yield _finding(cell, f"{_named(phase, one)}: {what}: {kinds}{more}.", "error" if not one.count else "warning")
+        severity: Severity = "note" if is_beyond(cell, phase) else "warning" if one.count else "error"
+        yield _finding(cell, f"{_named(phase, one)}: {what}: {kinds}{more}.", severity)
 
 
 def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
@@ -284,7 +288,7 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
 
 def _open_loop(cell: Cell, phase: Phase) -> Iterator[Finding]:
     for text in open_loop.findings(phase):
-        yield _finding(cell, text)
+        yield _finding(cell, text, "note" if is_beyond(cell, phase) else "warning")
 
 
 def _unsteady(cell: Cell, phase: Phase) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from troop.bench.judging import Judgement, entry, judge, with_entry
 from troop.bench.phase_limits import FAILED, PASSED, PERCENTILES, PhaseLimit, verdict
 from troop.measure import merge
 from troop.measure.histogram import Histogram
-from troop.measure.operations import TOTAL, Operation, PerSecond, Rate
+from troop.measure.operations import TOTAL, Operation, PerSecond, Rate, document_of, parse
 from troop.measure.windows import Windows
 
 BEGIN = 1000.0
@@ -165,6 +166,26 @@ def test_lost_values_over_time_fail_a_limit_and_do_not_pass_it() -> None:
         assert one(limit, {"read": STEADY, "write": untimed}).reason == reason
 
 
+def test_values_over_time_of_one_node_do_not_stand_for_those_of_another() -> None:
+    """A summary that is too large leaves out times over time, and counts by second."""
+    fast, slow = operation([[1] * 10] * 30), operation([[500] * 10] * 30)
+    fast.add(replace(slow, over_time=None))
+    assert not one(PhaseLimit("p90_ms", 300), {"read": fast}).held
+    judgement = one(PhaseLimit("p90_ms", 300, every=10), {"read": fast})
+    assert (judgement.held, judgement.reason) == (False, "not all times over time are on record")
+    stored = parse(document_of({"read": fast}))
+    assert not one(PhaseLimit("p90_ms", 300, every=10), stored).held
+
+
+@pytest.mark.parametrize("limit", [PhaseLimit("error_rate", 0.1, every=10), PhaseLimit("per_second", 12, every=10)])
+def test_the_warm_up_does_not_stand_for_seconds_that_a_node_lacks(limit: PhaseLimit) -> None:
+    long_warm_up = operation([[10] * 10] * 30)
+    long_warm_up.per_second = PerSecond(int(BEGIN) - 30, [10] * 60, [10] * 30 + [0] * 30)
+    long_warm_up.add(replace(STEADY, errors={"timeout": 300}, per_second=PerSecond()))
+    judgement = one(limit, {"read": long_warm_up})
+    assert (judgement.held, judgement.reason) == (False, "not all operations were counted by second")
+
+
 @given(
     st.lists(st.lists(st.integers(1, 2000), min_size=1, max_size=6), min_size=20, max_size=60),
     st.integers(1, 3000),
@@ -213,6 +234,14 @@ def test_successes_are_needed_for_a_limit_of_times() -> None:
     assert one(PhaseLimit("p90_ms", 300), {"read": only_errors}).reason == "no operation succeeded"
     assert one(PhaseLimit("error_rate", 0.5), {"read": only_errors}).value == 1
     assert one(PhaseLimit("per_second", at_least=1), {"read": only_errors}).value == 0
+
+
+def test_nothing_done_holds_no_limit() -> None:
+    nothing = operation([[]] * 30)
+    assert one(PhaseLimit("error_rate", 0.1), {"read": nothing}).reason == "no operation ended"
+    assert one(PhaseLimit("per_second", 10), {"read": nothing}).reason == "no operation succeeded"
+    assert not one(PhaseLimit("per_second", 10, every=10), {"read": nothing}).held
+    assert not one(PhaseLimit("bytes_per_second", 10), {"read": nothing}).held
 
 
 def test_a_tool_that_reports_only_rates_has_a_rate_and_no_times() -> None:

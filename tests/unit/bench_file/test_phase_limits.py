@@ -60,6 +60,14 @@ REFUSED: list[tuple[list[Any], str, str]] = [
     ([{"figure": "mean_ms", "at_most": 3, "every": 10}], "limits.0.every", "left out for mean_ms"),
     ([{**PARTS, "every": "5s"}], "limits.0.every", "a multiple of 2s: nodes store times in such steps"),
     ([{**RATE, "every": "5m"}], "limits.0.every", "shorter: the measured time, 5m, must contain 5m as a whole"),
+    ([{**RATE, "at_least": 0}], "limits.0.at_least", "above 0"),
+    ([{"figure": "error_rate", "at_most": 1}], "limits.0.at_most", "below 1"),
+    ([{"figure": "p90_ms", "at_most": 0}], "limits.0.at_most", "above 0"),
+    (
+        [{"figure": "per_second", "at_least": 9}, {"figure": "per_second", "at_most": 8}],
+        "limits.1.at_most",
+        "at least 9, as another limit of per_second demands",
+    ),
     ([{**RATE, "at_least": n} for n in range(MOST_LIMITS + 1)], "limits", f"at most {MOST_LIMITS}"),
 ]
 

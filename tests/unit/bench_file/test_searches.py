@@ -14,6 +14,7 @@ from tests.unit.bench_file.documents import FILES, changed, problems, read
 from tests.unit.bench_file.test_schema import SCHEMA
 from troop.bench.definition import Benchmark, from_document, to_document
 from troop.bench.estimate import expected_seconds, most_seconds
+from troop.bench.problems import BadBenchmarkError
 from troop.bench.search import Search
 
 LIMITS = [{"figure": "p90_ms", "at_most": 300}]
@@ -89,6 +90,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (searched(THREADS, points={"threads": [1]}), "points", "left out in a phase with a search"),
     (searched(THREADS, repeat=3), "repeat", "left out in a phase with a search"),
     (
+        searched({"parameter": "rate", "from": 0, "to": 9}, rate={"drivers": "rate"}) | {"parameters": {"rate": 1}},
+        "search.from",
+        "above 0: a rate of 0 is no rate",
+    ),
+    (searched(THREADS) | {"parameters": {"threads": "many"}}, "search.parameter", "a parameter that is a number"),
+    (
         searched(THREADS, nodes={"drivers": "threads"}) | {"parameters": {"threads": 2}},
         "search",
         "from 1 to 2, the nodes of drivers",
@@ -112,6 +119,30 @@ def test_the_matrix_cannot_set_what_is_searched() -> None:
     document = searched(THREADS) | {"matrix": {"parameters.threads": [1, 2]}}
     (problem,) = problems(document, files=FILES)
     assert problem.message == "is also set by the search of the phase measure"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"scale": {"few": {"parameters.threads": 1}, "many": {"parameters.threads": 2}}},
+        {"matrix": {"parameters.threads.most": [1, 2]}},
+    ],
+)
+def test_neither_scale_steps_nor_parts_of_a_parameter_set_what_is_searched(more: dict[str, Any]) -> None:
+    refusals = problems(searched(THREADS) | more, files=FILES)
+    assert {one.message for one in refusals} == {"is also set by the search of the phase measure"}
+
+
+def test_a_change_of_what_every_search_sets_has_no_effect() -> None:
+    with pytest.raises(BadBenchmarkError, match="has no effect: the search of the phase measure sets it"):
+        read(searched(THREADS), FILES, None, {"parameters.threads": 50})
+
+
+def test_a_parameter_does_not_have_the_name_of_a_key_of_points() -> None:
+    document = changed(sizes={})
+    document["parameters"] = {**document["parameters"], "warm_up": 5}
+    (problem,) = problems(document, files=FILES)
+    assert (problem.where, problem.message) == ("parameters.warm_up", "is named warm_up")
 
 
 def test_a_change_reaches_into_a_search() -> None:

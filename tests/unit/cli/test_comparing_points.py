@@ -11,7 +11,7 @@ from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen
 from tests.unit.cli.reports import cell, operation, report
 from troop.report.comparison import Comparison
-from troop.report.document import Cell, Phase
+from troop.report.document import Cell, Phase, Search
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -77,3 +77,33 @@ def test_equal_throughput_is_that_of_the_point() -> None:
     assert first.equal is not None
     assert second.equal is not None
     assert (first.equal.per_second, second.equal.per_second) == (pytest.approx(20.0), pytest.approx(50.0))
+
+
+def searched(number: int, largest: float | None, values: Sequence[float], outcome: str = "BRACKETED") -> Cell:
+    search = Search(
+        phase="measure", parameter="rate", outcome=outcome, largest=largest, smallest=9000, points=6, most=9, text="t"
+    )
+    points: dict[str, Sequence[float]] = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
+    return swept(number, points).model_copy(update={"searches": [search]})
+
+
+@pytest.mark.parametrize(
+    ("largest", "outcome", "regression", "lost"),
+    [
+        (3500, "BRACKETED", False, []),
+        (2000, "BRACKETED", True, []),
+        (None, "NONE_HELD", None, ["the largest rate of measure"]),
+        (3500, "UNSTABLE", None, ["the largest rate of measure"]),
+    ],
+)
+def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_each_chose(
+    largest: float | None, outcome: str, regression: bool | None, lost: list[str]
+) -> None:
+    a = Chosen("A", report([searched(1, 3000, [500, 8000, 4000, 2000, 3000])], "a"))
+    b = Chosen("B", report([searched(1, largest, [500, 6000, 8000], outcome)], "b"))
+    comparison = compare(a, b, now=NOW, version="0.3", fail_below=0.95)
+    assert comparison.lost == lost
+    assert {row.operation: row.regression for row in comparison.rows if row.regression is not None} == (
+        {} if regression is None else {"largest rate": regression}
+    )
+    assert not comparison.unmatched

@@ -216,6 +216,90 @@ def test_the_schedule_of_a_recorder_ends_with_the_measured_time_on_its_clock(tmp
     assert list(its) == []
 
 
+def stalled(counter: Recorder, clock: Clock, **its: Any) -> None:
+    """4 operations a second of 10 ms each, until one lasts from 101.5 to beyond the end: 6 of 12 were due."""
+    for due in counter.schedule(per_second=4):
+        clock.now = 103.2 if due == 101.5 else due + 0.01
+        if its.get("fails"):
+            counter.error("read", "timeout", **({"due": due} if its["fails"] == "with due" else {}))
+        else:
+            counter.ok("read", 0.01, due=due)
+        clock.now = max(clock.now, min(due + 0.25, 102.999))
+
+
+@pytest.mark.parametrize("fails", [None, "alone", "with due"])
+def test_operations_that_were_due_and_never_ended_are_errors(tmp_path: Path, fails: str | None) -> None:
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    stalled(counter, clock, fails=fails)
+    for _ in range(2):
+        read = written(counter)["read"]
+        assert (read.times.count, read.errors.get("timeout", 0)) == ((0, 6) if fails else (6, 0))
+        assert read.errors["unfinished"] == 6
+        assert read.per_second.errors == ([4, 2, 6] if fails else [0, 0, 6])
+
+
+def test_operations_that_are_under_way_at_the_end_are_no_errors(tmp_path: Path) -> None:
+    """Two threads, and each operation takes 0.4 s."""
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    its = counter.schedule(per_second=4)
+    under_way = [next(its)]
+    for n in range(1, 12):
+        clock.now = 100 + n / 4
+        under_way.append(next(its))
+        clock.now += 0.15
+        counter.ok("read", 0.4, due=under_way.pop(0))
+    clock.now = 103.1
+    assert list(its) == []
+    assert written(counter)["read"].errors == {}
+
+
+def test_a_moment_that_no_thread_got_in_time_is_an_error(tmp_path: Path) -> None:
+    """An operation without a name is counted apart, and a schedule that the script left has no end."""
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    next(counter.schedule(per_second=100))
+    counter.error("connect", "refused")
+    for due in counter.schedule(per_second=1):
+        counter.ok("read", 0.01, due=due)
+        clock.now = due + 1 if due < 101 else 103
+    its = written(counter)
+    assert (its["connect"].errors, its["read"].errors, its["unfinished"].errors) == (
+        {"refused": 1},
+        {},
+        {"unfinished": 1},
+    )
+
+
+def test_a_closed_loop_has_no_unfinished_operations(tmp_path: Path) -> None:
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    counter.ok("read", 0.01)
+    clock.now = 104.0
+    counter.ok("read", 4.0)
+    assert written(counter)["read"].errors == {}
+
+
+def test_threads_of_a_pool_end_operations_of_another_thread(tmp_path: Path) -> None:
+    clock = Clock(100.0)
+    counter = recorder(tmp_path, clock)
+    its = counter.schedule(per_second=4)
+    dues = []
+    for n in range(6):
+        clock.now = 100 + n / 4
+        dues.append(next(its))
+    workers = [threading.Thread(target=counter.error, args=("read", "timeout")) for _ in dues[:2]]
+    workers += [threading.Thread(target=counter.ok, args=("read", 0.01), kwargs={"due": due}) for due in dues[2:5]]
+    for worker in workers:
+        worker.start()
+        worker.join()
+    clock.now = 103.0
+    assert list(its) == []
+    read = written(counter)["read"]
+    assert read.errors == {"timeout": 2, "unfinished": 4}, "those due before 102.25: others took 0.75 s, too"
+
+
 def test_a_recorder_names_the_tool_that_measures(tmp_path: Path) -> None:
     counter = Recorder(tmp_path, 100.0, 3, Clock(101.0), tool="Locust")
     counter.ok("read", 0.1)

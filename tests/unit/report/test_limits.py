@@ -56,6 +56,28 @@ def test_volumes_provide_what_was_provisioned_but_no_more_than_the_instance_may_
     assert row("servers", "", Volume("/dev/sdf", 10, "io2", 1000)).ebs_iops == 3000
 
 
+@pytest.mark.parametrize(
+    ("volume", "iops", "mib"),
+    [
+        (Volume("/dev/sdf", 10, "gp2"), 100, 128),
+        (Volume("/dev/sdf", 1000, "gp2"), 3000, 250),
+        (Volume("/dev/sdf", 16_000, "gp2"), 16_000, 250),
+        (Volume("/dev/sdf", 1024, "st1"), 40, 40),
+        (Volume("/dev/sdf", 16_384, "st1"), 500, 500),
+        (Volume("/dev/sdf", 2048, "sc1"), 24, 24),
+    ],
+)
+def test_volumes_without_provisioned_performance_have_that_of_their_size(volume: Volume, iops: int, mib: int) -> None:
+    its = row("servers", "", volume)
+    assert its.ebs_peak_iops == 3 * iops
+    assert its.ebs_peak_mbps == pytest.approx(3 * mib * 1.048576)
+
+
+def test_a_volume_of_an_unknown_type_is_not_nothing() -> None:
+    its = row("servers", "", Volume("/dev/sdf", 10), Volume("/dev/sdg", 10, "gp9"))
+    assert (its.ebs_peak_iops, its.ebs_peak_mbps, its.volumes_gib) == (None, None, 60)
+
+
 def test_without_volumes_ebs_provides_nothing_and_without_facts_nothing_is_known() -> None:
     assert (row("servers", "").ebs_iops, row("servers", "").volumes_gib) == (0, 0)
     assert capacity(benchmark("n3"), members("c001", "n3"), {}) == []

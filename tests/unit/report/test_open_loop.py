@@ -11,6 +11,7 @@ from tests.unit.report import runs
 from tests.unit.report.reading import Read
 from tests.unit.report.runs import InMemory, archive
 from tests.unit.report.test_build import cell, findings_of, report_of
+from troop.measure.operations import UNFINISHED
 from troop.report.document import Cell, Node, Operation, Phase, Report, Separate
 from troop.report.html import report_page
 from troop.report.open_loop import explained, findings, is_labelled, of_times
@@ -77,6 +78,11 @@ def test_a_rate_that_was_not_reached_is_a_finding(its: Phase, meaning: str) -> N
     (text, *_) = findings(its)
     assert text.startswith("measure: drivers did 150 operations a second, 50.0% of the rate of 300 that is set. ")
     assert meaning in text
+
+
+def test_operations_that_never_ended_were_not_done() -> None:
+    (text,) = findings(phase(operation(17_000, errors={UNFINISHED: 1000})))
+    assert text.startswith("measure: drivers did 283")
 
 
 def test_nothing_done_at_a_set_rate_is_a_finding_too() -> None:

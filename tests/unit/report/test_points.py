@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
+from tests.unit.cli.reports import cell as measured_cell
 from tests.unit.cli.reports import operation
 from tests.unit.cli.reports import report as report_of
 from tests.unit.report import runs
 from tests.unit.report.reading import Read
-from troop.report import html, overview, points
+from troop.report import html, overview, points, trust
 from troop.report.build import build
-from troop.report.document import Cell, Fleet, Phase, Report
+from troop.report.document import Cell, Fleet, Limit, Phase, Report, Search
+from troop.report.points import combined
 from troop.report.scaling import scaling
+from troop.report.timeouts import timeouts
 
 SCRIPT = "var echarts = {};"
 
@@ -141,3 +144,47 @@ def test_repeats_are_combined_by_the_middle_of_rates_the_median_of_times_and_the
     assert both.count == sum(one.count for one in each)
     assert points.combined(each[:1]) is each[0]
     assert points.combined([operation(0.0), operation(5.0)]).per_second == 0
+
+
+def test_the_share_of_repeats_is_that_of_their_counts() -> None:
+    """10 of 100 operations, and 90 of 100."""
+    repeats = [
+        operation(1.0).model_copy(update={"count": count, "share": share}) for count, share in ((10, 0.1), (90, 0.9))
+    ]
+    assert combined(repeats).share == 0.5
+    assert combined([*repeats, operation(1.0)]).share is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "which"),
+    [
+        ("read-timeout", "read"),
+        ("SocketTimeoutException", "read"),
+        ("connect_timeout", "connect"),
+        ("ConnectTimeoutError", "connect"),
+        ("connection timed out", "connect"),
+        ("thread-timeout", "other"),
+        ("spread_timeout", "other"),
+        ("disconnect-timeout", "other"),
+    ],
+)
+def test_timeouts_are_told_apart_by_whole_words(kind: str, which: str) -> None:
+    assert timeouts({kind: 2, "reset": 1}) == {which: 2}
+
+
+def test_points_beyond_the_limits_of_a_search_give_notes_and_no_key_figures() -> None:
+    def point(rate: float, held: bool) -> Phase:
+        limit = Limit(figure="p90_ms", at_most=9, role="drivers", operation="read", value=9, held=held, reason=None)
+        done = operation(rate, errors={} if held else {"timeout": 9000})
+        return Phase(
+            phase="m", point=1, label=f"rate={rate:g}", nodes=1, measured_seconds=60, operations=[done], limits=[limit],
+            targets={"drivers": rate if held else 2 * rate},
+        )  # fmt: skip
+
+    search = Search(phase="m", parameter="rate", outcome="BRACKETED", largest=500, points=2, most=2, text="500")
+    phases = [point(500.0, True), point(3000.0, False)]
+    its = measured_cell(1, 1.0).model_copy(update={"phases": phases, "searches": [search]})
+    texts = {one.text: one.severity for one in trust.findings(its) if "rate=3000" in one.text}
+    assert [severity for text, severity in texts.items() if "timeout" in text or "rate of" in text] == ["note", "note"]
+    figures = {key.label: key.value for key in overview.keys(report_of([its]))}
+    assert (figures["Highest throughput"], figures["Errors"]) == ("500/s", "none")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.cli.reports import cell, operation, report
 from tests.unit.measure.build import START, histogram_of, latencies, summary
 from troop.measure.merge import Merger
-from troop.measure.operations import TOTAL, Operation, PerSecond
+from troop.measure.operations import TOTAL, Operation, PerSecond, parse
 from troop.measure.windows import Windows
 from troop.report import overview, trust
 from troop.report.document import Phase, Use
@@ -85,6 +85,22 @@ def test_a_total_over_time_that_lacks_an_operation_is_not_drawn(lacking: str) ->
     put = phase["roles"]["drivers"]["operations"]["put"]
     put[lacking] = {"from": START, "count": [], "errors": []} if lacking == "per_second" else None
     names = {one.name for one in series(phase) if one.operation == TOTAL}
+    assert bool(names & {"per_second", "errors_per_second"}) == (lacking != "per_second")
+    assert bool(names & {"p50_ms", "mean_ms"}) == (lacking != "over_time")
+
+
+@pytest.mark.parametrize("lacking", ["per_second", "over_time"])
+def test_a_total_over_time_that_lacks_a_node_is_not_drawn(lacking: str) -> None:
+    merger = Merger()
+    for number in (0, 1):
+        kinds = mixed({"get": [5] * 30, "put": [5] * 40})["roles"]["drivers"]["operations"]
+        each = parse(kinds)
+        if number:  # the warm-up of the other node makes up for the counts
+            setattr(each["put"], lacking, PerSecond() if lacking == "per_second" else None)
+        else:
+            each["put"].per_second = PerSecond(START, [90] * 10, [2] * 10)
+        merger.add(summary(number, operations=each))
+    names = {one.name for one in series(merger.document()) if one.operation == TOTAL}
     assert bool(names & {"per_second", "errors_per_second"}) == (lacking != "per_second")
     assert bool(names & {"p50_ms", "mean_ms"}) == (lacking != "over_time")
 

@@ -22,6 +22,7 @@ from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
 from troop.bench.definition import SPOT, Benchmark, Step, from_document, is_load, point_document
+from troop.bench.open_loop import targets
 from troop.bench.progress import FIRST_WAIT, wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
@@ -449,8 +450,12 @@ class CellSteps:
         judged = judging.judge(
             step.phase.limits, merger.operations, generating, merger.measured_from, merger.measured_seconds
         )
+        place = _place_of(step)
+        if judged:
+            taking_part = {name: role["nodes"] for name, role in merged["roles"].items()}
+            judged += judging.judge_rates(merged, targets(benchmark, step.of, place.get("parameters", {}), taking_part))
         limits = {"limits": [one.document() for one in judged]} if judged else {}
-        return merged | _place_of(step) | limits
+        return merged | place | limits
 
     def _end_barriers(self, run: str, cell: str) -> None:
         for step in self._benchmark(run, cell).steps:

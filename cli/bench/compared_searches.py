@@ -1,0 +1,102 @@
+"""Compares the answers of searches: each search chooses its own points, so these are not the same on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from cli.bench import noise
+from cli.bench.compared_row import with_setting
+from cli.bench.pairing import Cells
+from troop.bench.search import ANSWERS, Outcome
+from troop.report.comparison import Row, Spread
+from troop.report.document import Search
+
+ROLE = "search"
+"""The role of rows that compare answers."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the searches of one variant say.
+
+    Attributes:
+        phases: with a search on a side.
+        rows: one for each phase with answers on both sides.
+        lost: searches with an answer in A and none in B.
+    """
+
+    phases: frozenset[str]
+    rows: list[Row]
+    lost: list[str]
+    warnings: list[str]
+
+
+def of(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: float | None) -> Answers:
+    """Compares the answers of the searches of two variants: a repetition contributes one value."""
+    mine, other = _searches(ours), _searches(theirs)
+    answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [])
+    for (phase, parameter), searches in mine.items():
+        what = with_setting(f"the largest {parameter} of {phase}", label)
+        left, right = _largest(searches), _largest(other.get((phase, parameter), []))
+        answers.warnings.extend(_warnings(what, searches, other.get((phase, parameter), [])))
+        if left and not right:
+            answers.lost.append(what)
+        elif left and min(left) > 0 and min(right) > 0:
+            answers.rows.append(_row(label, phase, parameter, left, right, confidence, fail_below))
+        else:
+            answers.warnings.append(f"{what}: there is no ratio without answers above 0 on both sides")
+    return answers
+
+
+def _searches(cells: Cells) -> dict[tuple[str, str], list[Search]]:
+    by_phase: dict[tuple[str, str], list[Search]] = {}
+    for one in (one for cell in cells.cells for one in cell.searches):
+        by_phase.setdefault((one.phase, one.parameter), []).append(one)
+    return by_phase
+
+
+def _largest(searches: list[Search]) -> list[float]:
+    return [one.largest for one in searches if one.outcome in ANSWERS and one.largest is not None]
+
+
+def _warnings(what: str, a: list[Search], b: list[Search]) -> Iterator[str]:
+    for name, searches in (("A", a), ("B", b)):
+        if without := [one for one in searches if one.outcome not in ANSWERS]:
+            yield f"{what}: {len(without)} of {len(searches)} searches of {name} have no answer"
+        if any(one.outcome == Outcome.ALL_HELD for one in searches):
+            yield f"{what}: {name} holds the limits up to the end of the range, and may hold them beyond it"
+
+
+def _row(
+    label: str,
+    phase: str,
+    parameter: str,
+    a: list[float],
+    b: list[float],
+    confidence: float,
+    fail_below: float | None,
+) -> Row:
+    estimate = noise.ratio(a, b, confidence)
+    below = None if fail_below is None else estimate.ratio < fail_below and estimate.exceeds_noise is not False
+    return Row(
+        label=label,
+        phase=phase,
+        role=ROLE,
+        operation=f"largest {parameter}",
+        a=_spread(a),
+        b=_spread(b),
+        ratio=estimate.ratio,
+        low=estimate.low,
+        high=estimate.high,
+        exceeds_noise=estimate.exceeds_noise,
+        regression=below,
+    )
+
+
+def _spread(values: list[float]) -> Spread:
+    middle = noise.middle(values)
+    return Spread(
+        median=median(values), low=min(values), high=max(values), repetitions=len(values), geometric_mean=middle
+    )

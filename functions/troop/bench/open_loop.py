@@ -1,0 +1,66 @@
+"""Compares what the roles of a phase did with the rate that is set for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from troop.bench.definition import Benchmark, Parameter, rates
+from troop.measure.operations import UNFINISHED
+
+REACHED = 0.99
+"""The part of the set rate from which it counts as reached."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one row has: successes, errors by kind, and successes per second for a tool without counts."""
+
+    count: float
+    errors: Mapping[str, int]
+    per_second: float | None = None
+
+    def done(self, seconds: float) -> float:
+        """Returns the number of operations that ended. Those that never did only have a kind of error."""
+        failed = sum(number for kind, number in self.errors.items() if kind != UNFINISHED)
+        return self.count + failed or (self.per_second or 0) * seconds
+
+
+def targets(
+    benchmark: Benchmark | None, phase: str, point: Mapping[str, Parameter], roles: Mapping[str, Collection[str]]
+) -> dict[str, float]:
+    """Returns the set rate of each role that has one, in operations per second of all nodes that took part.
+
+    Args:
+        benchmark: of the cell; None if unknown.
+        phase: its name in the file.
+        point: parameters of the point.
+        roles: the nodes of each role in the results of the phase.
+    """
+    for one in benchmark.phases if benchmark else ():
+        if one.name == phase and benchmark:
+            each = rates(one, {**benchmark.parameters, **point})
+            return {role: rate * len(roles[role]) for role, rate in each.items() if role in roles}
+    return {}
+
+
+def done(merged: Sequence[Counted], separate: Sequence[Counted], seconds: float) -> float:
+    """Returns the number of operations and errors of a role in the measured time.
+
+    Args:
+        merged: rows of its operations, without a total.
+        separate: rows of single nodes, which count if the others have nothing.
+        seconds: the measured time.
+    """
+    return sum(one.done(seconds) for one in merged) or sum(one.done(seconds) for one in separate)
+
+
+def falls_short(target: float, achieved: float, seconds: float, nodes: int) -> bool:
+    """Checks whether a role did less than its rate: by more than an operation of each node, which may be under way.
+
+    Args:
+        target: operations per second.
+        achieved: number of operations in ``seconds``.
+    """
+    missed = target * seconds - achieved
+    return missed > max((1 - REACHED) * target * seconds, nodes)

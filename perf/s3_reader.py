@@ -41,9 +41,9 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     try:
         while True:
             request = await reader.readuntil(b"\r\n\r\n")
-            span = _RANGE.search(request)
-            assert span is not None
-            count = 1 + int(span.group(2)) - int(asked.group(1))
+            bounds = _RANGE.search(request)
+            assert bounds is not None
+            count = 1 + int(bounds.group(2)) - int(bounds.group(1))
             head = f"HTTP/1.1 206 Partial Content\r\nContent-Length: {count}\r\nServer: stub\r\n\r\n".encode()
             writer.write(head + body[:count])
     except (asyncio.IncompleteReadError, ConnectionError):

@@ -119,9 +119,9 @@ class _Reading:
         )
         return cell, [
             *self._findings,
+            *saturation.findings(cell, self._types),
             *trust.findings(cell),
             *limits.findings(cell, self._types),
-            *saturation.findings(cell, self._types),
         ]
 
     def _results(self) -> list[dict[str, Any]] | None:

@@ -107,7 +107,7 @@ def _flat(cell: Cell, name: str, line: _Line, types: Mapping[str, TypeFacts]) ->
             change = f"at most {best / rate - 1:.0%} higher" if best > rate else "never higher"
             phases = [phase for _, _, each in later for phase in each]
             return (
-                f"throughput grows up to {number:,g} {name} ({rate:,.0f} a second), and with up to {most:,g} it is "
+                f"throughput grows up to {name}={number:g} ({rate:,.0f} a second), and up to {name}={most:g} it is "
                 f"{change}. {_why(cell, line.role, phases, types)}"
             )
     return ""

@@ -69,7 +69,7 @@ def line(rates: tuple[float, ...], full: dict[str, Any], **always: Any) -> list[
 
 GROWING = (8.0, 80.0, 400.0, 800.0, 1600.0, 3200.0)
 FLAT = (8.0, 80.0, 400.0, 800.0, 850.0, 870.0)
-GROWS = "measure, read of drivers: throughput grows up to 100 threads (800 a second), and with up to 400 it is "
+GROWS = "measure, read of drivers: throughput grows up to threads=100 (800 a second), and up to threads=400 it is "
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_throughput_that_grows_to_the_end_is_no_finding(rates: tuple[float, ...]
 
 def test_throughput_that_falls_is_flat() -> None:
     (text,) = texts(*line((8.0, 80.0, 400.0, 300.0, 250.0, 200.0), {"cpu": 99.0}))
-    assert "grows up to 50 threads (400 a second), and with up to 400 it is never higher." in text
+    assert "grows up to threads=50 (400 a second), and up to threads=400 it is never higher." in text
 
 
 def test_each_setting_of_other_parameters_has_a_line_of_its_own() -> None:
     small, large = line(GROWING, {}, max_bytes=1024), line(FLAT, {"gbit": 0.99}, max_bytes=10240)
     mixed = [one for pair in zip(small, large, strict=True) for one in pair]
     (text,) = texts(*mixed)
-    assert text.startswith("measure, read of drivers (max_bytes=10240): throughput grows up to 100 threads")
+    assert text.startswith("measure, read of drivers (max_bytes=10240): throughput grows up to threads=100")
 
 
 def test_a_set_rate_is_no_saturation() -> None:

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 from agent import collect
 from agent.collect import operations_in
 from tests.unit.measure.build import START, histogram_of, summary
-from troop.measure.operations import MOST_LISTED, MOST_NAMES, OTHER, Operation, Operations, PerSecond, document_of
+from troop.measure.operations import (
+    MOST_LISTED,
+    MOST_NAMES,
+    OTHER,
+    Operation,
+    Operations,
+    PerSecond,
+    add_all,
+    document_of,
+)
 from troop.measure.recorder import FORMAT
 from troop.measure.summary import parse
 
@@ -97,7 +106,9 @@ def test_a_file_that_cannot_be_read_takes_no_other_with_it(tmp_path: Path) -> No
     left(tmp_path, good, {}, apart, {"put": late})
     (tmp_path / "operations-001.json").write_text("{")
     problems: list[str] = []
-    assert operations_in(tmp_path, problems) == {**good, "put": late}, "and nothing of those that were left out"
+    both: Operations = {}
+    add_all(both, {**good, "put": late})
+    assert operations_in(tmp_path, problems) == both, "and nothing of those that were left out"
     assert [problem.split(": ")[0] for problem in problems] == [
         f"operations-{number}.json of the script's results cannot be read" for number in ("001", "002")
     ]

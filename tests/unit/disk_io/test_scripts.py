@@ -14,6 +14,7 @@ import pytest
 
 from infra import ROOT
 from tests.unit.benchmark_scripts import folder
+from troop.measure import operations
 
 FIO = """#!{python}
 import json, sys
@@ -90,9 +91,9 @@ def test_a_point_records_the_operations_of_all_jobs(node: Node) -> None:
     assert node.run("restore.py").returncode == 0
     done = node.run("measure.py")
     assert done.returncode == 0, done.stderr
-    read = node.operations()["read"]
-    assert sum(count for _, count in read["histogram"]["counts"]) == 3 * 4
-    assert read["bytes"] == 3 * 16384
+    read = operations.parse(node.operations())["read"]
+    assert read.times.count == 3 * 4
+    assert read.bytes == 3 * 16384
     assert "--ramp_time=2 --runtime=7" in node.log.read_text()
 
 

@@ -175,9 +175,11 @@ def values_of(values: Any, where: str, most: int) -> list[int | None]:
     """
     if not isinstance(values, list) or len(values) > most:
         raise DeviceSamplesError(f"{where} must be a list of at most {most} samples")
-    if not set(map(type, values)) <= {int, type(None)}:
+    types = set(map(type, values))
+    if not types <= {int, type(None)}:
         raise DeviceSamplesError(f"{where} must hold whole numbers from 0, or null")
-    if min(filter(None, values), default=0) < 0 or max(filter(None, values), default=0) > MOST:
+    known = [*filter(None, values)] if type(None) in types else values
+    if min(known, default=0) < 0 or max(known, default=0) > MOST:
         raise DeviceSamplesError(f"{where} must hold whole numbers from 0, below 2^63, or null")
     return values
 

@@ -11,11 +11,10 @@ import operator
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import compress
 from typing import Any
 
 from troop.measure.buckets import buckets
-from troop.measure.rows import add_to, is_row, is_valid_row, stored
+from troop.measure.rows import Counts, by_bucket, is_row, is_valid_row, stored, sum_of
 
 DIGITS = 3
 UNIT = "us"
@@ -48,7 +47,7 @@ class Histogram:
 
     def __init__(self) -> None:
         self.count = self.min = self.max = self.sum = 0
-        self._counts: dict[int, int] = {}
+        self._counts: Counts = {}
 
     def record(self, value: int, count: int = 1) -> None:
         """Counts ``value``, a whole number from 0 to :data:`HIGHEST`, ``count`` times.
@@ -60,8 +59,10 @@ class Histogram:
             raise ValueError(
                 f"cannot record {value} {count} times: values are from 0 to {HIGHEST}, counts from 1 to {MOST}"
             )
-        index = index_of(value)
-        self._counts[index] = self._counts.get(index, 0) + count
+        index, counts = index_of(value), self._counts
+        if isinstance(counts, list):
+            counts = self._counts = by_bucket(counts)
+        counts[index] = counts.get(index, 0) + count
         self._widen(value, value)
         self.count += count
         self.sum += value * count
@@ -70,7 +71,7 @@ class Histogram:
         """Adds all counts of another histogram."""
         if not other.count:
             return
-        add_to(self._counts, other._counts)
+        self._counts = sum_of(self._counts, other._counts)
         self._widen(other.min, other.max)
         self.count += other.count
         self.sum += other.sum
@@ -90,13 +91,13 @@ class Histogram:
 
     def percentiles(self, percents: tuple[float, ...]) -> list[int | None]:
         """Returns several percentiles for little more than the time of one."""
-        buckets_by_percent = buckets_at(self._counts, percents)
+        buckets_by_percent = buckets_at(self.counts, percents)
         return [None if index is None else min(highest_in(index), self.max) for index in buckets_by_percent]
 
     @property
     def counts(self) -> Mapping[int, int]:
         """Counts by bucket, unordered."""
-        return self._counts
+        return by_bucket(self._counts)
 
     def mean(self) -> float | None:
         """Returns the mean; None without values."""
@@ -161,7 +162,7 @@ def from_document(document: Any) -> Histogram:
     low, high = _sums(indices, counts, result.min, result.max) if indices else (0, 0)
     if not low <= result.sum <= high:
         raise HistogramError(f"sum is {result.sum}: counts, min and max require a sum from {low} to {high}")
-    result._counts = dict(compress(zip(indices, counts), counts))
+    result._counts = document["counts"] if isinstance(indices, range) else dict(zip(indices, counts))
     return result
 
 

@@ -315,9 +315,7 @@ def _line(summary: Summary) -> dict[str, Any]:
 
 def _totals(samples: Samples, counts: list[bool]) -> dict[str, int]:
     """Returns the sums of the known counters over the measured time."""
-    known = {
-        name: [value for value in compress(samples.series[name], counts) if value is not None] for name in COUNTERS
-    }
+    known = {name: _known(samples.series[name], counts) for name in COUNTERS}
     return {name: sum(values) for name, values in known.items() if values}
 
 
@@ -347,8 +345,14 @@ def _in_measured(summary: Summary, start: int, interval: int, length: int) -> li
 
 
 def _mean(values: list[int | None], counts: list[bool]) -> int | None:
-    known = [value for value in compress(values, counts) if value is not None]
+    known = _known(values, counts)
     return _rounded(sum(known), len(known)) if known else None
+
+
+def _known(values: list[int | None], counts: list[bool]) -> list[int]:
+    """Returns the values of the intervals that count, without those that are missing."""
+    counted = list(compress(values, counts))
+    return [value for value in counted if value is not None] if None in counted else counted  # type: ignore[return-value]
 
 
 def _rounded(total: int, count: int) -> int:

@@ -229,6 +229,7 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[[5, 1, 0]]), "without 0 at the ends"),
         (document(counts=[[5, 1, -1, 1]]), "must be a bucket"),
         (document(counts=[[5, 1, 2**63]]), "below 2"),
+        (document(counts=[[5, 2**62, 2**62]]), "below 2"),  # all together
         (document(counts=[[5, True]]), "must be a bucket"),
         (document(counts=[[5, 1, 1.0]]), "must be a bucket"),
         (document(counts=[[5, [5, 1]]]), "must be a bucket"),

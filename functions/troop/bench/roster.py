@@ -1,12 +1,13 @@
 """Parses the nodes' registrations and builds the roster that all nodes and their scripts get.
 
-Nodes write their registrations, so everything in them is checked.
+Nodes write their registrations, so everything in them is checked. Where and what a node is, EC2 says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, groupby, zip_longest
 from types import MappingProxyType
 from typing import Any
@@ -25,12 +26,13 @@ LONGEST_ERROR = 1000
 
 @dataclass(frozen=True)
 class Node:
-    """A registration.
+    """A node that has registered.
 
     Attributes:
         id: id of its instance.
+        zone, address, instance_type, purchase: those of EC2, see :meth:`located`; until then empty.
         clock_uncertainty: seconds by which its clock may be wrong.
-        error: why its agent failed; then the other fields may be empty.
+        error: why its agent failed.
     """
 
     id: str
@@ -38,8 +40,23 @@ class Node:
     zone: str = ""
     address: str = ""
     instance_type: str = ""
+    purchase: str = ON_DEMAND
     clock_uncertainty: float = UNKNOWN_UNCERTAINTY
     error: str | None = None
+
+    def located(self, instance: Mapping[str, Any]) -> Node:
+        """Returns the node with the facts of its instance.
+
+        Args:
+            instance: EC2's description of a running instance.
+        """
+        return replace(
+            self,
+            zone=instance["Placement"]["AvailabilityZone"],
+            address=instance["PrivateIpAddress"],
+            instance_type=instance["InstanceType"],
+            purchase=instance.get("InstanceLifecycle", ON_DEMAND),
+        )
 
 
 @dataclass(frozen=True)
@@ -98,34 +115,29 @@ def parse_node(instance_id: str, document: Any) -> Node:
             raise ValueError(f"it is of {document['id']!r} and the format {document['format']!r}")
         if (error := document.get("error")) is not None:
             return Node(instance_id, str(document.get("role", "")), error=redacted(str(error))[:LONGEST_ERROR])
-        texts = {name: document[name] for name in ("role", "zone", "address", "instance_type")}
-        if not all(isinstance(text, str) for text in texts.values()):
-            raise ValueError("role, zone, address and instance_type must be text")
+        if not isinstance(role := document["role"], str):
+            raise ValueError("role must be text")
         clock = document.get("clock")
         uncertainty = UNKNOWN_UNCERTAINTY if clock is None else float(clock["uncertainty_seconds"])
-        return Node(instance_id, clock_uncertainty=uncertainty, **texts)
+        if not 0 <= uncertainty < math.inf:
+            raise ValueError("clock.uncertainty_seconds must be a number from 0")
+        return Node(instance_id, role, clock_uncertainty=uncertainty)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         return Node(instance_id, "", error=f"its registration cannot be read: {error!r}"[:LONGEST_ERROR])
 
 
-def make_roster(nodes: Sequence[Node], on_spot: Collection[str] = ()) -> Roster:
-    """Builds the roster of nodes that registered without an error; their order does not matter.
+def make_roster(nodes: Sequence[Node]) -> Roster:
+    """Builds the roster of located nodes that registered without an error; their order does not matter.
 
     Rank i of a role is in its zone i mod zones, as long as all zones have nodes left. So with three zones, a script
     that selects every third node selects nodes of one zone.
-
-    Args:
-        on_spot: ids of spot instances.
     """
     members: list[Member] = []
     ordered = sorted(nodes, key=lambda n: (n.role, n.zone, n.id))
     for role, of_role in groupby(ordered, key=lambda n: n.role):
         zones = [list(of_zone) for _, of_zone in groupby(of_role, key=lambda n: n.zone)]
         ranked = [node for node in chain.from_iterable(zip_longest(*zones)) if node is not None]
-        members += [
-            Member(n.id, role, i, n.zone, n.address, n.instance_type, SPOT if n.id in on_spot else ON_DEMAND)
-            for i, n in enumerate(ranked)
-        ]
+        members += [Member(n.id, role, i, n.zone, n.address, n.instance_type, n.purchase) for i, n in enumerate(ranked)]
     worst = max((node.clock_uncertainty for node in nodes), default=UNKNOWN_UNCERTAINTY)
     return Roster(tuple(members), worst)
 

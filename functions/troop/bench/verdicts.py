@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from troop.bench.definition import Step
+from troop.bench.definition import Benchmark, Step
 from troop.bench.record import Cell, CellStatus, Run, RunStatus
 from troop.bench.roster import Roster
 
@@ -179,6 +179,13 @@ def failed(reason: str) -> Verdict:
 def invalid(reason: str) -> Verdict:
     """Returns the verdict on a cell that another attempt can save."""
     return Verdict(State.FAILED, CellStatus.INVALID, reason[:LONGEST_REASON])
+
+
+def of_unlisted(benchmark: Benchmark, nodes: Sequence[str], elapsed: float) -> Verdict:
+    """Returns the verdict on nodes that serve and have registered, but that EC2 does not list as running (yet)."""
+    if elapsed < max(fleet.boot_timeout for fleet in benchmark.fleets):
+        return Verdict(State.WAITING)
+    return invalid(f"EC2 does not list {name_some(nodes)} as running")
 
 
 def so_many_nodes(count: int) -> str:

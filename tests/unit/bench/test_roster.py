@@ -24,9 +24,6 @@ GOOD: dict[str, Any] = {
     "format": "troop.node/1",
     "id": "i-1",
     "role": "drivers",
-    "zone": "a",
-    "address": "10.0.0.1",
-    "instance_type": "c5.large",
     "clock": {"offset_seconds": -3, "uncertainty_seconds": 0.2},
 }
 
@@ -46,8 +43,16 @@ nodes = st.lists(
 
 
 def test_a_registration_is_read() -> None:
-    assert parse_node("i-1", GOOD) == Node("i-1", "drivers", "a", "10.0.0.1", "c5.large", 0.2)
+    assert parse_node("i-1", GOOD) == Node("i-1", "drivers", clock_uncertainty=0.2)
     assert parse_node("i-1", GOOD | {"clock": None}).clock_uncertainty == UNKNOWN_UNCERTAINTY
+
+
+def test_ec2_says_where_a_node_is_and_what() -> None:
+    forged = GOOD | {"zone": "z", "address": "10.9.9.9", "instance_type": "x1.32xlarge", "purchase": "spot"}
+    instance = {"Placement": {"AvailabilityZone": "a"}, "PrivateIpAddress": "10.0.0.1", "InstanceType": "c5.large"}
+    node = Node("i-1", "drivers", "a", "10.0.0.1", "c5.large", "on-demand", 0.2)
+    assert parse_node("i-1", forged).located(instance) == node
+    assert node.located(instance | {"InstanceLifecycle": "spot"}).purchase == "spot"
 
 
 def test_an_agent_that_gives_up_says_why_and_need_say_no_more() -> None:
@@ -60,9 +65,11 @@ def test_an_agent_that_gives_up_says_why_and_need_say_no_more() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        None, [], 7, "text", {}, GOOD | {"id": "i-2"}, GOOD | {"format": "troop.node/2"}, GOOD | {"zone": None},
-        GOOD | {"role": 7}, GOOD | {"clock": 7}, GOOD | {"clock": {}}, GOOD | {"clock": {"uncertainty_seconds": "x"}},
-        {key: value for key, value in GOOD.items() if key != "address"},
+        None, [], 7, "text", {}, GOOD | {"id": "i-2"}, GOOD | {"format": "troop.node/2"}, GOOD | {"role": 7},
+        GOOD | {"clock": 7}, GOOD | {"clock": {}}, GOOD | {"clock": {"uncertainty_seconds": "x"}},
+        GOOD | {"clock": {"uncertainty_seconds": float("nan")}}, GOOD | {"clock": {"uncertainty_seconds": -1}},
+        GOOD | {"clock": {"uncertainty_seconds": float("inf")}},
+        {key: value for key, value in GOOD.items() if key != "role"},
     ],
 )  # fmt: skip
 def test_a_registration_that_cannot_be_read_is_a_node_with_an_error(bad: Any) -> None:

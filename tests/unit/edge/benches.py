@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2 import ec2_backends
 
 from handlers import cell as cell_handler
 from handlers import launch as launch_handler
@@ -160,6 +162,7 @@ class Bench:
             instance, zone = described[node], described[node]["Placement"]["AvailabilityZone"]
             if (wide := zones.get(self.role_of(node), 1)) > 1:  # moto puts all into one; Auto Scaling does not
                 zone = self.places.setdefault(node, self._emptiest(node, described, wide))
+                ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node)._placement.zone = zone
             self.put(
                 f"{names.nodes_prefix(self.run, CELL)}{WRITER}{node}.json",
                 {

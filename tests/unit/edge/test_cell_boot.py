@@ -54,6 +54,38 @@ def test_a_node_that_never_boots_ends_the_attempt_with_its_console_kept(
     assert bench.step("settle", error="", cause="")["status"] == "FAILED"
 
 
+def test_the_roster_has_the_facts_of_ec2_not_of_nodes(bench: Bench) -> None:
+    bench.launched()
+    bench.register(
+        bench.nodes(), zone="nowhere", address='10.0.0.1"\nauthenticator: $(reboot)', instance_type="u-24tb1"
+    )
+    assert bench.gather() == "ready"
+    for node in bench.get(names.roster_key(bench.run, CELL))["nodes"]:
+        (instance,) = bench.ec2.describe_instances(InstanceIds=[node["id"]])["Reservations"][0]["Instances"]
+        facts = instance["Placement"]["AvailabilityZone"], instance["PrivateIpAddress"], instance["InstanceType"]
+        assert (node["zone"], node["address"], node["instance_type"]) == facts
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(599, "waiting"), (600, "failed")])
+def test_a_node_that_ec2_does_not_list_yet_is_awaited(bench: Bench, seconds: float, state: str) -> None:
+    bench.launched()
+    first, *_ = bench.nodes()
+    bench.register(bench.nodes())
+    running = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(first)._state
+    running.name = "pending"
+    bench.account.clock.forward(seconds=seconds)
+    assert bench.gather() == state
+    if state == "failed":
+        assert (bench.cell().status, bench.cell().reason) == (
+            CellStatus.INVALID,
+            f"EC2 does not list {first} as running",
+        )
+    else:
+        assert names.roster_key(bench.run, CELL) not in bench.objects()
+        running.name = "running"
+        assert bench.gather() == "ready"
+
+
 def _age(bench: Bench, node: str, seconds: float) -> None:
     """Lets EC2 have launched a node so many seconds before now; S3 stores registrations at the test's real time."""
     instance = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node)

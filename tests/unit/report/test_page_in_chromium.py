@@ -184,7 +184,9 @@ def test_words_and_lines_can_be_told_from_what_is_behind_them(study: Page, schem
 
 def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) -> None:
     page = study
+    light = lines(page, "#latency-chart")
     page.emulate_media(color_scheme="dark")
+    eventually(lambda: not set(lines(page, "#latency-chart")) & set(light))
     on_screen = lines(page, "#latency-chart")
     page.emulate_media(media="print")
     page.wait_for_selector(".one-cell >> nth=3 >> .drawing svg >> nth=6")
@@ -206,7 +208,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
     assert page.evaluate("document.scrollingElement.scrollWidth") <= 703
     page.emulate_media(media="screen")
     page.wait_for_selector(".one-cell", state="detached")
-    assert lines(page, "#latency-chart") == on_screen
+    eventually(lambda: lines(page, "#latency-chart") == on_screen)
     sheet = page.pdf(prefer_css_page_size=True)
     assert sheet.count(b"/Type /Page\n") + sheet.count(b"/Type /Page ") + sheet.count(b"/Type /Page/") > 4
     assert page.messages == []  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ Each step can be repeated at any time: it acts on what it finds, and never chang
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,10 +21,10 @@ from troop.bench import doubts, judging, names, searching, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.booting import FleetSeen, of_boot
-from troop.bench.definition import SPOT, Benchmark, Step, from_document, is_load, point_document
+from troop.bench.definition import Benchmark, Step, from_document, is_load, point_document
 from troop.bench.open_loop import targets
 from troop.bench.progress import FIRST_WAIT, wait, wait_in_phase
-from troop.bench.record import FINAL, CellStatus, Kind, Resource, RunStatus
+from troop.bench.record import FINAL, CellStatus, RunStatus
 from troop.bench.roster import Node, Roster, make_roster, parse_node
 from troop.bench.roster import from_document as roster_from
 from troop.bench.roster import to_document as roster_document
@@ -186,7 +186,7 @@ class CellSteps:
             if verdict.state in (State.WAITING, State.SHORT):
                 self.replacing.replace(run, cell, benchmark, duds)
             if verdict.state is State.READY:
-                self._make_roster(run, cell, benchmark, fleets, nodes)
+                verdict = self._locate(run, cell, benchmark, fleets, nodes, elapsed)
         return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
 
     def release(self, run: str, cell: str, phase_index: int) -> Answer:
@@ -330,21 +330,37 @@ class CellSteps:
             return frozenset()
         return frozenset(self.store.listed(names.interruptions_prefix(run, cell)))
 
-    def _make_roster(
-        self, run: str, cell: str, benchmark: Benchmark, fleets: Iterable[FleetSeen], registered: Mapping[str, Node]
-    ) -> None:
-        self.reader.freeze(name for fleet in fleets for name in fleet.groups)
-        nodes = [registered[i] for fleet in fleets for i in sorted(fleet.serving)]
-        now = self.clock()
+    def _locate(
+        self,
+        run: str,
+        cell: str,
+        benchmark: Benchmark,
+        fleets: Sequence[FleetSeen],
+        registered: Mapping[str, Node],
+        elapsed: float,
+    ) -> Verdict:
+        """Freezes the fleets and writes the roster, with zones, addresses and types as EC2 describes them.
+
+        Returns:
+            READY. Or WAITING while EC2 does not list a node yet; or FAILED if it never does, or zones are uneven.
+        """
+        serving = [i for fleet in fleets for i in sorted(fleet.serving)]
         described = self.reader.described(run, cell)
-        on_spot = frozenset(i for i, description in described.items() if description.get("InstanceLifecycle") == SPOT)
-        # These nodes exist, even if EC2 does not list them yet.
-        missing = [Resource(run, cell, Kind.INSTANCE, node.id, now) for node in nodes if node.id not in described]
-        for node in nodes:
-            if node.id in described:
-                missing += resources_of(described[node.id], run, cell, benchmark.fleet(node.role), now)
-        self.runs.resources.created(missing, now)
-        self.store.write(names.roster_key(run, cell), roster_document(make_roster(nodes, on_spot)))
+        if unlisted := [i for i in serving if i not in described]:
+            return verdicts.of_unlisted(benchmark, unlisted, elapsed)
+        nodes = {i: registered[i].located(described[i]) for i in serving}
+        verdict = of_boot(benchmark, fleets, nodes, elapsed)
+        if verdict.state is State.READY:
+            self.reader.freeze(name for fleet in fleets for name in fleet.groups)
+            now = self.clock()
+            known = [
+                resource
+                for i, node in nodes.items()
+                for resource in resources_of(described[i], run, cell, benchmark.fleet(node.role), now)
+            ]
+            self.runs.resources.created(known, now)
+            self.store.write(names.roster_key(run, cell), roster_document(make_roster(list(nodes.values()))))
+        return verdict
 
     def _check(
         self, run: str, cell: str, benchmark: Benchmark, step: Step, roster: Roster, elapsed: timedelta

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aws_cdk as cdk
+import jsii
 from aws_cdk import aws_iam as iam
-from constructs import Construct, IConstruct
+from constructs import Construct, IConstruct, IValidation
 
 _OF_SERVICES = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
 """State machines of other accounts cannot use a role, even if they name it. AWS recommends this condition for Step
@@ -33,13 +35,62 @@ def make_role(
         statements: all permissions of the role.
         conditions: under which the service may assume it; by default those of the service, if any.
     """
-    return iam.Role(
+    permissions = iam.PolicyDocument(statements=list(statements))
+    role = iam.Role(
         scope,
         construct_id,
         assumed_by=iam.ServicePrincipal(service, conditions=conditions or _OF_SERVICES.get(service)),
         description=description,
-        inline_policies={"Permissions": iam.PolicyDocument(statements=list(statements))},
+        inline_policies={"Permissions": permissions},
     )
+    role.node.add_validation(_Size(role, permissions))
+    return role
+
+
+MOST_CHARACTERS = 10_240
+"""IAM's quota for all inline policies of a role, without white space. CloudFormation would find out in the middle of an
+update.
+"""
+
+_LENGTHS = {"AWS::Partition": 10, "AWS::Region": 14, "AWS::AccountId": 12, "AWS::URLSuffix": 16, "Arn": 130}
+_LENGTH_OF_A_NAME = 64
+"""The most characters of the names that CloudFormation creates here."""
+
+
+@jsii.implements(IValidation)
+class _Size:
+    """Checks at synth whether IAM accepts a role's permissions, which grow with the lists in the settings."""
+
+    def __init__(self, role: iam.Role, permissions: iam.PolicyDocument) -> None:
+        self._role, self._permissions = role, permissions
+
+    def validate(self) -> list[str]:
+        size = characters(cdk.Stack.of(self._role).resolve(self._permissions))
+        if size <= MOST_CHARACTERS:
+            return []
+        return [
+            f"the permissions of this role may have {size:,} characters, and IAM accepts {MOST_CHARACTERS:,}: shorten "
+            "troop:allowed_buckets, troop:allowed_images or troop:allowed_snapshots; a * at the end of the name of an "
+            "image's parameter, or as the only snapshot, stands for many"
+        ]
+
+
+def characters(resolved: Any) -> int:
+    """Returns the most characters that a resolved part of a template can have in JSON without white space."""
+    if isinstance(resolved, Mapping):
+        if len(resolved) == 1:
+            ((name, argument),) = resolved.items()
+            if name == "Ref":
+                return _LENGTHS.get(argument, _LENGTH_OF_A_NAME) + 2
+            if name == "Fn::GetAtt":
+                return _LENGTHS.get(argument[1], _LENGTH_OF_A_NAME) + 2
+            if name == "Fn::Join":
+                separators = len(argument[0]) * max(0, len(argument[1]) - 1)
+                return sum(characters(part) - 2 for part in argument[1]) + separators + 2
+        return 1 + sum(len(json.dumps(key)) + 2 + characters(value) for key, value in resolved.items())
+    if isinstance(resolved, (list, tuple)):
+        return 1 + sum(1 + characters(value) for value in resolved)
+    return len("".join(json.dumps(resolved).split()))
 
 
 def as_listed(role: iam.Role) -> iam.IRole:

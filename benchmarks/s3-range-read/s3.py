@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import random
 import re
 import ssl
 import time
 import xml.etree.ElementTree as ElementTree
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from urllib.parse import unquote_plus, urlsplit
@@ -30,8 +31,14 @@ SUFFIXES = {
 """Domains by the beginning of a region's name; all others are below amazonaws.com."""
 TIMEOUT_SECONDS = 30.0
 TRIES = 6
+TRIES_WHILE_BUSY = 14
+"""While S3 asks for fewer requests: it takes minutes to provide for a new prefix. The waits last 40 s on average."""
+LONGEST_WAIT = 10.0
 SKEWED = "RequestTimeTooSkewed"
-PASSING = frozenset({429, 500, 502, 503, 504})
+BUSY = frozenset({429, 503})
+PASSING = BUSY | {500, 502, 504}
+PASSING_CODES = frozenset({"InternalError", "ServiceUnavailable", "SlowDown"})
+"""Of single objects, or in an answer with status 200."""
 MOST_DELETED = 1000
 """Keys of one DeleteObjects."""
 _CODE = re.compile(rb"<Code>([A-Za-z0-9]{1,50})</Code>")
@@ -170,17 +177,33 @@ class Bucket:
         """
         self.ask("PUT", key, {}, body)
 
-    def delete(self, keys: Iterable[str]) -> dict[str, str]:
-        """Deletes at most 1,000 objects by one request. Returns S3's code of each that it did not delete.
+    def delete(self, keys: Sequence[str]) -> dict[str, str]:
+        """Deletes at most 1,000 objects. Repeats the request for those that S3 refuses because it is busy.
+
+        Returns:
+            S3's code of each object that it did not delete.
 
         Raises:
             S3Error: S3 refused the request.
         """
+        refused: dict[str, str] = {}
+        for number in range(TRIES_WHILE_BUSY):
+            refused = {key: code for key, code in refused.items() if code not in PASSING_CODES} | self._delete(keys)
+            keys = [key for key, code in refused.items() if code in PASSING_CODES]
+            if not keys:
+                break
+            if number < TRIES_WHILE_BUSY - 1:
+                pause(number)
+        return refused
+
+    def _delete(self, keys: Sequence[str]) -> dict[str, str]:
         parts = "".join(f"<Object><Key>{escape(key)}</Key></Object>" for key in keys)
         body = f'<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Quiet>true</Quiet>{parts}</Delete>'.encode()
         # Required, and the only digest that every version of S3 takes.
         digest = {"content-md5": b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()}
         root = _parsed(self.ask("POST", "", {"delete": ""}, body, digest))
+        if _tag(root) == "Error":  # S3 can refuse the whole request with status 200
+            return dict.fromkeys(keys, _text(root, "Code") or "InternalError")
         return {_text(node, "Key"): _text(node, "Code") for node in root if _tag(node) == "Error"}
 
     def ask(
@@ -206,7 +229,8 @@ class Bucket:
     def _answer(
         self, method: str, key: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
     ) -> http.client.HTTPResponse:
-        for number in range(TRIES):
+        for number in range(TRIES_WHILE_BUSY):
+            tries = TRIES
             try:
                 answer = self._send(method, key, query, body, headers)
             except (OSError, http.client.HTTPException) as error:
@@ -218,8 +242,10 @@ class Bucket:
                 problem, may_pass = self._refusal(answer, method, key)
                 if not may_pass:
                     raise problem
-            if number < TRIES - 1:
-                time.sleep(min(0.1 * 2**number, 3))
+                tries = TRIES_WHILE_BUSY if answer.status in BUSY else TRIES
+            if number >= tries - 1:
+                break
+            pause(number)
         raise problem
 
     def _send(
@@ -258,6 +284,11 @@ class Bucket:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def pause(number: int) -> None:
+    """Waits before a request is repeated: longer each time, and not for the same time on all threads and nodes."""
+    time.sleep(random.uniform(0.5, 1) * min(0.1 * 2**number, LONGEST_WAIT))
 
 
 def skew(signer: Signer, date: str) -> str:

@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_iam as iam
 
 from infra.permissions import hits
+from infra.roles import characters, make_role
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.roles import ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
@@ -106,6 +108,28 @@ def test_launch_runs_the_allowed_images_and_the_api_reads_the_allowed_parameters
     )
     reads = {g for g in permissions(blue, "ApiRole") if g[1] == "ssm:GetParameter"}
     assert reads == allow(own, "ssm:GetParameter") | allow(public, "ssm:GetParameter")
+
+
+def test_a_role_that_is_too_large_for_iam_fails_at_synth() -> None:
+    """CloudFormation would find out in the middle of an update."""
+
+    def synth(images: int) -> None:
+        stack = cdk.Stack(app := cdk.App(), "Small")
+        named = [f"arn:{cdk.Aws.PARTITION}:ec2:{cdk.Aws.REGION}::image/ami-{n:017x}" for n in range(images)]
+        statement = iam.PolicyStatement(actions=["ec2:RunInstances"], resources=named)
+        make_role(stack, "Role", service="lambda.amazonaws.com", description="-", statements=[statement])
+        app.synth()
+
+    synth(120)
+    with pytest.raises(RuntimeError, match=r"\[Small/Role\] the permissions of this role may have .* accepts 10,240"):
+        synth(160)
+
+
+def test_the_characters_of_permissions_are_those_that_iam_counts() -> None:
+    document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["a:B", "c:D"], "Resource": "*"}]}
+    assert characters(document) == len(json.dumps(document, separators=(",", ":")))
+    joined = {"Fn::Join": ["-", ["a", {"Ref": "AWS::Region"}, "b"]]}
+    assert characters(joined) == len('"a-ap-southeast-1-b"')
 
 
 def test_launch_uses_own_snapshots_that_are_allowed_and_the_api_describes_them(

@@ -18,7 +18,8 @@ PERMANENT = (
     "volumelimitexceeded",
     "maximum storage limit",
     "maxiopslimitexceeded",
-    r"exceeded your maximum (number of )?.{0,40}\b(storage|iops|volumes?)\b",
+    # but not of a rate, such as that of the initialization of volumes
+    r"exceeded your maximum (number of )?(?!.{0,60}\b(initialization|rate)\b).{0,40}\b(storage|iops|volumes?)\b",
     # the network
     "enough free addresses in subnet",
     "insufficientfreeaddressesinsubnet",
@@ -46,7 +47,8 @@ among them, because it may pass.
 """
 
 FOR_CAPACITY = (
-    "insufficient ?(host|instance|reserved)? ?capacity",
+    "insufficient ?(host|instance|reserved|volume)? ?capacity",
+    "not enough .{0,30}capacity",
     "insufficient(free)?capacity",
     r"do not have (enough|sufficient) .{0,60}capacity",
     "no .{0,30}capacity available",

@@ -39,6 +39,7 @@ class FakeAccount:
         page: the most keys of a page of a listing.
         forbidden: the object that nobody may write.
         undeletable: whether nobody may delete.
+        busy: what the next deletions answer with status 200: an error in place of all, or for every second key.
         drop: whether connections are closed after each answer, without a word.
         credentials: the only valid ones, as the metadata service tells them.
         issued: how often it has told them.
@@ -60,6 +61,7 @@ class FakeAccount:
         self.answers: list[tuple[int, bytes]] = []
         self.page, self.drop, self.issued = 1000, False, 0
         self.forbidden, self.undeletable = "", False
+        self.busy: list[str] = []
         self.credentials = {"AccessKeyId": "ASIAFIRST", "SecretAccessKey": "secret", "Token": "token+/="}
         self.lasts = 6 * 3600.0
         self.spot: dict[str, str] | None = None
@@ -216,12 +218,17 @@ def _handler(account: FakeAccount) -> type[BaseHTTPRequestHandler]:
 
         def _delete(self, body: bytes) -> None:
             if self._allowed("POST", "delete"):
-                bucket, errors = self.path.split("/")[1], ""
-                for node in ElementTree.fromstring(body).iter():
-                    if node.tag.endswith("}Key") and account.undeletable:
-                        errors += f"<Error><Key>{node.text}</Key><Code>AccessDenied</Code></Error>"
-                    elif node.tag.endswith("}Key"):
-                        account.objects.pop(f"{bucket}/{node.text}", None)
+                bucket, errors, busy = self.path.split("/")[1], "", account.busy.pop(0) if account.busy else ""
+                if busy == "all":
+                    self._answer(200, b"<Error><Code>SlowDown</Code></Error>")
+                    return
+                keys = [node.text for node in ElementTree.fromstring(body).iter() if node.tag.endswith("}Key")]
+                for number, key in enumerate(keys):
+                    if account.undeletable or (busy and number % 2):
+                        code = "AccessDenied" if account.undeletable else "SlowDown"
+                        errors += f"<Error><Key>{key}</Key><Code>{code}</Code></Error>"
+                    else:
+                        account.objects.pop(f"{bucket}/{key}", None)
                 self._answer(200, f"<DeleteResult>{errors}</DeleteResult>".encode())
 
         def _metadata(self, method: str) -> None:

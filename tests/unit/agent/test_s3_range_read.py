@@ -281,8 +281,8 @@ def test_nothing_is_created_that_could_not_be_deleted(scripts: Scripts) -> None:
     assert (done.returncode, "S3 did not delete 1 objects" in done.stderr) == (1, True), done.stderr
     assert set(created(scripts.account)) == {"probe-0"}
     done = scripts.run("fill.py", **FILLED)
-    assert done.returncode == 1
-    assert "Of s3://results/data/run/c001/, up to 14 objects are left, which expire in two days" in done.stderr
+    assert done.returncode == 0, "a failed clean-up would cost the results of the measurement"
+    assert "Of s3://results/data/run/c001/, up to 14 objects are left, which expire in two days" in done.stdout
 
 
 def test_a_bucket_of_the_user_is_never_written_to(scripts: Scripts) -> None:

@@ -273,6 +273,37 @@ def test_objects_are_written_read_and_deleted(account: FakeAccount, bucket: Any)
     assert list(account.objects) == ["data/a b"]
 
 
+def test_what_s3_is_too_busy_to_delete_is_deleted_later(
+    account: FakeAccount, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3 refuses whole requests, or single keys, with status 200."""
+    monkeypatch.setattr(s3, "LONGEST_WAIT", 0.0)
+    for name in NAMES:
+        bucket.put(name, b"")
+    account.busy = ["all", "some", "all", "some"]
+    assert bucket.delete(NAMES) == {}
+    assert account.objects == {}
+    assert account.busy == []
+
+    bucket.put("a", b"")
+    account.busy = ["all"] * s3.TRIES_WHILE_BUSY
+    assert bucket.delete(["a"]) == {"a": "SlowDown"}
+    account.undeletable, before = True, account.requests["POST", "delete"]
+    assert bucket.delete(["a"]) == {"a": "AccessDenied"}
+    assert account.requests["POST", "delete"] == before + 1, "a second request would be refused as well"
+
+
+def test_a_busy_s3_is_awaited_longer_than_a_broken_one(
+    account: FakeAccount, bucket: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3, "LONGEST_WAIT", 0.0)
+    account.refuse = s3.TRIES_WHILE_BUSY - 1
+    bucket.put("a", b"")
+    account.refuse = s3.TRIES_WHILE_BUSY
+    with pytest.raises(s3.S3Error, match="503 SlowDown"):
+        bucket.put("a", b"")
+
+
 def test_a_failure_that_passes_is_repeated(account: FakeAccount, bucket: Any) -> None:
     account.refuse = 2
     assert list(bucket.listing("")) == [[]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from troop.bench.refusals import SPREAD, is_permanent, is_vain, of_launches
+from troop.bench.refusals import SPREAD, is_for_capacity, is_permanent, is_vain, of_launches
 
 DIED = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
 FAILED = " Launching EC2 instance failed."
@@ -44,13 +44,20 @@ PERMANENT = [
     "The architecture 'arm64' of the specified instance type does not match the architecture 'x86_64' of the specified "
     "AMI." + FAILED,
 ]
+LACK_OF_VOLUMES = [
+    "There is not enough capacity to fulfill your EBS volume provision request. You can try to provision a different "
+    "volume type, EBS volume in a different availability zone, or you can wait." + FAILED,
+    DIED + "Server.InsufficientVolumeCapacity: Insufficient volume capacity to satisfy instance launch request",
+]
 PASSING = [
     "We currently do not have sufficient c7g.large capacity in the Availability Zone you requested (us-east-1a). Our "
     "system will be working on provisioning additional capacity." + FAILED,
     "Could not launch Spot Instances. UnfulfillableCapacity - Unable to fulfill capacity due to your request "
     "configuration. Please adjust your request and try again." + FAILED,
     "There is no Spot capacity available that matches your request." + FAILED,
+    *LACK_OF_VOLUMES,
     "Request limit exceeded." + FAILED,
+    "You have exceeded your maximum volume initialization rate." + FAILED,
     DIED + "Server.InternalError: Internal error on launch",
     "Access denied when attempting to assume role arn:aws:iam::123456789012:role/aws-service-role/"
     "autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling. You must use a valid fully-formed launch template.",
@@ -69,6 +76,11 @@ NO_SPOT = [
 def test_the_next_try_would_be_refused_as_well(message: str) -> None:
     assert is_permanent(message)
     assert is_vain(message)
+
+
+@pytest.mark.parametrize("message", LACK_OF_VOLUMES)
+def test_another_zone_may_have_room_for_volumes(message: str) -> None:
+    assert is_for_capacity(message)
 
 
 @pytest.mark.parametrize("message", PASSING)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
+from troop.aws.bench.run_items import cell_item
 from troop.aws.bench.runs import BadCursor, RunTable
+from troop.bench.costs import Cost
+from troop.bench.definition import PointOf
+from troop.bench.plan import Variant
 from troop.bench.record import CellStatus, Kind, RunStatus
 from troop.errors import MissingRunError, RunClosedError
 
@@ -52,6 +57,22 @@ def test_a_run_has_all_its_cells_whatever_their_number(runs: RunTable, count: in
     assert runs.create(a_run(), cells)
     assert runs.cells.of(RUN) == cells
     assert not runs.create(a_run(), cells)
+
+
+def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> None:
+    """Two hundred cells may have 40 MB of figures, which a function of 256 MB must not read to end a run."""
+    rows = [{"operation": "get", "count": 3}]
+    whole = replace(
+        a_cell(),
+        status=CellStatus.SUCCEEDED, phase="over", phases={"boot": NOON, "over": LATER}, reason="because",
+        results=rows, limits=rows, searches=rows, closed_at=LATER, attempt=2,
+        variant=Variant(values={"parameters.threads": 4}), cost=Cost(Decimal("1.5")),
+        point=PointOf(1, 2, 1, {"threads": 4}), order=7,
+    )  # fmt: skip
+    assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"
+    run_table.rows.client.put_item(TableName=run_table.rows.table, Item=cell_item(whole))
+    assert run_table.cells.with_figures(RUN) == [whole]
+    assert run_table.cells.of(RUN) == [replace(whole, results=None, limits=None, searches=None)]
 
 
 def test_what_is_missing_is_said_to_be(run_table: RunTable) -> None:

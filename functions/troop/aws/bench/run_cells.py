@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.bench.run_items import CELL, RUN, cell_item, cell_of, key
+from troop.aws.bench.run_items import CELL, RUN, WITHOUT_FIGURES, cell_item, cell_of, key
 from troop.aws.bench.run_rows import IS_OPEN, RunRows
 from troop.aws.transact import ConditionFailed, transact
 from troop.bench.definition import PointOf, point_document
@@ -30,7 +30,11 @@ class RunCells:
         return cell_of(self.rows.get(run, cell))
 
     def of(self, run: str) -> list[Cell]:
-        """Returns all cells of a run, in their order."""
+        """Returns all cells of a run, in their order, without their figures: results, limits and searches."""
+        return [cell_of(item) for item in self.rows.beginning(run, CELL, WITHOUT_FIGURES)]
+
+    def with_figures(self, run: str) -> list[Cell]:
+        """Returns all cells of a run, in their order. Those of a large run take hundreds of megabytes of memory."""
         return [cell_of(item) for item in self.rows.beginning(run, CELL)]
 
     def add(self, cell: Cell) -> None:

@@ -169,6 +169,13 @@ def cell_item(cell: Cell) -> dict[str, Any]:
     )
 
 
+WITHOUT_FIGURES = (
+    *("run", "item", "status", "phase", "phases", "reason", "closed_at"),
+    *("variant", "attempt", "cost", "point", "order"),
+)
+"""Attributes of a cell except for its results, limits and searches, which can have 200 KB."""
+
+
 def _point_of(values: Item) -> PointOf:
     counts = {name: int(values[name]) for name in ("number", "of", "repeat")}
     return PointOf(**counts, parameters=jsonable(values["parameters"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,14 +44,21 @@ class RunRows:
             raise MissingRunError(run, cell)
         return row
 
-    def beginning(self, run: str, beginning: str) -> Iterable[dict[str, Any]]:
-        """Returns the items whose sort keys begin with this text, in their order."""
+    def beginning(self, run: str, beginning: str, attributes: Sequence[str] = ()) -> Iterable[dict[str, Any]]:
+        """Returns the items whose sort keys begin with this text, in their order.
+
+        Args:
+            attributes: those to return; by default all.
+        """
+        names = {f"#{name}": name for name in (*attributes, "run", "item")}
+        only = {"ProjectionExpression": ", ".join(f"#{name}" for name in attributes)} if attributes else {}
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             KeyConditionExpression="#run = :run AND begins_with(#item, :beginning)",
-            ExpressionAttributeNames={"#run": "run", "#item": "item"},
+            ExpressionAttributeNames=names,
             ExpressionAttributeValues=typed({":run": run, ":beginning": beginning}),
             ConsistentRead=True,
+            **only,
         )
         return (item for page in pages for item in page["Items"])
 

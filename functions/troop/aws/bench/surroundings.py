@@ -52,7 +52,8 @@ def _balancer(ec2: Any, elb: Any, name: str) -> Balancer | None:
         raise
     groups = tuple(one.get("SecurityGroups") or ())
     addresses = () if groups else _addresses(ec2, one["LoadBalancerArn"])
-    return Balancer(one["DNSName"], one["VpcId"], one["Type"], one["Scheme"], groups, addresses)
+    # A Gateway Load Balancer, which is refused later, has neither name nor scheme.
+    return Balancer(one.get("DNSName", ""), one["VpcId"], one["Type"], one.get("Scheme", ""), groups, addresses)
 
 
 def _addresses(ec2: Any, arn: str) -> tuple[str, ...]:

@@ -193,7 +193,7 @@ class Benchmarks:
             MissingRunError: there is no such run or cell.
         """
         record = self.get(run)
-        cells = self.runs.cells.of(run) if cell is None else [self.runs.cells.get(run, cell)]
+        cells = self.runs.cells.with_figures(run) if cell is None else [self.runs.cells.get(run, cell)]
         if not resources:
             return RunView(record, cells, None)
         created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]

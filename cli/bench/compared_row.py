@@ -12,7 +12,7 @@ from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.report.comparison import Affordable, Equal, Figure, Row, Spread
 from troop.report.document import Cell
 from troop.report.document import Operation as Measured
-from troop.report.points import Key
+from troop.report.points import Key, middle
 
 NAMES = get_args(Figure.model_fields["name"].annotation)
 
@@ -66,8 +66,8 @@ def row_of(
         phase=phase,
         role=role,
         operation=name,
-        a=_spread(rates).model_copy(update={"geometric_mean": noise.middle(rates)}),
-        b=_spread(others).model_copy(update={"geometric_mean": noise.middle(others)}),
+        a=_spread(rates).model_copy(update={"geometric_mean": middle(rates)}),
+        b=_spread(others).model_copy(update={"geometric_mean": middle(others)}),
         ratio=estimate.ratio,
         low=estimate.low,
         high=estimate.high,
@@ -83,8 +83,8 @@ def row_of(
             operation,
             ours.cells[0],
             theirs.cells[0],
-            noise.middle(rates),
-            noise.middle(others),
+            middle(rates),
+            middle(others),
             pricing,
             same=_is_narrow(estimate),
         ),

@@ -12,6 +12,7 @@ from cli.bench.pairing import Cells
 from troop.bench.search import ANSWERS, Outcome
 from troop.report.comparison import Row, Spread
 from troop.report.document import Search
+from troop.report.points import middle
 
 ROLE = "search"
 """The role of rows that compare answers."""
@@ -96,7 +97,10 @@ def _row(
 
 
 def _spread(values: list[float]) -> Spread:
-    middle = noise.middle(values)
     return Spread(
-        median=median(values), low=min(values), high=max(values), repetitions=len(values), geometric_mean=middle
+        median=median(values),
+        low=min(values),
+        high=max(values),
+        repetitions=len(values),
+        geometric_mean=middle(values),
     )

@@ -10,14 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-from cli.bench.noise import middle
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.money import MONTH_HOURS, TERMS
 from troop.bench.record import CellStatus
 from troop.report import points
 from troop.report.comparison import Need
 from troop.report.document import Cell
-from troop.report.points import Key
+from troop.report.points import Key, middle
 from troop.report.scaling import combination, counted
 
 _NEAR = 1e-9

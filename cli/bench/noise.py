@@ -10,7 +10,8 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import geometric_mean
+
+from troop.report.points import middle
 
 ALIKE = 1e-9
 """Repetitions whose relative difference is at most this have no variance."""
@@ -37,11 +38,6 @@ class Ratio:
         if self.low is None or self.high is None:
             return None
         return not self.low <= 1 <= self.high
-
-
-def middle(rates: Sequence[float]) -> float:
-    """Returns the geometric mean; 0 if one of the rates is 0."""
-    return geometric_mean(rates) if min(rates) > 0 else 0.0
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:

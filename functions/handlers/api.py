@@ -27,9 +27,9 @@ from troop.api import (
     switch,
     terminations,
 )
-from troop.api.errors import CodedError
+from troop.api.errors import CodedError, message_response
 from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
-from troop.api.run_answers import message_response, refused
+from troop.api.run_answers import refused
 from troop.api.validation_messages import problem_of
 from troop.bench.problems import BadBenchmarkError
 from troop.flows.bench.benchmarks import BucketError, OtherRunError

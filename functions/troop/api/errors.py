@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel, Field
 
@@ -34,6 +35,12 @@ class ErrorOut(BaseModel):
     message: str = Field(description="The problem, and what to do about it")
     code: ErrorCode | None = Field(default=None, description="For programs, where they distinguish errors of a status")
     problems: list[ProblemOut] | None = Field(default=None, description="With 400: each problem")
+
+
+def message_response(status: int, message: str, **more: Any) -> Response[Any]:
+    """Returns an error answer, as :class:`ErrorOut`."""
+    body = {"statusCode": status, "message": message, **more}
+    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)
 
 
 _REFUSALS = {

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import contents
-from troop.api.errors import CodedError, answers
+from troop.api.errors import CodedError, answers, message_response
 from troop.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
 from troop.api.money_models import EstimateOut, estimated
 from troop.api.requests import caller_of
@@ -20,7 +20,6 @@ from troop.api.run_answers import (
     LONGEST_PAGE,
     check_switched_on,
     json_response,
-    message_response,
     page_of,
     started,
 )

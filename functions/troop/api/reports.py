@@ -11,9 +11,9 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field
 
 from troop.api.benchmarks import RunId, no_run
-from troop.api.errors import answers
+from troop.api.errors import answers, message_response
 from troop.api.models import Moment
-from troop.api.run_answers import FORBIDDEN, check_switched_on, json_response, message_response
+from troop.api.run_answers import FORBIDDEN, check_switched_on, json_response
 from troop.bench import names
 from troop.errors import MissingRunError, NoStoredResultsError, NotEndedError
 from troop.flows.bench.report_links import NoReportError, ReportLinks

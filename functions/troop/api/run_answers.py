@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel
 
 from troop.api import cursors
-from troop.api.errors import answers
+from troop.api.errors import answers, message_response
 from troop.aws.bench.runs import BadCursor
 from troop.bench.problems import Place, Problem
 from troop.bench.record import Run
@@ -87,12 +87,6 @@ def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None 
         body=model.model_dump(mode="json"),
         headers=headers,
     )
-
-
-def message_response(status: int, message: str, **more: Any) -> Response[Any]:
-    """Returns an error answer, as :class:`troop.api.errors.ErrorOut`."""
-    body = {"statusCode": status, "message": message, **more}
-    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)
 
 
 def refused(problems: Sequence[Problem]) -> Response[Any]:

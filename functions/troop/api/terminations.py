@@ -9,7 +9,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
-from troop.api.errors import ErrorOut, answers
+from troop.api.errors import ErrorOut, answers, message_response
 from troop.api.models import EventOut, In
 from troop.api.requests import received_at
 from troop.api.unit_models import Method
@@ -78,22 +78,17 @@ def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
         received = received_at(router.current_event.raw_event, environment.now())
         request = chaos_api.on_demand().ask(body.group, body.idempotency_key, received, body.method)
     except NotAllowedError as error:
-        return _message_response(403, str(error))
+        return message_response(403, str(error))
     except MissingGroupError as error:
-        return _message_response(404, str(error))
+        return message_response(404, str(error))
     except OtherGroupError as error:
-        return _message_response(409, str(error))
+        return message_response(409, str(error))
     except RefusedError as error:
         more = {} if error.desired is None else {"desired": error.desired}
-        return _message_response(410 if error.none_left else 409, str(error), reason=error.reason, **more)
+        return message_response(410 if error.none_left else 409, str(error), reason=error.reason, **more)
     return Response(
         status_code=200 if request.repeated else 202,
         content_type=content_types.APPLICATION_JSON,
         body=EventOut.of(request.event).model_dump(mode="json"),
         headers={"Location": f"events/{to_url(request.event.event_id)}"},
     )
-
-
-def _message_response(status: int, message: str, **more: Any) -> Response[Any]:
-    body = {"statusCode": status, "message": message, **more}
-    return Response(status_code=status, content_type=content_types.APPLICATION_JSON, body=body)

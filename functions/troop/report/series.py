@@ -184,14 +184,13 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
     yield _series(role, operation, "mean_ms", start, step, averages)
 
 
-def _samples(role: str, samples: Mapping[str, Any], times: Times, node: str = "", device: str = "") -> Iterator[Series]:
+def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Series]:
     first, interval = samples["from"], samples["interval_seconds"]
     step = max(times.step, interval)
     for name, values in _by_name(samples):
         if any(value is not None for value in values):
             low, means = steps.means(first, interval, values, times.zero, step)
-            one = _series(role, None, name, low * step, step, means)
-            yield one.model_copy(update={"node": node, "device": device}) if node or device else one
+            yield _series(role, None, name, low * step, step, means)
 
 
 def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:

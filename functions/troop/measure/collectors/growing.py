@@ -1,0 +1,62 @@
+"""Reads a file while another program writes it: what is there, and then what is added, until the program has ended."""
+
+from __future__ import annotations
+
+import io
+import time
+from pathlib import Path
+from typing import Callable, TextIO
+
+PAUSE_SECONDS = 0.2
+
+
+class Growing(io.RawIOBase):
+    """The bytes of a file that grows. The end of the file is reached when the writer had ended before the last look.
+
+    Args:
+        is_over: whether the writer has ended.
+    """
+
+    def __init__(self, path: Path, is_over: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> None:
+        super().__init__()
+        self._path, self._is_over, self._sleep = path, is_over, sleep
+        self._file: io.FileIO | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        """Reads what is there; waits if that is nothing.
+
+        Raises:
+            FileNotFoundError: the writer has ended and created no file.
+        """
+        while True:
+            was_over = self._is_over()  # before the look: the last bytes come before the end
+            if self._file is None:
+                try:
+                    self._file = io.FileIO(str(self._path))
+                except FileNotFoundError:
+                    if was_over:
+                        raise
+            if self._file is not None and (count := self._file.readinto(buffer)):
+                return count
+            if was_over:
+                return 0
+            self._sleep(PAUSE_SECONDS)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        super().close()
+
+
+def text_of(path: Path, is_over: Callable[[], bool]) -> TextIO:
+    """Returns the text of a file that grows, with its line ends. Damaged characters are replaced.
+
+    Args:
+        is_over: whether the writer has ended.
+    """
+    return io.TextIOWrapper(
+        io.BufferedReader(Growing(path, is_over), 1 << 20), encoding="utf-8", errors="replace", newline=""
+    )

@@ -23,7 +23,7 @@ import commands
 from commands import Command
 from node import SLACK, Node, this_node
 
-from troop.measure.collectors import growing, jtl, k6, output
+from troop.measure.collectors import jtl, k6, output
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.operations import Operations, add_all, parse
@@ -66,8 +66,7 @@ def with_jmeter(node: Node, problems: Problems) -> None:
     path = Path(commands.SAMPLES)
     with running(node, commands.jmeter(node)) as ended:
         try:
-            with growing.text_of(path, lambda: ended(wait=False)) as log:
-                counted = jtl.counted(log, path.name, window(node), problems)
+            counted = jtl.follow(path, lambda: ended(wait=False), window(node), problems)
         except FileNotFoundError:
             ended()
             sys.exit("JMeter wrote no sample; its output is above")

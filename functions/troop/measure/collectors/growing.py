@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from pathlib import Path
 from typing import Callable, TextIO
@@ -45,18 +46,19 @@ class Growing(io.RawIOBase):
                 return 0
             self._sleep(PAUSE_SECONDS)
 
+    @property
+    def waiting(self) -> int:
+        """The number of bytes that are there and have not been read."""
+        if self._file is None or not self._file.seekable():
+            return 0
+        return max(0, os.fstat(self._file.fileno()).st_size - self._file.tell())
+
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
         super().close()
 
 
-def text_of(path: Path, is_over: Callable[[], bool]) -> TextIO:
-    """Returns the text of a file that grows, with its line ends. Damaged characters are replaced.
-
-    Args:
-        is_over: whether the writer has ended.
-    """
-    return io.TextIOWrapper(
-        io.BufferedReader(Growing(path, is_over), 1 << 20), encoding="utf-8", errors="replace", newline=""
-    )
+def text_of(growing: Growing) -> TextIO:
+    """Returns the text of a file that grows, with its line ends. Damaged characters are replaced."""
+    return io.TextIOWrapper(io.BufferedReader(growing, 1 << 20), encoding="utf-8", errors="replace", newline="")

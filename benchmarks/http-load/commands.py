@@ -53,7 +53,9 @@ def k6(node: Node, samples: str) -> Command:
         *(str(node.software / "k6"), "run", "--quiet", "--no-color", "--address", "127.0.0.1:0"),
         *("--out", f"csv={samples}", *pairs, *node.arguments(), node.plan),
     ]
-    return Command(words, K6_QUIET, {99: "thresholds of the plan were crossed", 110: "the plan marked the test as failed"})
+    return Command(
+        words, K6_QUIET, {99: "thresholds of the plan were crossed", 110: "the plan marked the test as failed"}
+    )
 
 
 K6_QUIET = {

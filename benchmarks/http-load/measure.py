@@ -164,7 +164,9 @@ def refuse_gaps(node: Node, operations: Operations) -> None:
     """Ends the script if nothing succeeded, or if the load began late: the rate of a part is not that of the whole."""
     if not any(one.times.count for one in operations.values()):
         kinds = sorted({kind for one in operations.values() for kind in one.errors})
-        sys.exit(f"no request succeeded in the measured time; errors: {', '.join(kinds) or 'none, as no request ended'}")
+        sys.exit(
+            f"no request succeeded in the measured time; errors: {', '.join(kinds) or 'none, as no request ended'}"
+        )
     begins = [
         one.per_second.start + second
         for one in operations.values()

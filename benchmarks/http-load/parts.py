@@ -27,9 +27,10 @@ def write_part(source: Path, target: Path, rank: int, nodes: int, *, header: boo
     Args:
         header: whether the first record names the columns, so that each part begins with it.
     """
-    with source.open(encoding="utf-8", errors="surrogateescape", newline="") as lines, target.open(
-        "w", encoding="utf-8", errors="surrogateescape", newline=""
-    ) as part:
+    with (
+        source.open(encoding="utf-8", errors="surrogateescape", newline="") as lines,
+        target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as part,
+    ):
         found = records(lines)
         if header:
             part.write(_ended(next(found, "")))

@@ -95,7 +95,12 @@ def check(node: Node) -> None:
         program = str(node.software / "k6")
         run([program, "version"], f"k6 does not run on this node: it needs a build for {machine}")
         pairs = [word for name, value in node.properties().items() for word in ("-e", f"{name}={value}")]
-        run([program, "inspect", *pairs, node.plan], f"k6 cannot read the plan {node.plan}", node.work, commands.K6_QUIET)
+        run(
+            [program, "inspect", *pairs, node.plan],
+            f"k6 cannot read the plan {node.plan}",
+            node.work,
+            commands.K6_QUIET,
+        )
     elif node.tool == "jmeter":
         run(["java", "-version"], "Java does not run on this node")
         commands.jmeter(node)

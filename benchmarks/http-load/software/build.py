@@ -43,7 +43,9 @@ def main() -> None:
     options = parser.parse_args()
     BUILD.mkdir(exist_ok=True)
     wanted = [own] if options.own else [options.architecture] if options.architecture else sorted(ARCHITECTURES)
-    built = [jmeter()] if options.tool == "jmeter" else [{"k6": k6, "locust": locust}[options.tool](one) for one in wanted]
+    built = (
+        [jmeter()] if options.tool == "jmeter" else [{"k6": k6, "locust": locust}[options.tool](one) for one in wanted]
+    )
     for path in built:
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}")
 
@@ -62,7 +64,12 @@ def jmeter() -> Path:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         goal = [f"{PLUGIN}:copy-dependencies", "-f", str(HERE / "pom.xml"), f"-DoutputDirectory={folder}"]
-        run(["mvn", "--quiet", "--batch-mode", "-Dstyle.color=never", *goal], "install Maven, for example with apt-get install maven", HERE, {})
+        run(
+            ["mvn", "--quiet", "--batch-mode", "-Dstyle.color=never", *goal],
+            "install Maven, for example with apt-get install maven",
+            HERE,
+            {},
+        )
         target = BUILD / "jmeter.tar"
         write_tar(target, jmeter_files(folder))
         return target

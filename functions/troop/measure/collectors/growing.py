@@ -62,3 +62,12 @@ class Growing(io.RawIOBase):
 def text_of(growing: Growing) -> TextIO:
     """Returns the text of a file that grows, with its line ends. Damaged characters are replaced."""
     return io.TextIOWrapper(io.BufferedReader(growing, 1 << 20), encoding="utf-8", errors="replace", newline="")
+
+
+def has_ended(process: int) -> bool:
+    """Checks whether a process has ended, also if its parent has not asked yet."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[:1] == ["Z"]

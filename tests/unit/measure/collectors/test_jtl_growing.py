@@ -174,7 +174,17 @@ def test_a_request_of_a_sampler_is_found_though_another_process_read_its_sampler
 
 def test_real_processes_give_what_one_gives(tmp_path: Path) -> None:
     rows = [
-        (START * 1000 + n, n % 97, f"la,bel \n{n % 7}", 200 if n % 50 else 500, "OK", f"t {n % 5}", str(bool(n % 50)).lower(), n, 0)
+        (
+            START * 1000 + n,
+            n % 97,
+            f"la,bel \n{n % 7}",
+            200 if n % 50 else 500,
+            "OK",
+            f"t {n % 5}",
+            str(bool(n % 50)).lower(),
+            n,
+            0,
+        )
         for n in range(4000)
     ]
     path = tmp_path / "results.jtl"

@@ -115,7 +115,10 @@ def test_the_command_writes_what_the_agent_reads(tmp_path: Path, monkeypatch: py
     assert main(["k6", str(tmp_path / "samples.csv")]) == 0
     slow = operations_in(tmp_path, [])["slow"]
     assert (slow.tools, slow.timing) == ({"k6"}, "service")
-    assert slow.times.count == Counter(row["name"] for row in rows_of(REAL[0]) if row["metric_name"] == k6.DURATION)["slow"]
+    assert (
+        slow.times.count
+        == Counter(row["name"] for row in rows_of(REAL[0]) if row["metric_name"] == k6.DURATION)["slow"]
+    )
 
 
 def line(ended: float = START + 1, ms: float = 1.5, **columns: str) -> str:
@@ -138,7 +141,10 @@ def test_output_of_another_form_is_refused(header: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (line(timestamp=str(START)), f"timestamp is '{START}': must be in microseconds: start k6 with K6_CSV_TIME_FORMAT"),
+        (
+            line(timestamp=str(START)),
+            f"timestamp is '{START}': must be in microseconds: start k6 with K6_CSV_TIME_FORMAT",
+        ),
         (line(metric_value="slow"), "could not convert"),
         (line(metric_value="-1"), "metric_value is -1"),
         (line(metric_value="1e99"), "metric_value is 1e99"),

@@ -84,8 +84,8 @@ def jmeter(node: Node) -> Command:
 
 def heap_mib(node: Node) -> int:
     """Returns the parameter ``heap_mib``; with 0 half of the node's memory."""
-    given = int(node.parameters.get("heap_mib") or 0)
-    return given or max(256, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 // 1024**2)
+    size = int(node.parameters.get("heap_mib") or 0)
+    return size or max(256, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 // 1024**2)
 
 
 def locust(node: Node) -> Command:

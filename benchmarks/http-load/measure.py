@@ -15,9 +15,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
 
 import commands
 from commands import Command
@@ -119,8 +119,8 @@ class Ended:
             sys.exit(f"{name} failed with exit code {code}; its output is above")
         if at < self._node.measured_until - EARLY:
             sys.exit(
-                f"the plan ended {self._node.measured_until - at:.1f} s before the end of the measured time: let it run "
-                f"for {self._node.seconds} s, which the property {{seconds}} contains, or shorten measured"
+                f"the plan ended {self._node.measured_until - at:.1f} s before the end of the measured time: let it "
+                f"run for {self._node.seconds} s, which the property {{seconds}} contains, or shorten measured"
             )
         return True
 

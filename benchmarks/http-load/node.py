@@ -89,9 +89,9 @@ class Node:
 
     def properties(self) -> dict[str, str]:
         """Returns the properties of the plan."""
-        given = self.parameters.get("properties") or {}
+        properties = self.parameters.get("properties") or {}
         values = self.values()
-        return {name: filled(value, values, f"properties.{name}") for name, value in given.items()}
+        return {name: filled(value, values, f"properties.{name}") for name, value in properties.items()}
 
     def arguments(self) -> list[str]:
         """Returns further arguments of the tool's command line."""

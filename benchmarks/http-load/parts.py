@@ -31,11 +31,11 @@ def write_part(source: Path, target: Path, rank: int, nodes: int, *, header: boo
         source.open(encoding="utf-8", errors="surrogateescape", newline="") as lines,
         target.open("w", encoding="utf-8", errors="surrogateescape", newline="") as part,
     ):
-        found = records(lines)
+        all_records = records(lines)
         if header:
-            part.write(_ended(next(found, "")))
+            part.write(_ended(next(all_records, "")))
         count = 0
-        for record in itertools.islice(found, rank, None, nodes):
+        for record in itertools.islice(all_records, rank, None, nodes):
             part.write(_ended(record))
             count += 1
     if not count:

@@ -1,4 +1,8 @@
-"""The plan of http-load for Locust: one address, at a rate or with users that do not pause. It knows nothing of Troop."""
+"""The plan of http-load for Locust: one address, at a rate or with users that do not pause. It knows nothing of
+Troop.
+"""
+
+# ruff: noqa: SIM112 - variables have the names of the benchmark's properties
 
 import os
 
@@ -7,11 +11,11 @@ from locust import FastHttpUser, constant_throughput, task
 RATE, USERS = float(os.environ["rate"]), int(os.environ["users"])
 
 
-class Visitor(FastHttpUser):
+class Visitor(FastHttpUser):  # type: ignore[misc]
     host = os.environ["url"]
     if RATE:
         wait_time = constant_throughput(RATE / USERS)
 
-    @task
+    @task  # type: ignore[untyped-decorator]
     def get(self) -> None:
         self.client.get("", name="get")

@@ -72,7 +72,7 @@ def install(node: Node) -> None:
         return
     try:
         with tarfile.open(software) as archive:
-            archive.extractall(node.software)  # noqa: S202 - the benchmark's file has its hash
+            archive.extractall(node.software)
     except (tarfile.TarError, EOFError) as error:
         sys.exit(f"the artifact {software.name} is not a tar archive: {error}")
 
@@ -83,8 +83,8 @@ def reach(host: str, port: int) -> None:
         socket.create_connection((host, port), CONNECT_SECONDS).close()
     except OSError as error:
         sys.exit(
-            f"{host}:{port} does not accept a connection: {error}. Check that the application runs, that the target names "
-            "this port, and that the application's security group admits the nodes' subnets"
+            f"{host}:{port} does not accept a connection: {error}. Check that the application runs, that the target "
+            "names this port, and that the application's security group admits the nodes' subnets"
         )
 
 

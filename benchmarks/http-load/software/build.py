@@ -42,9 +42,11 @@ def main() -> None:
     parser.add_argument("--own", action="store_true", help=f"the architecture of this machine, {own}")
     options = parser.parse_args()
     BUILD.mkdir(exist_ok=True)
-    wanted = [own] if options.own else [options.architecture] if options.architecture else sorted(ARCHITECTURES)
+    architectures = [own] if options.own else [options.architecture] if options.architecture else sorted(ARCHITECTURES)
     built = (
-        [jmeter()] if options.tool == "jmeter" else [{"k6": k6, "locust": locust}[options.tool](one) for one in wanted]
+        [jmeter()]
+        if options.tool == "jmeter"
+        else [{"k6": k6, "locust": locust}[options.tool](one) for one in architectures]
     )
     for path in built:
         print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}")

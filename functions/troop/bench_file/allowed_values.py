@@ -1,4 +1,4 @@
-"""Checks values of parameters that a file allows: only scripts know what their parameters mean, so the file states it."""
+"""Checks values of parameters: only scripts know what their parameters mean, so the file states what it allows."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from troop.report.document import Cell
 LIMITS = {
     "JMeter": "Times of {names} are whole milliseconds, because JMeter logs no fractions. Differences of a millisecond "
     "mean nothing.",
-    "k6": "Times of {names} leave out name resolution, connecting and TLS: k6 measures from sending a request to the last "
-    "byte of its answer.",
+    "k6": "Times of {names} leave out name resolution, connecting and TLS: k6 measures from sending a request to the "
+    "last byte of its answer.",
 }
 """Sentences by the name of the tool."""
 

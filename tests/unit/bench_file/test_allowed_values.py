@@ -32,7 +32,8 @@ def problems(document: Any) -> list[Problem]:
 
 
 def test_files_artifacts_targets_and_listed_values_are_allowed() -> None:
-    for values in ({}, {"tool": "wrk"}, {"tool": 1}, {"plan": "big.csv"}, {"data": []}):
+    changes: list[dict[str, Any]] = [{}, {"tool": "wrk"}, {"tool": 1}, {"plan": "big.csv"}, {"data": []}]
+    for values in changes:
         read_all(with_parameters(**values), FILES)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import socket
@@ -131,7 +132,7 @@ def test_a_plan_gets_parameters_as_properties_and_its_requests_are_recorded(node
     assert code == 0, output
     inspected, run = node.calls
     for call in (inspected, run):
-        pairs = [value for word, value in zip(call, call[1:], strict=False) if word == "-e"]
+        pairs = [value for word, value in itertools.pairwise(call) if word == "-e"]
         assert pairs == ["lasts=6", f"url=http://127.0.0.1:{port}/", "share=0/1", "vus=7"]
     assert run[-3:] == ["--tag", "users=7", "plan.js"]
     (path,) = (node.folder / "results").glob("operations-*.json")

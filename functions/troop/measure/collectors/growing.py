@@ -6,7 +6,7 @@ import io
 import os
 import time
 from pathlib import Path
-from typing import Callable, TextIO
+from typing import Any, Callable, TextIO
 
 PAUSE_SECONDS = 0.2
 
@@ -61,7 +61,8 @@ class Growing(io.RawIOBase):
 
 def text_of(growing: Growing) -> TextIO:
     """Returns the text of a file that grows, with its line ends. Damaged characters are replaced."""
-    return io.TextIOWrapper(io.BufferedReader(growing, 1 << 20), encoding="utf-8", errors="replace", newline="")
+    buffered: Any = io.BufferedReader(growing, 1 << 20)  # type: ignore[type-var] - the stubs ask for more than a reader
+    return io.TextIOWrapper(buffered, encoding="utf-8", errors="replace", newline="")
 
 
 def has_ended(process: int) -> bool:

@@ -125,8 +125,8 @@ class _Block(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What some blocks contain, of the rows that end in the window. Keys of times have the number of a label, shifted by
-    :data:`_BITS`.
+    """What some blocks contain, of the rows that end in the window. Keys of times have the number of a label, shifted
+    by :data:`_BITS`.
 
     Attributes:
         lines: of the log.
@@ -454,9 +454,9 @@ class Columns:
                 operation.over_time.add_buckets(second, buckets)
         for key, size in counts.moved.items():
             operations[key >> _BITS].bytes += size
-        for thread, *sample in counts.last:
+        for thread, label, began, ended, took in counts.last:
             self._last.pop(thread, None)
-            self._last[thread] = (sample[0], sample[1], sample[2], sample[3])
+            self._last[thread] = label, began, ended, took
         if len(self._last) > MOST_THREADS:
             self._last = dict(list(self._last.items())[-MOST_REMEMBERED:])
 

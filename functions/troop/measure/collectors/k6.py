@@ -106,7 +106,7 @@ _MOST_LABELS = 10_000
 
 def _rows(lines: Iterator[str], problems: Problems, name: str) -> Iterator[tuple[int, str]]:
     """Yields the rows of the metrics that count, with their line numbers. A quoted field may contain line ends."""
-    wanted = (f"{DURATION},", f"{DROPPED},")
+    metrics = (f"{DURATION},", f"{DROPPED},")
     number, whole = 1, True
     for line in lines:
         number += 1
@@ -119,7 +119,7 @@ def _rows(lines: Iterator[str], problems: Problems, name: str) -> Iterator[tuple
                 number += 1
                 line += more
         whole = line.endswith("\n")
-        if whole and line.startswith(wanted):
+        if whole and line.startswith(metrics):
             yield begin, line
     if not whole:
         problems.add(f"{name}:{number}: the last line is incomplete")

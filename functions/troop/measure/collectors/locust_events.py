@@ -7,7 +7,7 @@ processes (``--processes``), and each writes its own file of results.
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any
 
 from troop.measure.collectors.common import a_name
 from troop.measure.recorder import Recorder
@@ -19,7 +19,7 @@ class Recording:
     """Records requests in the process that sends them: Locust starts processes after it has read its files."""
 
     def __init__(self) -> None:
-        self._recorder: Optional[Recorder] = None
+        self._recorder: Recorder | None = None
         self._process = 0
 
     def _own(self) -> Recorder:
@@ -31,9 +31,9 @@ class Recording:
         self,
         request_type: str,
         name: str,
-        response_time: Optional[float],
-        response_length: Optional[int],
-        exception: Optional[BaseException] = None,
+        response_time: float | None,
+        response_length: int | None,
+        exception: BaseException | None = None,
         response: Any = None,
         **_: Any,
     ) -> None:

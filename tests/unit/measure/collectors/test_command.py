@@ -53,7 +53,8 @@ def test_a_log_is_read_while_a_process_writes_it(results: Path, tmp_path: Path) 
     text = (DATA / "jmeter-5.6.3.jtl").read_text()
     source, log = tmp_path / "source", tmp_path / "growing.jtl"
     source.write_text(text)
-    writes = f"sleep 0.3; head -c {len(text) // 2} {source} > {log}; sleep 0.3; tail -c +{len(text) // 2 + 1} {source} >> {log}"
+    half = len(text) // 2
+    writes = f"sleep 0.3; head -c {half} {source} > {log}; sleep 0.3; tail -c +{half + 1} {source} >> {log}"
     with subprocess.Popen(["sh", "-c", writes]) as writer:
         assert run("jtl", log, "--while", writer.pid) == 0
     assert operations_in(results, [])["missing"].errors == {"404": 32}

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -43,7 +44,10 @@ def everything(rows: list[dict[str, str]]) -> Window:
     return Window(min(stamps) // 10**6, max(stamps) // 10**6 + 1)
 
 
-def read(text: str, window: Window = Window(START, START + 10)) -> tuple[Operations, list[str]]:
+EVER = Window(START, START + 10)
+
+
+def read(text: str, window: Window = EVER) -> tuple[Operations, list[str]]:
     problems = Problems()
     return k6.counted(io.StringIO(text, newline=""), "a.csv", window, problems).operations, problems.lines()
 
@@ -121,7 +125,7 @@ def test_the_command_writes_what_the_agent_reads(tmp_path: Path, monkeypatch: py
     )
 
 
-def line(ended: float = START + 1, ms: float = 1.5, **columns: str) -> str:
+def line(ended: float = START + 1, ms: float = 1.5, **columns: Any) -> str:
     values = {"metric_name": k6.DURATION, "timestamp": f"{ended * 10**6:.0f}", "metric_value": f"{ms:f}"}
     usual = {"expected_response": "true", "method": "GET", "name": "home", "status": "200"}
     file = io.StringIO()
@@ -157,7 +161,8 @@ def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, message: str) -> 
     operations, problems = read(f"{HEADER}\n{line()}{row}")
     assert operations["home"].times.count == 1
     (problem,) = problems
-    assert problem.startswith("a.csv:3: ") and message in problem
+    assert problem.startswith("a.csv:3: ")
+    assert message in problem
 
 
 @pytest.mark.parametrize(
@@ -173,7 +178,7 @@ def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, message: str) -> 
         ({"expected_response": "false", "status": "0", "error_code": "1999"}, "home", "error-1999"),
     ],
 )
-def test_names_and_kinds_of_errors(columns: dict[str, str], name: str, error: str | None) -> None:
+def test_names_and_kinds_of_errors(columns: dict[str, Any], name: str, error: str | None) -> None:
     operations, problems = read(f"{HEADER}\n{line(**columns)}")
     assert problems == []
     ((label, one),) = operations.items()

@@ -15,6 +15,7 @@ from agent.collect import operations_in
 from troop.measure.collectors import locust_events
 from troop.measure.collectors.common import a_name
 from troop.measure.operations import Operations
+from troop.measure.recorder import Recorder
 
 DATA = Path(__file__).with_name("data")
 REQUESTS = [
@@ -71,8 +72,8 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
     monkeypatch.setenv("TROOP_MEASURED_FROM", "0")
     monkeypatch.setenv("TROOP_MEASURED_SECONDS", "100000")
-    clock = locust_events.Recorder.of_this_phase
-    monkeypatch.setattr(locust_events.Recorder, "of_this_phase", lambda tool: _at(clock(tool=tool)))
+    clock = Recorder.of_this_phase
+    monkeypatch.setattr(Recorder, "of_this_phase", lambda tool: _at(clock(tool=tool)))
     return tmp_path
 
 
@@ -81,7 +82,7 @@ def _at(recorder: Any) -> Any:
     return recorder
 
 
-def bucket(milliseconds: float) -> int:
+def bucket(milliseconds: float) -> float:
     """As Locust rounds: 147 is 150, 3432 is 3400, 58760 is 59000."""
     return round(milliseconds, -len(str(round(milliseconds))) + 2) if milliseconds >= 100 else round(milliseconds)
 

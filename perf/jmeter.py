@@ -190,9 +190,8 @@ def growing(log: Path, seconds: int, rate: int, folder: Path) -> None:
         assert reader.returncode == 0
         (path,) = place.glob("operations-*.json")
         results.append(parse(json.loads(path.read_bytes())["operations"]))
-        print(
-            f"{f'{name}, {rate:,} samples a second':<42}{time.perf_counter() - began:>8.1f} s after the end", flush=True
-        )
+        waited = time.perf_counter() - began
+        print(f"{f'{name}, {rate:,} samples a second':<42}{waited:>8.1f} s after the end", flush=True)
         copy.unlink()
     assert document_of(results[0]) == document_of(results[1]), "both have the same results"
 

@@ -172,6 +172,20 @@ def test_a_request_of_a_sampler_is_found_though_another_process_read_its_sampler
     assert list(result[0]) == ["list"], "the request within the sample does not count again"
 
 
+def test_quoted_labels_at_the_end_of_a_part_do_not_end_the_work_of_processes() -> None:
+    """However much longer a part is than the longest field."""
+    rows = [(START * 1000 + n, 5, "two\nlines", 200, "OK", "t", "true", 1, 0) for n in range(300)]
+    text = "".join(text_of(row, "\n", csv.QUOTE_ALL) for row in [HEADER, *rows])
+    with (
+        patch.object(Helpers, "waits", staticmethod(lambda: True), create=True),
+        patch.object(jtl, "Processes", Helpers),
+        patch.object(jtl._Once, "of", side_effect=AssertionError("read by rows")),
+        patch.multiple(jtl_columns, PART=2000, BLOCK=100, LONGEST_FIELD=500),
+    ):
+        (one,) = outcome(text, WINDOW, False)[1].values()
+    assert one["histogram"]["count"] == 300
+
+
 def test_real_processes_give_what_one_gives(tmp_path: Path) -> None:
     rows = [
         (

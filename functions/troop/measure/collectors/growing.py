@@ -61,7 +61,7 @@ class Growing(io.RawIOBase):
 
 def text_of(growing: Growing) -> TextIO:
     """Returns the text of a file that grows, with its line ends. Damaged characters are replaced."""
-    buffered: Any = io.BufferedReader(growing, 1 << 20)  # type: ignore[type-var]
+    buffered: Any = io.BufferedReader(growing, 1 << 20)
     return io.TextIOWrapper(buffered, encoding="utf-8", errors="replace", newline="")
 
 

@@ -10,12 +10,18 @@ from pathlib import Path
 
 from node import Node
 
-from troop.measure.collectors import locust_events
-
 SAMPLES = "samples.jtl"
 """JMeter's log, in the folder of the phase."""
 PYTHON = "python3.11"
 """The Python of Amazon Linux 2023's packages that Locust needs: it does not run on 3.9."""
+LISTENER = "troop_listener.py"
+"""The file that has Troop record Locust's requests, beside the plan."""
+_LISTENS = """from locust import events
+
+from troop.measure.collectors.locust_events import listen
+
+listen(events)
+"""
 
 _SAVED = {
     "output_format": "csv",
@@ -90,13 +96,12 @@ def heap_mib(node: Node) -> int:
 
 def locust(node: Node) -> Command:
     """Returns the command whose processes record each request by Troop's listener."""
-    listener = Path(locust_events.__file__ or "")
+    (node.work / LISTENER).write_text(_LISTENS, encoding="utf-8")
     words = [
-        *(python(node), "-m", "locust", "-f", f"{node.plan},{listener}", "--headless", "--only-summary"),
+        *(python(node), "-m", "locust", "-f", f"{node.plan},{LISTENER}", "--headless", "--only-summary"),
         *("--run-time", f"{node.seconds}s", "--exit-code-on-error", "0", *node.arguments()),
     ]
-    measure = Path(locust_events.__file__ or "").parents[3]
-    path = os.pathsep.join([str(node.software), str(measure)])
+    path = os.pathsep.join([str(node.software), os.environ["PYTHONPATH"]])
     return Command(words, {**node.properties(), "PYTHONPATH": path})
 
 

@@ -1,4 +1,8 @@
-"""Records each request of Locust as it ends: a second file for ``locust -f plan.py,locust_events.py``.
+"""Records each request of Locust as it ends. A file beside the plan adds it: ``locust -f plan.py,listener.py`` with
+
+    from locust import events
+    from troop.measure.collectors.locust_events import listen
+    listen(events)
 
 Locust's own results have times rounded to two digits. This listener gets them unrounded. It runs in each of Locust's
 processes (``--processes``), and each writes its own file of results.
@@ -66,12 +70,3 @@ def listen(events: Any) -> Recording:
     events.quitting.add_listener(recording.write)
     events.quit.add_listener(recording.write)
     return recording
-
-
-if os.environ.get("TROOP_RESULTS"):
-    try:
-        from locust import events
-    except ImportError:  # read by a program that is not Locust
-        pass
-    else:
-        listen(events)

@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.pack import pack
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmark_scripts import folder
@@ -75,18 +77,21 @@ class Node:
         path.write_text(K6.format(python=sys.executable, recorded=str(RECORDED), code=code))
         path.chmod(0o755)
 
-    def run(self, script: str, measured: float = 0, **changes: Any) -> tuple[int, str]:
+    modules: Path = ROOT / "functions"
+    """Where scripts find Troop's modules: a folder, or the agent's archive."""
+
+    def run(self, script: str, measured: float = 0, warm_up: float = 0, **changes: Any) -> tuple[int, str]:
         """Runs a script; returns its exit code and its output."""
         self.write("parameters", {**FILE["parameters"], "system": False, **changes})
         variables = {
-            **{"ROLE": "drivers", "RANK": self.rank, "WARM_UP_SECONDS": 0, "MEASURED_SECONDS": measured},
-            **{"MEASURED_FROM": time.time()},
+            **{"ROLE": "drivers", "RANK": self.rank, "WARM_UP_SECONDS": warm_up, "MEASURED_SECONDS": measured},
+            **{"MEASURED_FROM": time.time() + warm_up},
             **{name.upper(): self.folder / f"{name}.json" for name in ("parameters", "targets", "roster")},
             **{name.upper(): self.folder / name for name in ("files", "artifacts", "shared", "results")},
         }
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TROOP_")},
-            "PYTHONPATH": str(ROOT / "functions"),
+            "PYTHONPATH": str(self.modules),
             "PYTHONDONTWRITEBYTECODE": "1",
             **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
@@ -140,6 +145,56 @@ def test_a_plan_gets_parameters_as_properties_and_its_requests_are_recorded(node
     slow = sum(row["metric_name"] == "http_req_duration" and row["name"] == "slow" for row in rows)
     assert recorded["slow"].times.count == slow
     assert (recorded["slow"].tools, recorded["slow"].timing) == ({"k6"}, "service")
+
+
+LOCUST = {
+    "locust/__init__.py": """
+class Hook(list):
+    add_listener = list.append
+
+class events:
+    request, quitting, quit = Hook(), Hook(), Hook()
+""",
+    "locust/__main__.py": """
+import os, sys, time
+from locust import events
+
+words = sys.argv[1:]
+for name in words[words.index("-f") + 1].split(","):
+    exec(compile(open(name).read(), name, "exec"), {"__name__": name})
+if "--list" in words:
+    sys.exit()
+begin = float(os.environ["TROOP_MEASURED_FROM"])
+time.sleep(max(0, begin + 0.1 - time.time()))
+for number in range(int(os.environ["requests"])):
+    for listener in events.request:
+        listener(request_type="GET", name="/", response_time=1.234567, response_length=10, exception=None)
+time.sleep(max(0, begin + float(os.environ["TROOP_MEASURED_SECONDS"]) - time.time()))
+for listener in events.quitting:
+    listener(environment=None)
+""",
+}
+"""A Locust that only reads its files and fires its events."""
+
+
+def test_requests_of_locust_are_recorded_by_modules_in_the_agents_archive(node: Node) -> None:
+    """As on nodes: none of Troop's modules is a file there that Locust could read."""
+    node.modules = node.folder / "agent.pyz"
+    pack(node.modules)
+    with tarfile.open(node.folder / "artifacts" / "locust", "w") as archive:
+        for name, text in LOCUST.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    (node.folder / "files" / "visits.py").write_text("import os\nassert os.environ['requests'] == '7'\n")
+    changes = {"tool": "locust", "software": "locust", "plan": "visits.py", "properties": {"requests": "{users}"}}
+    code, output = node.run("prepare", users=7, **changes)
+    assert code == 0, output
+    code, output = node.run("measure", 3, warm_up=8, users=7, **changes)
+    assert code == 0, output
+    (path,) = (node.folder / "results").glob("operations-*.json")
+    one = operations.parse(json.loads(path.read_text())["operations"])["GET"]
+    assert (one.times.count, one.times.max, one.tools, one.bytes) == (7, 1235, {"Locust"}, 70)
 
 
 def test_a_plan_that_is_too_short_fails_with_what_to_do(node: Node) -> None:

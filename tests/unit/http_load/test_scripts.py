@@ -187,7 +187,12 @@ def test_requests_of_locust_are_recorded_by_modules_in_the_agents_archive(node: 
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     (node.folder / "files" / "visits.py").write_text("import os\nassert os.environ['requests'] == '7'\n")
-    changes = {"tool": "locust", "software": "locust", "plan": "visits.py", "properties": {"requests": "{users}"}}
+    changes: dict[str, Any] = {
+        "tool": "locust",
+        "software": "locust",
+        "plan": "visits.py",
+        "properties": {"requests": "{users}"},
+    }
     code, output = node.run("prepare", users=7, **changes)
     assert code == 0, output
     code, output = node.run("measure", 3, warm_up=8, users=7, **changes)

@@ -1,6 +1,6 @@
 """Compares the agent's collector with JMeter's report generator, on a JMeter log of a million samples and one core.
 
-    python -m perf.jmeter [--samples 1000000] [--pairs 3] [--jmeter-home DIR]
+    python -m perf.jmeter [--samples 1000000] [--pairs 3] [--jmeter-home DIR] [--growing]
 
 Both read the same log, each in its own process on one core; the collector also has a limit of 256 MB of address space.
 They run in turn, because shared processors change their speed: compare the ratio of the medians, not the seconds. There
@@ -12,6 +12,9 @@ Counts and errors must be equal. JMeter computes percentiles of successes and er
 the two samples next to a rank. It uses only the last 20,000 samples of a label, unless statistic_window is -1. So it
 runs with both settings. Without a window, both tools are compared with the generated samples: the collector's
 percentiles must equal those of all successes to a thousandth, JMeter's those of all samples by its own formula.
+
+--growing measures instead what a phase waits for after JMeter's end. A writer appends the log at a steady rate, to its
+end; the collector reads it meanwhile, or after it. Both must have the same results.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from statistics import median
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "functions")]
 
-from troop.measure.operations import Operations, parse  # noqa: E402 - after the path is set
+from troop.measure.operations import Operations, document_of, parse  # noqa: E402 - after the path is set
 
 VERSION = "5.6.3"
 HOME = ROOT / ".build" / "tools" / "jmeter"
@@ -159,6 +162,54 @@ def collect(log: Path, seconds: int, folder: Path) -> tuple[Cost, Operations]:
     return cost, parse(json.loads(written.read_bytes())["operations"])
 
 
+def growing(log: Path, seconds: int, rate: int, folder: Path) -> None:
+    """Prints how long after the writer's end the collector has its results: reading meanwhile, and reading then."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "functions"),
+        "TROOP_MEASURED_FROM": str(START),
+        "TROOP_MEASURED_SECONDS": str(seconds),
+        "TROOP_WARM_UP_SECONDS": "0",
+    }
+    command = [sys.executable, "-S", "-m", "troop.measure.collectors", "jtl"]
+    results: list[Operations] = []
+    for name, meanwhile in (("read at the end", False), ("read meanwhile", True)):
+        place = folder / name.replace(" ", "-")
+        place.mkdir()
+        environment["TROOP_RESULTS"] = str(place)
+        copy = place / "growing.jtl"
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(log), str(copy), str(rate)])
+        options = ["--while", str(writer.pid)] if meanwhile else []
+        if not meanwhile:
+            writer.wait()
+        began = time.perf_counter()
+        with subprocess.Popen([*command, str(copy), *options], env=environment, stdout=subprocess.DEVNULL) as reader:
+            if meanwhile:
+                writer.wait()
+                began = time.perf_counter()
+        assert reader.returncode == 0
+        (path,) = place.glob("operations-*.json")
+        results.append(parse(json.loads(path.read_bytes())["operations"]))
+        waited = time.perf_counter() - began
+        print(f"{f'{name}, {rate:,} samples a second':<42}{waited:>8.1f} s after the end", flush=True)
+        copy.unlink()
+    assert document_of(results[0]) == document_of(results[1]), "both have the same results"
+
+
+WRITER = """
+import sys, time
+lines = open(sys.argv[1], "rb").read().splitlines(True)
+rate, began = int(sys.argv[3]), time.monotonic()
+with open(sys.argv[2], "wb") as file:
+    for at in range(0, len(lines), 1000):
+        file.write(b"".join(lines[at:at + 1000]))
+        time.sleep(max(0.0, began + at / rate - time.monotonic()))
+"""
+"""Appends the lines of a log at a rate."""
+GROWING_RATES = (5_000, 20_000)
+"""Samples a second: of a JMeter on a small node, and more than that."""
+
+
 def report(home: Path, log: Path, window: int, folder: Path) -> tuple[Cost, dict[str, dict[str, float]]]:
     """Runs JMeter's report generator; returns its cost and its statistics.json by label."""
     output = folder / f"report{window}"
@@ -272,7 +323,18 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3, help="number of runs of each tool")
     parser.add_argument("--jmeter-home", type=Path, help="a folder with JMeter's bin and lib")
+    parser.add_argument("--growing", action="store_true", help="measure a log that grows")
     options = parser.parse_args()
+    if options.growing:
+        with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as directory:
+            log = Path(directory) / "results.jtl"
+            truth = generate(log, options.samples)
+            longest = 1 + max(one.samples[-1] for one in truth.values()) // 1000
+            for rate in GROWING_RATES:
+                place = Path(directory) / str(rate)
+                place.mkdir()
+                growing(log, options.samples // SAMPLES_A_SECOND + longest + 1, rate, place)
+        return
     home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
     print(f"{options.samples:,} samples, one core, medians of {options.pairs} alternating runs")
     print(f"{'':<42}{'seconds':>8}{'CPU':>8}{'MiB':>9}")

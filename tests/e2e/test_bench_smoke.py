@@ -7,8 +7,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import platform
 import shutil
 import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +289,56 @@ def test_a_script_that_fails_on_a_real_node(deployment: Deployment, tmp_path: Pa
     report = Report.model_validate(troop(deployment, "report", detail["run"]["run"]))
     assert (report.run.status, report.cells[0].status) == ("FAILED", "FAILED")
     assert_nothing_left(deployment, detail)
+
+
+K6 = ROOT / "benchmarks" / "http-load" / "build" / "k6-x86_64"
+
+
+class Answers(BaseHTTPRequestHandler):
+    """An application with one page; it counts what it has served."""
+
+    protocol_version = "HTTP/1.1"
+    served = 0
+
+    def do_GET(self) -> None:
+        Answers.served += 1
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def application() -> Iterator[int]:
+    """The port of an application on this machine."""
+    Answers.served = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield int(server.server_address[1])
+        server.shutdown()
+
+
+@pytest.mark.skipif(
+    not K6.exists() or platform.machine() != "x86_64",
+    reason="k6 is missing: python3 benchmarks/http-load/software/build.py k6 builds it in minutes (needs Go)",
+)
+def test_k6_loads_an_application_at_a_rate(deployment: Deployment, application: int) -> None:
+    target = f"targets.app={{addresses: [127.0.0.1], ports: [{application}], roles: [drivers]}}"
+    artifact = f"artifacts.k6.sha256={hashlib.sha256(K6.read_bytes()).hexdigest()}"
+    options = ("--size", "x86,local", "--set", target, "--set", artifact)
+    run = troop(deployment, "run", str(ROOT / "benchmarks" / "http-load"), *options)
+    (row,) = run["cells"][0]["results"]
+    assert (row["operation"], row["role"], row["errors"]) == ("get", "drivers", {})
+    assert row["count"] == pytest.approx(NODES * 20 * MEASURED, rel=0.1), "each driver sends 20 a second"
+    assert row["count"] < Answers.served, "the warm-up is served, too, and not counted"
+    (cell,) = troop(deployment, "report", run["run"]["run"])["cells"]
+    (measured,) = (phase for phase in cell["phases"] if phase["phase"] == "measure")
+    assert [(one["tools"], one["timing"]) for one in measured["operations"]] == [(["k6"], "service")]
+    assert_nothing_left(deployment, run)
 
 
 def test_reports_need_nothing_that_they_may_not(deployment: Deployment, detail: dict[str, Any]) -> None:

@@ -178,7 +178,12 @@ def _boolean(value: Any) -> bool:
 BOOLEAN = Checked(_boolean, "true or false", {"type": "boolean"})
 
 
-def _scalar(value: Any) -> Any:
+def scalar(value: Any) -> Any:
+    """Accepts text, finite numbers and booleans.
+
+    Raises:
+        ValueError: the value is something else, or too large.
+    """
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError
@@ -215,10 +220,10 @@ def _parameter(value: Any) -> Any:
 
 def _list_or_scalar(value: Any) -> Any:
     if not isinstance(value, list):
-        return _scalar(value)
+        return scalar(value)
     if len(value) > _MOST:
         raise ValueError
-    return tuple(_scalar(inner) for inner in value)
+    return tuple(scalar(inner) for inner in value)
 
 
 PARAMETER = Checked(

@@ -25,6 +25,7 @@ from troop.bench.definition import (
 )
 from troop.bench.money import STORAGE, Price
 from troop.bench_file import money
+from troop.bench_file.allowed_values import ALLOWED
 from troop.bench_file.fields import (
     BOOLEAN,
     PARAMETER,
@@ -392,6 +393,11 @@ class BenchmarkIn(_Part):
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
         {}, max_length=200, description="Parameters of the scripts: a mapping of names to values"
+    )
+    allowed: dict[Annotated[str, KEY], Annotated[Any, ALLOWED]] = Field(
+        {},
+        max_length=50,
+        description=f"Values that parameters may have: a mapping of their names to {ALLOWED.allowed}",
     )
     artifacts: list[ArtifactIn] = Field([], max_length=20, description="Large files: a list of at most 20")
     buckets: list[Annotated[str, BUCKET]] = Field(

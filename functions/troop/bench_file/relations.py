@@ -11,7 +11,7 @@ from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP,
 from troop.bench.history import LONGEST_CELL, most_seconds
 from troop.bench.problems import Place, Problem
 from troop.bench.snapshots import least_read_seconds
-from troop.bench_file import money, phase_limits, points, searches
+from troop.bench_file import allowed_values, money, phase_limits, points, searches
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
 from troop.bench_file.models import NOT_INITIALIZED, BenchmarkIn, BetweenIn, FleetIn, PhaseIn, TargetIn, VolumeIn
@@ -44,6 +44,7 @@ def problems(benchmark: BenchmarkIn, files: Collection[str] | None) -> list[Prob
         *_too_many_choices(benchmark),
         *_phases(benchmark, files),
         *_lists(benchmark),
+        *allowed_values.problems(benchmark, files),
         *_expiry(benchmark),
         *money.problems(benchmark.prices),
     ]

@@ -11,7 +11,7 @@ from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
-from troop.report import open_loop, steadiness
+from troop.report import open_loop, steadiness, tools
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
@@ -90,9 +90,11 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
 
 
 def of_times(cells: Sequence[Cell]) -> Iterator[Finding]:
-    """Yields findings about times that are no response times although a rate is set."""
+    """Yields findings about times that are no response times although a rate is set, and about what tools round."""
     for text in open_loop.of_times(cells):
         yield Finding(severity="warning", text=text)
+    for text in tools.limits(cells):
+        yield Finding(severity="note", text=text)
 
 
 def _rate(one: Scaling) -> float:

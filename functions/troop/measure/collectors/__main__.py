@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable
 
 from troop.measure import hdr_log, phase_environment
-from troop.measure.collectors import cassandra_stress, fio, iozone, jtl, output, sysstat, wrk
+from troop.measure.collectors import cassandra_stress, fio, growing, iozone, jtl, k6, output, sysstat, wrk
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Window
 from troop.measure.operations import NAME, Operations
@@ -58,6 +58,14 @@ def _parser() -> argparse.ArgumentParser:
     jmeter.add_argument(
         "--stamped-at-end", action="store_true", help="JMeter ran with sampleresult.timestamp.start=false"
     )
+    jmeter.add_argument(
+        "--while",
+        dest="writer",
+        type=int,
+        metavar="PID",
+        help="read the log while this process writes it; it may be a child of the shell that has not waited for it",
+    )
+    tool("k6", _k6, "samples of k6 run --out csv=FILE with K6_CSV_TIME_FORMAT=unix_micro")
     tool("fio", _fio, "fio's --output-format=json+")
     tool("wrk", _wrk, "output of wrk or wrk2").add_argument(
         "--operation", default="requests", type=_name, help="name of the operation (default: requests)"
@@ -82,10 +90,18 @@ def _name(text: str) -> str:
 
 
 def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    counted = jtl.read(path, Window.of_this_phase(), problems, stamped_at_end=options.stamped_at_end)
+    is_over = (lambda: True) if options.writer is None else (lambda: growing.has_ended(options.writer))
+    counted = jtl.follow(path, is_over, Window.of_this_phase(), problems, stamped_at_end=options.stamped_at_end)
     _operations("jtl", counted.operations, results)
     if counted.outside:
         sys.stdout.write(f"{counted.outside} samples were outside the measured time\n")
+
+
+def _k6(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    counted = k6.read(path, Window.of_this_phase(), problems)
+    _operations(k6.TOOL, counted.operations, results)
+    if counted.outside:
+        sys.stdout.write(f"{counted.outside} requests were outside the measured time\n")
 
 
 def _fio(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:

@@ -24,10 +24,12 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import TextIO
+from typing import Callable, TextIO
 
 from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.growing import Growing, text_of
 from troop.measure.collectors.jtl_columns import Columns, Layout
+from troop.measure.collectors.jtl_pool import Processes
 from troop.measure.collectors.jtl_sample import (
     LATEST,
     LONGEST,
@@ -63,12 +65,41 @@ def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool
         OSError: the file cannot be read.
         CollectorError: the file does not begin with a header with the columns :data:`NEEDED`.
     """
-    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
-        return counted(lines, str(path), window, problems, stamped_at_end=stamped_at_end)
+    return follow(path, lambda: True, window, problems, stamped_at_end=stamped_at_end)
 
 
-def counted(lines: TextIO, name: str, window: Window, problems: Problems, *, stamped_at_end: bool = False) -> Counted:
-    """Counts the samples in a file, as :func:`read` does. Takes a few seconds for a million, and little memory."""
+def follow(
+    path: Path, is_over: Callable[[], bool], window: Window, problems: Problems, *, stamped_at_end: bool = False
+) -> Counted:
+    """Reads the samples while JMeter writes them, and on all processors if much is waiting. The result is that of
+    :func:`read` after JMeter's end, and needs nothing more than the rest of the log then.
+
+    Args:
+        is_over: whether JMeter has ended.
+
+    Raises:
+        OSError: the file cannot be read, or does not exist when JMeter has ended.
+        CollectorError: as :func:`read`.
+    """
+    log = Growing(path, is_over)
+    with text_of(log) as lines:
+        return counted(lines, str(path), window, problems, stamped_at_end=stamped_at_end, waiting=lambda: log.waiting)
+
+
+def counted(
+    lines: TextIO,
+    name: str,
+    window: Window,
+    problems: Problems,
+    *,
+    stamped_at_end: bool = False,
+    waiting: Callable[[], int] = lambda: 0,
+) -> Counted:
+    """Counts the samples in a file, as :func:`read` does. Takes a few seconds for a million, and little memory.
+
+    Args:
+        waiting: the number of bytes that could be read now; if they are many, several processes count them.
+    """
     csv.field_size_limit(LONGEST_FIELD)
     source = _Lines(lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)
@@ -85,8 +116,10 @@ def counted(lines: TextIO, name: str, window: Window, problems: Problems, *, sta
         )
 
     layout = Layout(width, source.delimiter, stamp, elapsed, label, success, code, moved, idle, message, thread)
-    by_columns = Columns(layout, window, counted, once.remember, stamped_at_end=stamped_at_end)
-    source.resume(chain(by_columns.take_from(lines), lines), by_columns.lines)
+    with Processes(layout, window, waiting, stamped_at_end=stamped_at_end) as pool:
+        by_columns = Columns(layout, window, counted, once.remember, stamped_at_end=stamped_at_end, pool=pool)
+        rest = by_columns.take_from(lines)
+    source.resume(chain(rest, lines), by_columns.lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)
 
     def take(sample: Sample) -> None:

@@ -2,6 +2,9 @@
 
 This only counts rows that need no closer look. At the first other row, its block of the log and all that follows are
 left to the reader by rows. Nothing of that block has been counted then.
+
+Several processes can count parts of a log. Each part has whole rows, and a process needs nothing else. The reader adds
+the counts in the order of the log, which decides about names: the result is that of one process.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import csv
 import io
 import math
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
 from itertools import compress, count, repeat
 from operator import add, floordiv, itemgetter, not_, sub
-from typing import Callable, NamedTuple, TextIO
+from typing import Callable, NamedTuple, Protocol, TextIO
 
 from troop.measure.collectors.jtl_sample import (
     LATEST,
@@ -27,11 +31,12 @@ from troop.measure.collectors.jtl_sample import (
 )
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.histogram import HIGHEST
-from troop.measure.operations import Operation
 from troop.measure.windows import index_of
 
 BLOCK = 1 << 16
 """Characters that are read at a time: few enough for a processor's cache."""
+PART = 1 << 22
+"""Characters that a process counts at a time."""
 MOST_LABELS = 10_000
 """The most labels that are remembered."""
 MOST_COUNTS = 100_000
@@ -67,6 +72,11 @@ class Layout(NamedTuple):
     message: int | None
     thread: int | None
 
+    @property
+    def finds_parts(self) -> bool:
+        """Whether the log shows which samples belong together."""
+        return self.thread is not None and self.message is not None
+
 
 class _OddError(ValueError):
     """A row needs a closer look."""
@@ -97,26 +107,6 @@ class _Coarse(dict[int, int]):
         return bucket
 
 
-class _Operations(dict[str, int]):
-    """Numbers of operations by label, shifted by :data:`_BITS`.
-
-    Attributes:
-        all: the operations by number.
-    """
-
-    def __init__(self, counted: Counted) -> None:
-        self._counted = counted
-        self.all: list[Operation] = []
-
-    def __missing__(self, label: str) -> int:
-        operation = self._counted.operation(label)
-        number = next((number for number, one in enumerate(self.all) if one is operation), len(self.all))
-        if number == len(self.all):
-            self.all.append(operation)
-        shifted = self[label] = number << _BITS
-        return shifted
-
-
 class _Block(NamedTuple):
     """The columns of a block, one item for each row. Times are in milliseconds, ends in milliseconds since 1970.
 
@@ -134,60 +124,119 @@ class _Block(NamedTuple):
     moved: list[int] | None
 
 
-class Columns:
-    """A reader of all rows that need no closer look.
-
-    Args:
-        counted: what to add to.
-        remember: takes the last sample of each thread, in the order in which the log has them.
-        stamped_at_end: JMeter saved the end of each sample as its timestamp.
+class Counts(NamedTuple):
+    """What some blocks contain, of the rows that end in the window. Keys of times have the number of a label, shifted
+    by :data:`_BITS`.
 
     Attributes:
-        lines: the number of lines that were counted.
+        lines: of the log.
+        seen: all labels, in order.
+        labels: of the rows in the window by their numbers, in the order of the log, which decides about names.
+        times: by label and milliseconds, of the measured time.
+        over_time: by second since 1970, label and bucket.
+        errors: by label, second, whether it is in the measured time, and kind; in the order of the log.
+        moved: bytes by the number of the label.
+        outside: rows that did not end in the measured time.
+        last: of each thread the label, begin, end and time of its last sample; the thread that was silent for longest
+            comes first.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        window: Window,
-        counted: Counted,
-        remember: Callable[[str, Sample], None],
-        *,
-        stamped_at_end: bool,
-    ) -> None:
-        self.lines = 0
-        self._layout, self._window, self._counted, self._remember = layout, window, counted, remember
-        self._stamped_at_end = stamped_at_end
-        self._finds_parts = layout.thread is not None and layout.message is not None
+    lines: int
+    seen: list[str]
+    labels: list[str]
+    times: dict[int, int]
+    over_time: dict[tuple[int, int], int]
+    errors: dict[tuple[str, int, bool, str], int]
+    moved: dict[int, int]
+    outside: int
+    last: list[tuple[str, str, int, int, int]]
+
+
+class Labels:
+    """Labels of which none could be a request of another: equal but for numbers at the end."""
+
+    def __init__(self, *, finds_parts: bool) -> None:
+        self._finds_parts = finds_parts
+        self.known: dict[str, None] = {}
+        self._without_numbers: set[str] = set()
+
+    def learn(self, labels: Iterable[str]) -> None:
+        """Remembers new labels.
+
+        Raises:
+            _OddError: they are too many, or one could be a request of another.
+        """
+        for label in labels:
+            bases: set[str] = set()
+            if self._finds_parts and (numbers := _NUMBERS_AT_END.search(label)):
+                bases = {label[: dash.start()] for dash in re.finditer("-", label) if dash.start() >= numbers.start()}
+            if label in self._without_numbers or not bases.isdisjoint(self.known):
+                raise _OddError
+            if len(self.known) + len(self._without_numbers) >= MOST_LABELS:
+                raise _OddError
+            self.known[label] = None
+            self._without_numbers |= bases
+
+
+class Tally:
+    """Counts blocks, each completely or not at all.
+
+    Args:
+        labels: of the rows before.
+        stamped_at_end: JMeter saved the end of each sample as its timestamp.
+    """
+
+    def __init__(self, layout: Layout, window: Window, labels: Labels, *, stamped_at_end: bool) -> None:
+        self._layout, self._window, self._stamped_at_end = layout, window, stamped_at_end
+        self._finds_parts = layout.finds_parts
         self._begin, self._start, self._end = map(_first_millisecond, (window.begin, window.start, window.end))
         self._elapsed, self._idle, self._bytes = _Numbers(LONGEST), _Numbers(LATEST), _Numbers(HIGHEST)
         self._coarse = _Coarse()
-        self._labels: set[str] = set()
-        self._without_numbers: set[str] = set()
-        self._operations = _Operations(counted)
+        self._labels = labels
+        self._rows = count()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._lines, self._outside = 0, 0
+        self._seen: dict[str, None] = {}
+        self._bases: dict[str, int] = {}
         self._times: Counter[int] = Counter()
         self._over_time: Counter[tuple[int, int]] = Counter()
-        self._rows = count()
+        self._errors: Counter[tuple[str, int, bool, str]] = Counter()
+        self._moved: dict[int, int] = {}
         self._last: dict[str, tuple[int, str, int, int, int]] = {}
 
-    def take_from(self, log: TextIO) -> Iterator[str]:
-        """Counts the rows up to the first that needs a closer look; returns the lines that it read beyond them."""
-        rest = ""
-        if self._window.begin >= 0 and self._window.end < LATEST_SECOND:
-            while not rest and (text := _block(log)):
-                try:
-                    block = self._read(text)
-                except (ValueError, csv.Error):
-                    rest = text
-                else:
-                    self._count(block)
-                    self.lines += text.count("\n")
-        self._settle_times()
-        self._settle_over_time()
-        self._forget_threads()
-        for thread, (_, label, began, ended, took) in self._last.items():
-            self._remember(thread, Sample(label, began, ended, took, None, 0))
-        return iter(io.StringIO(rest, newline=""))
+    @property
+    def is_full(self) -> bool:
+        """Whether the counts take so much memory that they must be taken."""
+        counts = max(len(self._times), len(self._over_time), len(self._errors))
+        return counts > MOST_COUNTS or len(self._last) > MOST_THREADS
+
+    def add(self, text: str) -> None:
+        """Counts a block.
+
+        Raises:
+            ValueError, csv.Error: a row needs a closer look. Nothing of the block was counted.
+        """
+        self._count(self._read(text))
+        self._lines += text.count("\n")
+
+    def take(self) -> Counts:
+        """Returns the counts since the last call."""
+        last = [(thread, *sample[1:]) for thread, sample in sorted(self._last.items(), key=itemgetter(1))]
+        counts = Counts(
+            self._lines,
+            list(self._seen),
+            list(self._bases),
+            dict(self._times),
+            dict(self._over_time),
+            dict(self._errors),
+            self._moved,
+            self._outside,
+            last,
+        )
+        self._clear()
+        return counts
 
     def _read(self, text: str) -> _Block:
         """Reads a block.
@@ -200,7 +249,8 @@ class Columns:
         labels, success, elapsed = column(layout.label), column(layout.success), column(layout.elapsed)
         if success.count("true") + success.count("false") != len(success) or "" in elapsed:
             raise _OddError
-        self._learn(set(labels) - self._labels)
+        different = dict.fromkeys(labels)
+        self._labels.learn(label for label in different if label not in self._labels.known)
         took = list(map(self._elapsed.__getitem__, elapsed))
         stamps, lasted = list(map(int, column(layout.stamp))), took
         if layout.idle is not None and not {"0", ""}.issuperset(pauses := column(layout.idle)):
@@ -217,29 +267,15 @@ class Columns:
         good = list(map("true".__eq__, success))
         codes = None if layout.code is None else column(layout.code)
         messages = None if layout.message is None or False not in good else column(layout.message)
+        self._seen.update(different)
         return _Block(labels, took, ended, good, codes, messages, moved)
 
-    def _learn(self, labels: Iterable[str]) -> None:
-        """Remembers new labels. Refuses too many, and two of which one could be a request of the other: they are equal
-        but for numbers at the end.
-        """
-        for label in labels:
-            bases: set[str] = set()
-            if self._finds_parts and (numbers := _NUMBERS_AT_END.search(label)):
-                bases = {label[: dash.start()] for dash in re.finditer("-", label) if dash.start() >= numbers.start()}
-            if label in self._without_numbers or not bases.isdisjoint(self._labels):
-                raise _OddError
-            if len(self._labels) + len(self._without_numbers) >= MOST_LABELS:
-                raise _OddError
-            self._labels.add(label)
-            self._without_numbers |= bases
-
     def _count(self, block: _Block) -> None:
-        counted, begin, start, end = self._counted, self._begin, self._start, self._end
+        begin, start, end = self._begin, self._start, self._end
         labels, took, ended, good, codes, messages, moved = block
         if min(ended) < begin or max(ended) >= end:
             inside = [begin <= one < end for one in ended]
-            counted.outside += inside.count(False)
+            self._outside += inside.count(False)
             labels, good = list(compress(labels, inside)), list(compress(good, inside))
             took, ended = list(compress(took, inside)), list(compress(ended, inside))
             codes = codes and list(compress(codes, inside))
@@ -247,7 +283,10 @@ class Columns:
             moved = moved and list(compress(moved, inside))
         if not labels:
             return
-        bases = list(map(self._operations.__getitem__, labels))  # in the order of the log, which decides about names
+        numbers = self._bases
+        for label in dict.fromkeys(labels):
+            numbers.setdefault(label, len(numbers) << _BITS)
+        bases = list(map(numbers.__getitem__, labels))
         if False in good:
             self._count_errors(labels, ended, list(map(not_, good)), codes, messages)
             bases, took, ended = (list(compress(column, good)) for column in (bases, took, ended))
@@ -255,22 +294,14 @@ class Columns:
         self._over_time.update(zip(_seconds(ended), map(add, bases, map(self._coarse.__getitem__, took))))
         if bases and min(ended) < start:
             measured = [one >= start for one in ended]
-            counted.outside += measured.count(False)
+            self._outside += measured.count(False)
             bases, took = list(compress(bases, measured)), list(compress(took, measured))
             moved = moved and list(compress(moved, measured))
         self._times.update(map(add, bases, took))
         if moved:
-            sizes = dict.fromkeys(bases, 0)
+            sizes = self._moved
             for base, size in zip(bases, moved):
-                sizes[base] += size
-            for base, size in sizes.items():
-                self._operations.all[base >> _BITS].bytes += size
-        if len(self._times) > MOST_COUNTS:
-            self._settle_times()
-        if len(self._over_time) > MOST_COUNTS:
-            self._settle_over_time()
-        if len(self._last) > MOST_THREADS:
-            self._forget_threads()
+                sizes[base] = sizes.get(base, 0) + size
 
     def _count_errors(
         self,
@@ -280,11 +311,10 @@ class Columns:
         codes: Sequence[str] | None,
         messages: Sequence[str] | None,
     ) -> None:
-        begin, start = self._window.begin, self._window.start
         texts = repeat("") if messages is None else compress(messages, bad)
         kinds = repeat("failed") if codes is None else map(error_kind, compress(codes, bad), texts)
         # In the order of the log, which decides about names of kinds.
-        rows = Counter(
+        self._errors.update(
             zip(
                 compress(labels, bad),
                 _seconds(compress(ended, bad)),
@@ -292,39 +322,162 @@ class Columns:
                 kinds,
             )
         )
-        for (label, second, is_measured, kind), number in rows.items():
-            self._counted.error(label, max(second, start if is_measured else begin), kind, number)
 
-    def _settle_times(self) -> None:
-        for key, number in self._times.items():
-            self._operations.all[key >> _BITS].times.record(1000 * (key & _TIME), number)
-        self._times.clear()
 
-    def _settle_over_time(self) -> None:
+class Pool(Protocol):
+    """Processes that count parts of a log.
+
+    Attributes:
+        most: the most parts to be counted at a time.
+    """
+
+    most: int
+
+    def is_behind(self) -> bool:
+        """Checks whether so much of the log is there that processes are worth their cost."""
+
+    def count(self, text: str) -> Future[Counts | None]:
+        """Counts whole rows: None if one of them needs a closer look."""
+
+
+class Columns:
+    """A reader of all rows that need no closer look.
+
+    Args:
+        counted: what to add to.
+        remember: takes the last sample of each thread, in the order in which the log has them.
+        stamped_at_end: JMeter saved the end of each sample as its timestamp.
+        pool: None to count everything in this process.
+
+    Attributes:
+        lines: the number of lines that were counted.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        window: Window,
+        counted: Counted,
+        remember: Callable[[str, Sample], None],
+        *,
+        stamped_at_end: bool,
+        pool: Pool | None = None,
+    ) -> None:
+        self.lines = 0
+        self._window, self._counted, self._remember, self._pool = window, counted, remember, pool
+        self._labels = Labels(finds_parts=layout.finds_parts)
+        self._tally = Tally(layout, window, self._labels, stamped_at_end=stamped_at_end)
+        self._parts: deque[tuple[str, Future[Counts | None]]] = deque()
+        self._last: dict[str, tuple[str, int, int, int]] = {}
+
+    def take_from(self, log: TextIO) -> Iterator[str]:
+        """Counts the rows up to the first that needs a closer look; returns the lines that it read beyond them."""
+        rest = ""
+        if self._window.begin >= 0 and self._window.end < LATEST_SECOND:
+            rest = self._take(log)
+        for thread, (label, began, ended, took) in self._last.items():
+            self._remember(thread, Sample(label, began, ended, took, None, 0))
+        return iter(io.StringIO(rest, newline=""))
+
+    def _take(self, log: TextIO) -> str:
+        """Counts rows; returns what it read and did not count."""
+        pool = self._pool
+        while True:
+            if pool is not None and pool.is_behind():
+                self._add(self._tally.take())  # before what follows in the log
+                text = _block(log, PART)
+                if text:
+                    self._parts.append((text, pool.count(text)))
+                ready = len(self._parts) if not text else int(len(self._parts) >= pool.most)
+                if not self._settle(ready):
+                    return self._unsettled()
+                if not text:
+                    return ""
+                continue
+            if not self._settle(len(self._parts)):
+                return self._unsettled()
+            text = _block(log, BLOCK)
+            try:
+                if text:
+                    self._tally.add(text)
+            except (ValueError, csv.Error):
+                self._add(self._tally.take())
+                return text
+            if not text or self._tally.is_full:
+                self._add(self._tally.take())
+            if not text:
+                return ""
+
+    def _settle(self, number: int) -> bool:
+        """Adds the counts of the first parts that other processes count; stops and returns false at an odd one."""
+        for _ in range(number):
+            try:
+                counts = self._parts[0][1].result()
+            except BrokenExecutor:  # a process was killed: the rest is counted here
+                return False
+            if counts is None:
+                return False
+            try:
+                self._labels.learn(label for label in counts.seen if label not in self._labels.known)
+            except _OddError:  # as the process could not know
+                return False
+            self._parts.popleft()
+            self._add(counts)
+        return True
+
+    def _unsettled(self) -> str:
+        text = "".join(text for text, _ in self._parts)
+        self._parts.clear()
+        return text
+
+    def _add(self, counts: Counts) -> None:
+        """Adds counts to the operations, in the order of the log."""
+        counted, start, begin = self._counted, self._window.start, self._window.begin
+        self.lines += counts.lines
+        counted.outside += counts.outside
+        operations = list(map(counted.operation, counts.labels))
+        for (label, second, is_measured, kind), number in counts.errors.items():
+            counted.error(label, max(second, start if is_measured else begin), kind, number)
+        for key, number in counts.times.items():
+            operations[key >> _BITS].times.record(1000 * (key & _TIME), number)
         places: dict[tuple[int, int], dict[int, int]] = {}
-        for (second, key), number in self._over_time.items():
+        for (second, key), number in counts.over_time.items():
             place = second, key >> _BITS
             buckets = places.get(place)
             if buckets is None:
                 buckets = places[place] = {}
             buckets[key & _TIME] = number
-        self._over_time.clear()
-        for (second, operation_number), buckets in places.items():
-            operation = self._operations.all[operation_number]
+        for (second, label_number), buckets in places.items():
+            operation = operations[label_number]
             operation.per_second.count[second - self._window.first] += sum(buckets.values())
             if operation.over_time is not None:
                 operation.over_time.add_buckets(second, buckets)
+        for key, size in counts.moved.items():
+            operations[key >> _BITS].bytes += size
+        for thread, label, began, ended, took in counts.last:
+            self._last.pop(thread, None)
+            self._last[thread] = label, began, ended, took
+        if len(self._last) > MOST_THREADS:
+            self._last = dict(list(self._last.items())[-MOST_REMEMBERED:])
 
-    def _forget_threads(self) -> None:
-        """Forgets the threads that have been silent for longest; sorts the others by their last samples."""
-        self._last = dict(sorted(self._last.items(), key=itemgetter(1))[-MOST_REMEMBERED:])
+
+def counts_of(tally: Tally, text: str) -> Counts | None:
+    """Counts whole rows: None if one of them needs a closer look."""
+    blocks = io.StringIO(text, newline="")
+    try:
+        while block := _block(blocks, BLOCK):
+            tally.add(block)
+    except (ValueError, csv.Error):
+        tally.take()
+        return None
+    return tally.take()
 
 
-def _block(log: TextIO) -> str:
-    """Reads whole lines, of which all quotes are closed, if they are closed at all."""
-    parts = [log.read(BLOCK), log.readline()]
+def _block(log: TextIO, size: int) -> str:
+    """Reads whole lines of about ``size`` characters, of which all quotes are closed, if they are closed at all."""
+    parts = [log.read(size), log.readline()]
     quotes = sum(part.count('"') for part in parts)
-    while quotes % 2 and parts[-1] and sum(map(len, parts)) <= LONGEST_FIELD:
+    while quotes % 2 and parts[-1] and sum(map(len, parts[1:])) <= LONGEST_FIELD:
         parts.append(log.readline())
         quotes += parts[-1].count('"')
     return "".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,18 @@ def test_samples_of_jmeter_become_operations(results: Path, capsys: pytest.Captu
     assert operations["GET-the-home-page-4f4e59ec"].times.count == 64
     assert operations["GET-the-home-page-4f4e59ec"].over_time is not None
     assert "GET-the-home-page-4f4e59ec: 32 operations and 0 errors in the measured time" in capsys.readouterr().out
+
+
+def test_a_log_is_read_while_a_process_writes_it(results: Path, tmp_path: Path) -> None:
+    """The process is a child that nobody has waited for, as in a shell script."""
+    text = (DATA / "jmeter-5.6.3.jtl").read_text()
+    source, log = tmp_path / "source", tmp_path / "growing.jtl"
+    source.write_text(text)
+    half = len(text) // 2
+    writes = f"sleep 0.3; head -c {half} {source} > {log}; sleep 0.3; tail -c +{half + 1} {source} >> {log}"
+    with subprocess.Popen(["sh", "-c", writes]) as writer:
+        assert run("jtl", log, "--while", writer.pid) == 0
+    assert operations_in(results, [])["missing"].errors == {"404": 32}
 
 
 def test_jobs_of_fio_become_operations(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:

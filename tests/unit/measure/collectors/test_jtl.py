@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +31,7 @@ BLIND = (
 """What is said of most logs here, which have only what their tests are about."""
 
 
-def read(text: str, window: Window = EVER, **how: bool) -> tuple[Operations, list[str]]:
+def read(text: str, window: Window = EVER, **how: Any) -> tuple[Operations, list[str]]:
     problems = Problems()
     operations = jtl.counted(io.StringIO(text, newline=""), "a.jtl", window, problems, **how).operations
     return operations, [line for line in problems.lines() if line != BLIND]

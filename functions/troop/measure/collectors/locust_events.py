@@ -1,0 +1,72 @@
+"""Records each request of Locust as it ends. A file beside the plan adds it: ``locust -f plan.py,listener.py`` with
+
+    from locust import events
+    from troop.measure.collectors.locust_events import listen
+    listen(events)
+
+Locust's own results have times rounded to two digits. This listener gets them unrounded. It runs in each of Locust's
+processes (``--processes``), and each writes its own file of results.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from troop.measure.collectors.common import a_name
+from troop.measure.recorder import Recorder
+
+TOOL = "Locust"
+
+
+class Recording:
+    """Records requests in the process that sends them: Locust starts processes after it has read its files."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+        self._process = 0
+
+    def _own(self) -> Recorder:
+        if self._recorder is None or self._process != os.getpid():
+            self._recorder, self._process = Recorder.of_this_phase(tool=TOOL), os.getpid()
+        return self._recorder
+
+    def record(
+        self,
+        request_type: str,
+        name: str,
+        response_time: float | None,
+        response_length: int | None,
+        exception: BaseException | None = None,
+        response: Any = None,
+        **_: Any,
+    ) -> None:
+        """Records one request, with the arguments of Locust's event ``request``: times are milliseconds."""
+        label = a_name(f"{request_type} {name}".strip())
+        if exception is None:
+            self._own().ok(label, (response_time or 0.0) / 1000, int(response_length or 0))
+        else:
+            self._own().error(label, error_kind(exception, response))
+
+    def write(self, **_: Any) -> None:
+        """Writes the results of this process. A later call replaces them."""
+        if self._recorder is not None and self._process == os.getpid():
+            self._recorder.write()
+
+
+def error_kind(exception: BaseException, response: Any) -> str:
+    """Returns the status of an answer such as ``404``, otherwise the class of the exception."""
+    status = getattr(response, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        return str(status)
+    name = type(exception).__name__
+    return "failed" if name == "CatchResponseError" else a_name(name)
+
+
+def listen(events: Any) -> Recording:
+    """Adds a recording to Locust's events."""
+    recording = Recording()
+    events.request.add_listener(recording.record)
+    events.quitting.add_listener(recording.write)
+    events.quit.add_listener(recording.write)
+    return recording

@@ -1,0 +1,146 @@
+"""Locust's requests, as a listener gets them: what Locust 2.43 reported of a real run, beside its own results."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import multiprocessing
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.collect import operations_in
+from troop.measure.collectors import locust_events
+from troop.measure.collectors.common import a_name
+from troop.measure.operations import Operations
+from troop.measure.recorder import Recorder
+
+DATA = Path(__file__).with_name("data")
+REQUESTS = [
+    json.loads(line)
+    for line in gzip.decompress((DATA / "locust-2.43.4-requests.jsonl.gz").read_bytes()).decode().splitlines()
+]
+"""Of each request: type, name, milliseconds, bytes, the class of the exception or null, the status or null."""
+STATISTICS = json.loads(gzip.decompress((DATA / "locust-2.43.4-stats.json.gz").read_bytes()))
+"""Locust's own results of the same run (--json-file)."""
+
+
+class Hook:
+    def __init__(self) -> None:
+        self.listeners: list[Any] = []
+
+    def add_listener(self, listener: Any) -> None:
+        self.listeners.append(listener)
+
+    def fire(self, **values: Any) -> None:
+        for listener in self.listeners:
+            listener(**values)
+
+
+class Events:
+    """As ``locust.events``."""
+
+    def __init__(self) -> None:
+        self.request, self.quitting, self.quit = Hook(), Hook(), Hook()
+
+
+class Response:
+    def __init__(self, status_code: int | None) -> None:
+        self.status_code = status_code
+
+
+def send(events: Events, requests: list[Any]) -> None:
+    """Fires the events of requests, with what Locust passes and the listener ignores."""
+    for kind, name, milliseconds, length, exception, status in requests:
+        events.request.fire(
+            request_type=kind,
+            name=name,
+            response_time=milliseconds,
+            response_length=length,
+            exception=type(exception, (Exception,), {})() if exception else None,
+            response=Response(status),
+            context={},
+            url="/",
+            start_time=0.0,
+        )
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    monkeypatch.setenv("TROOP_MEASURED_FROM", "0")
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "100000")
+    clock = Recorder.of_this_phase
+    monkeypatch.setattr(Recorder, "of_this_phase", lambda tool: _at(clock(tool=tool)))
+    return tmp_path
+
+
+def _at(recorder: Any) -> Any:
+    recorder.now = lambda: 50.0
+    return recorder
+
+
+def bucket(milliseconds: float) -> float:
+    """As Locust rounds: 147 is 150, 3432 is 3400, 58760 is 59000."""
+    return round(milliseconds, -len(str(round(milliseconds))) + 2) if milliseconds >= 100 else round(milliseconds)
+
+
+def test_requests_are_those_of_locusts_own_results_but_not_rounded(results: Path) -> None:
+    events = Events()
+    locust_events.listen(events)
+    send(events, REQUESTS)
+    events.quitting.fire(environment=None)
+    events.quit.fire(exit_code=0)
+    problems: list[str] = []
+    operations: Operations = operations_in(results, problems)
+    assert problems == []
+    for one in STATISTICS:
+        operation = operations[a_name(f"{one['method']} {one['name']}")]
+        assert operation.times.count == one["num_requests"] - one["num_failures"]
+        assert sum(operation.errors.values()) == one["num_failures"]
+        if not one["num_failures"]:
+            times = [request[2] for request in REQUESTS if request[1] == one["name"]]
+            assert Counter(map(bucket, times)) == {int(time): count for time, count in one["response_times"].items()}
+            assert operation.times.sum == sum(round(time * 1000) for time in times)
+            assert operation.bytes == one["total_content_length"]
+    assert {tuple(sorted(one.tools)) for one in operations.values()} == {("Locust",)}
+
+
+def test_errors_are_statuses_exceptions_or_the_plans_own(results: Path) -> None:
+    events = Events()
+    locust_events.listen(events)
+    send(events, REQUESTS)
+    events.quitting.fire(environment=None)
+    kinds = {name: set(one.errors) for name, one in operations_in(results, []).items() if one.errors}
+    assert kinds == {
+        "GET-missing": {"404"},
+        "GET-gone": {"404"},
+        "GET-checked": {"failed"},
+        "GET-refused": {"ConnectionRefusedError"},
+        "GET-closed": {"ConnectionRefusedError"},
+    }
+
+
+def _child(requests: list[Any]) -> None:
+    send(_shared, requests)
+    _shared.quitting.fire(environment=None)
+
+
+_shared = Events()
+
+
+def test_each_process_writes_its_own_results(results: Path) -> None:
+    """Locust starts processes after it has read its files, and so after the listener was added."""
+    locust_events.listen(_shared)
+    send(_shared, REQUESTS[:10])
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=_child, args=(REQUESTS[n : n + 10],)) for n in (10, 20)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    _shared.quitting.fire(environment=None)
+    total = sum(one.times.count + sum(one.errors.values()) for one in operations_in(results, []).values())
+    assert total == 30

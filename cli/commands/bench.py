@@ -38,7 +38,10 @@ class Commands(LazyGroup):
 
     lazy: ClassVar = {
         "history": ("cli.commands.bench_history:history", "Show a figure of a benchmark over its recorded runs."),
-        "copy": ("cli.commands.bench_copy:copy", "Copy a benchmark of the catalogue, to change it."),
+        "copy": (
+            "cli.commands.bench_copy:copy",
+            "Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts.",
+        ),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
         "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
     }

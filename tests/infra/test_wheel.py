@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -13,15 +14,19 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from infra import ROOT
+from infra.store import BUILD, build_folder
 from release.relocation import PACKAGE, RelocationError, relocate
 from tests.patience import PATIENCE
+from troop_aws.cdk import Calendar, Settings
 
-ROOT = Path(__file__).parents[3]
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 BLOCKED = """
@@ -61,12 +66,14 @@ class Installed:
     wheel: Path
     empty: Path
 
-    def run(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, folder: Path | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a program of the environment in an empty folder."""
         clean = {"PATH": os.defpath, "HOME": str(self.empty), "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
         return subprocess.run(
             [str(self.folder / "bin" / words[0]), *words[1:]],
-            cwd=self.empty,
+            cwd=folder or self.empty,
             env=clean | environment,
             capture_output=True,
             text=True,
@@ -175,6 +182,82 @@ def test_every_requirement_holds_the_version_that_is_tested() -> None:
         assert requirement.specifier, requirement
         if requirement.name != "pip":  # the virtual environment brings it
             assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+FOREIGN = """
+import json, sys
+sys.path.insert(0, ".")
+import infra, troop, handlers, cli  # what the app itself may have under these names
+assert infra.OWN and troop.OWN and handlers.OWN and cli.OWN
+import aws_cdk as cdk
+from troop_aws.cdk import SettingsError, TroopStack
+
+app = cdk.App(outdir="out")
+stage = cdk.Stage(app, "Production")
+stack = TroopStack(stage, "Troop")
+try:
+    TroopStack(app, "Wrong", probability=2)
+except SettingsError as error:
+    assert "probability is 2: must be a number from 0 to 1" in str(error), error
+else:
+    raise AssertionError
+outputs = [
+    stack.api_url, stack.act_now_topic.topic_arn, stack.warning_topic.topic_arn, stack.news_topic.topic_arn,
+    stack.event_bus.event_bus_name, stack.events_table.table_name, stack.group_tags_table.table_name,
+    stack.decisions_table.table_name, stack.chaos_machine.state_machine_arn, stack.results_bucket.bucket_name,
+]
+app.synth()
+assert infra is sys.modules["infra"] and troop is sys.modules["troop"]
+print(json.dumps(stack.resolve(outputs)))
+"""
+
+
+def test_a_foreign_app_has_the_resources_of_this_one(
+    installed: Installed, template: dict[str, Any], tmp_path: Path
+) -> None:
+    """With packages of its own under Troop's names, without Troop's feature flags, and as part of a CDK stage."""
+    for name in ("infra", "troop", "handlers", "cli"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("OWN = True\n")
+    (tmp_path / "app.py").write_text(FOREIGN)
+    cache = tmp_path / "cache"
+    cache.symlink_to(BUILD)  # what a first synthesis has fetched
+    environment = {
+        "TROOP_BUILD": str(cache),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
+    }
+    done = installed.run("python", str(tmp_path / "app.py"), folder=tmp_path, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (file,) = (tmp_path / "out").glob("assembly-*/*.template.json")
+    foreign = json.loads(file.read_text())
+    differing = {name for name, own in template["Resources"].items() if _bare(foreign["Resources"].get(name)) != _bare(own)}
+    assert differing == set()
+    assert foreign["Resources"].keys() == template["Resources"].keys()
+    assert foreign["Outputs"].keys() == template["Outputs"].keys()
+    names = json.dumps(template["Resources"])
+    refs = re.findall(r'"(?:Ref|Fn::GetAtt)": \[?"(\w+)"', done.stdout)
+    assert len(set(refs)) >= 10
+    assert all(f'"{name}"' in names for name in refs)
+
+
+def _bare(resource: Any) -> Any:
+    """Without what names the place in the tree of constructs."""
+    return None if resource is None else {key: value for key, value in resource.items() if key != "Metadata"}
+
+
+def test_every_setting_is_a_typed_property() -> None:
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    keys = {key.removeprefix("troop:") for key in context if key.startswith("troop:")}
+    assert set(Settings.__annotations__) == keys - {"stage", "stages"}
+    assert set(Calendar.__annotations__) == set(context["troop:calendars"]["default"])
+
+
+def test_an_installed_package_builds_in_the_users_cache(tmp_path: Path) -> None:
+    assert build_folder(ROOT, {"TROOP_BUILD": "/elsewhere"}) == ROOT / ".build"
+    assert build_folder(tmp_path, {"XDG_CACHE_HOME": "/caches"}) == Path("/caches/troop-aws")
+    assert build_folder(tmp_path, {}) == Path.home() / ".cache" / "troop-aws"
+    assert build_folder(tmp_path, {"TROOP_BUILD": "/elsewhere"}) == Path("/elsewhere")
 
 
 MOVED: Mapping[str, str] = {

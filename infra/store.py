@@ -1,4 +1,4 @@
-"""Manages ``.build`` (see :func:`build_folder`): folders that synth creates once and keeps, each named by a hash of its inputs."""
+"""Manages ``.build``: folders that synth creates once and keeps, each named by a hash of its inputs."""
 
 from __future__ import annotations
 

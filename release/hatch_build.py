@@ -20,7 +20,7 @@ INSTALLED = ROOT / "node_modules" / "echarts"
 
 
 class WheelHook(BuildHookInterface[Any]):
-    """Adds the package to the wheel. Without ``node_modules``, gets ECharts from npm, checked with the lock's digest."""
+    """Adds the package to the wheel. Without ``node_modules``, gets ECharts from npm, which checks its digest."""
 
     def dependencies(self) -> list[str]:
         """Returns what the build needs besides hatchling."""

@@ -1,4 +1,4 @@
-"""Moves code below one package: rewrites its absolute imports, and texts that name an attribute as ``module:attribute``.
+"""Moves code below one package: rewrites absolute imports, and texts such as ``module:attribute``.
 
 The folders of a checkout are packages with common names, such as ``cli`` and ``infra``. In somebody else's environment
 they would collide with that person's own. So the wheel has them below :data:`PACKAGE`.

@@ -209,13 +209,14 @@ def _parsed(settings: Mapping[str, Any]) -> DeploymentSettings:
     defaults = {key: value for key, value in written_context().items() if key.startswith(PREFIX)}
     for key in (stages.STAGE, stages.STAGES):  # an app has its own
         del defaults[PREFIX + key]
-    return read_settings(defaults | {PREFIX + key: _written(value) for key, value in settings.items()})
+    context = defaults | {PREFIX + key: value for key, value in settings.items()}
+    return read_settings({key: _written(value) for key, value in context.items()})
 
 
 def _written(value: Any) -> Any:
-    """Returns a value as cdk.json would have it: other sequences and mappings as lists and dicts."""
+    """Returns a value as the CDK passes it from cdk.json: lists and dicts, which have no key without a value."""
     if isinstance(value, Mapping):
-        return {key: _written(inner) for key, inner in value.items()}
+        return {key: _written(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_written(inner) for inner in value]
     return value

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from infra.store import BUILD, build_folder
 from release.relocation import PACKAGE, RelocationError, relocate
 from tests.patience import PATIENCE
 from troop_aws.cdk import Calendar, Settings
-
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -66,9 +65,7 @@ class Installed:
     wheel: Path
     empty: Path
 
-    def run(
-        self, *words: str, folder: Path | None = None, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: str, folder: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of the environment in an empty folder."""
         clean = {"PATH": os.defpath, "HOME": str(self.empty), "AWS_EC2_METADATA_DISABLED": "true", "COLUMNS": "200"}
         return subprocess.run(
@@ -88,7 +85,7 @@ class Installed:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     _quietly(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder))
@@ -99,7 +96,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     python = str(folder / "venv" / "bin" / "python")
     _quietly(*pip, "--python", python, "install", "--no-deps", "--no-index", "--no-compile", str(wheel))
     (folder / "empty").mkdir()
-    yield Installed(folder / "venv", wheel, folder / "empty")
+    return Installed(folder / "venv", wheel, folder / "empty")
 
 
 def _quietly(*command: str) -> None:
@@ -193,8 +190,7 @@ import aws_cdk as cdk
 from troop_aws.cdk import SettingsError, TroopStack
 
 app = cdk.App(outdir="out")
-stage = cdk.Stage(app, "Production")
-stack = TroopStack(stage, "Troop")
+stack = TroopStack(app, "Troop")
 try:
     TroopStack(app, "Wrong", probability=2)
 except SettingsError as error:
@@ -215,7 +211,7 @@ print(json.dumps(stack.resolve(outputs)))
 def test_a_foreign_app_has_the_resources_of_this_one(
     installed: Installed, template: dict[str, Any], tmp_path: Path
 ) -> None:
-    """With packages of its own under Troop's names, without Troop's feature flags, and as part of a CDK stage."""
+    """With packages of its own under Troop's names, and without Troop's feature flags."""
     for name in ("infra", "troop", "handlers", "cli"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("OWN = True\n")
@@ -229,9 +225,10 @@ def test_a_foreign_app_has_the_resources_of_this_one(
     }
     done = installed.run("python", str(tmp_path / "app.py"), folder=tmp_path, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    (file,) = (tmp_path / "out").glob("assembly-*/*.template.json")
-    foreign = json.loads(file.read_text())
-    differing = {name for name, own in template["Resources"].items() if _bare(foreign["Resources"].get(name)) != _bare(own)}
+    foreign = json.loads((tmp_path / "out" / "Troop.template.json").read_text())
+    differing = {
+        name for name, own in template["Resources"].items() if _bare(foreign["Resources"].get(name)) != _bare(own)
+    }
     assert differing == set()
     assert foreign["Resources"].keys() == template["Resources"].keys()
     assert foreign["Outputs"].keys() == template["Outputs"].keys()
@@ -263,7 +260,7 @@ def test_an_installed_package_builds_in_the_users_cache(tmp_path: Path) -> None:
 MOVED: Mapping[str, str] = {
     "from cli.shared import show": "from troop_aws.cli.shared import show",
     "from infra import npm as packages": "from troop_aws.infra import npm as packages",
-    "x = 1; from troop.version import (\n    VERSION,\n)": "x = 1; from troop_aws.troop.version import (\n    VERSION,\n)",
+    "x = 1; from troop.version import (\n  A,\n)": "x = 1; from troop_aws.troop.version import (\n  A,\n)",
     "def later():\n    from agent.pack import pack": "def later():\n    from troop_aws.agent.pack import pack",
     "import troop.measure as measure": "import troop_aws.troop.measure as measure",
     "AT = 'cli.commands.why:why'": "AT = 'troop_aws.cli.commands.why:why'",
@@ -281,13 +278,20 @@ def test_imports_are_moved(source: str) -> None:
     ast.parse(MOVED[source])
 
 
-@pytest.mark.parametrize("source", ["import troop.measure", "from handlers.api import app", "import local.demo as demo"])
+@pytest.mark.parametrize(
+    "source", ["import troop.measure", "from handlers.api import app", "import local.demo as demo"]
+)
 def test_what_cannot_be_moved_is_refused(source: str) -> None:
     with pytest.raises(RelocationError, match=r"x\.py:2: "):
         relocate(f"\n{source}", "x.py")
 
 
 def test_no_document_names_the_package_of_someone_else() -> None:
-    documents = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*")]
+    documents = [
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "examples").rglob("*"),
+    ]
     wrong = re.compile(r"(?:pip|pipx|uv|uvx)[ a-z]* (?:install|add|run) [^`\n]*\btroop(?=[\s`'\"]|==|$)")
     assert [path.name for path in documents if path.is_file() and wrong.search(path.read_text())] == []

@@ -189,7 +189,7 @@ assert infra.OWN and troop.OWN and handlers.OWN and cli.OWN
 import aws_cdk as cdk
 from troop_aws.cdk import SettingsError, TroopStack
 
-app = cdk.App(outdir="out")
+app = cdk.App(outdir="out", context={"aws:cdk:enable-path-metadata": True})  # as the CLI asks for them
 stack = TroopStack(app, "Troop")
 try:
     TroopStack(app, "Wrong", probability=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cli.client.api import Answer
@@ -17,7 +19,7 @@ class Deployed:
     def __init__(self, headers: dict[str, str], answer: Answer | None = None) -> None:
         self.answer = answer or Answer(200, {"ok": True}, headers=headers)
 
-    def request(self, *_: object) -> Answer:
+    def request(self, *args: Any, **options: Any) -> Answer:
         return self.answer
 
 

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -58,8 +58,8 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf scripts tests
-	@$(BIN)/mypy functions agent infra cli lifecycle local perf tests app.py
+	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf release scripts tests troop_aws
+	@$(BIN)/mypy functions agent infra cli lifecycle local perf release tests troop_aws app.py
 	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
@@ -106,6 +106,10 @@ openapi: setup  ## generate docs/openapi.json, docs/settings.md and the schemas 
 
 constraints:  ## pin the requirements of requirements*.in with digests in requirements*.txt; run it after changing them
 	@scripts/constraints $(PYTHON)
+
+RELEASE ?= dist
+release: .venv/.ready node_modules/.ready  ## build the wheel of a version, its checksum and notes, and tag the commit; pushes nothing; RELEASE=folder
+	@$(BIN)/python -m release $(RELEASE)
 
 audit: .venv/.ready  ## list known advisories about the pinned packages; exit code 1: found some, 2: a service did not answer
 	@$(BIN)/python scripts/audit

@@ -210,6 +210,11 @@ def written_context() -> dict[str, Any]:
     return context
 
 
+def feature_flags() -> dict[str, Any]:
+    """Returns the CDK's feature flags in cdk.json."""
+    return {key: value for key, value in written_context().items() if key.startswith("@aws-cdk")}
+
+
 def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
     """Checks whether a value differs from the file's: the command line passes text where the file may have a number."""
     missing = object()

@@ -27,7 +27,7 @@ from infra.on_demand import OnDemandWorkflow
 from infra.periodic_schedules import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Call, Calls
 from infra.queries import Queries
 from infra.schedules import Schedules
-from infra.settings import DeploymentSettings
+from infra.settings import DeploymentSettings, feature_flags
 from infra.widgets import make_widgets
 from troop import outputs
 from troop.metrics import CHILDREN
@@ -41,16 +41,33 @@ class TroopStack(cdk.Stack):
     Resource names are generated, or contain the stack's name, so several deployments fit into one account and region.
     """
 
-    def __init__(self, scope: Construct, settings: DeploymentSettings) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        settings: DeploymentSettings,
+        construct_id: str | None = None,
+        *,
+        env: cdk.Environment | None = None,
+        synthesizer: cdk.IStackSynthesizer | None = None,
+        permissions_boundary: cdk.PermissionsBoundary | None = None,
+        termination_protection: bool | None = None,
+    ) -> None:
         name = settings.chaos.deployment
         super().__init__(
             scope,
-            name,
+            construct_id or name,
             stack_name=name,
             description="Troop: Chaos Monkey and benchmark fleets",
             tags={DEPLOYMENT_TAG: name},
             analytics_reporting=False,
+            env=env,
+            synthesizer=synthesizer,
+            permissions_boundary=permissions_boundary,
+            termination_protection=termination_protection,
         )
+        # The template must not depend on the feature flags of the app.
+        for flag, value in feature_flags().items():
+            self.node.set_context(flag, value)
         self.data = Data(self, "Data", retain=settings.retain_data)
         # CloudFormation generates names that no one reads. A stack's name is unique, as the name of a bus, an alarm or
         # a dashboard (with the region) must be.

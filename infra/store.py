@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from infra import ROOT
 
-BUILD = ROOT / ".build"
+
+def build_folder(root: Path, environment: Mapping[str, str]) -> Path:
+    """Returns the folder for :data:`BUILD`: in a checkout ``.build``, else ``TROOP_BUILD`` or one of the user's cache.
+
+    A package that is installed may belong to someone else, and its upgrade would remove the folder.
+    """
+    if (root / "pyproject.toml").is_file():
+        return root / ".build"
+    if own := environment.get("TROOP_BUILD"):
+        return Path(own).resolve()
+    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "troop-aws"
+
+
+BUILD = build_folder(ROOT, os.environ)
 
 _STALE_SECONDS = 24 * 3600
 

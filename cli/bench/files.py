@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from troop.bench_file.read import ReadFile
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "benchmarks"
+"""In a checkout, and in an installed command."""
+FLEETS = CATALOGUE.with_name("fleets")
 NAME = "benchmark.yaml"
 FLEET_NAME = "fleet.yaml"
 
@@ -128,7 +131,8 @@ def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None 
     """Loads a benchmark file and the files in its folder.
 
     Args:
-        path: the file, or a folder with a ``benchmark.yaml``.
+        path: the file, or a folder with a ``benchmark.yaml``. A name that is not in the current folder can be that of a
+            benchmark in the catalogue.
         size: one of the file's sizes.
         changes: values by key, from ``--set``.
 
@@ -171,7 +175,7 @@ def _load(path: Path, name: str, read: Callable[[Any, list[str]], ReadFile]) -> 
 
 
 def _file(path: Path, name: str) -> Path:
-    """Returns the path of the file, also for its folder.
+    """Returns the path of the file, also for its folder and for a name in the catalogue.
 
     Raises:
         CliError: USAGE; the file is a standing fleet instead of a benchmark, or the reverse.
@@ -181,7 +185,18 @@ def _file(path: Path, name: str) -> Path:
     )
     if path.name == other or (path.is_dir() and not (path / name).exists() and (path / other).exists()):
         raise CliError(Exit.USAGE, f"{path} is {kind}: use `{command}` instead, see `{command} --help`")
-    return path / name if path.is_dir() else path
+    if path.is_dir():
+        return path / name
+    known = None if path.exists() else in_catalogue(str(path), name)
+    return known / name if known else path
+
+
+def in_catalogue(name: str, file: str = NAME) -> Path | None:
+    """Returns the folder of a benchmark in the catalogue, or of a fleet with ``file`` as :data:`FLEET_NAME`."""
+    if not re.fullmatch(r"[a-z0-9-]+", name):
+        return None
+    folder = (CATALOGUE if file == NAME else FLEETS) / name
+    return folder if (folder / file).is_file() else None
 
 
 def assignments(words: Iterable[str]) -> dict[str, Any]:
@@ -202,7 +217,7 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
 
 
 def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
-    """Yields the benchmarks of this checkout, or their errors."""
+    """Yields the benchmarks that come with the command, or their errors."""
     for path in sorted(CATALOGUE.glob(f"*/{NAME}")):
         try:
             yield path, load(path)

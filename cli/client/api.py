@@ -16,11 +16,13 @@ from botocore.exceptions import HTTPClientError, NoCredentialsError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
+from troop.version import COMMAND_HEADER, VERSION, VERSION_HEADER
+
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
 """Longer than API Gateway's own limit, so that its answer arrives."""
 
-ANSWER_HEADERS = ("Troop-Complete-After", "Location", "Retry-After")
+ANSWER_HEADERS = ("Troop-Complete-After", "Location", "Retry-After", VERSION_HEADER)
 """Headers with information that the body does not have."""
 
 
@@ -110,9 +112,10 @@ class SignedApi:
         address = urllib.parse.urljoin(self.url, path)
         if query:
             address += "?" + urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
+        headers = {COMMAND_HEADER: VERSION}
         if body is None:
-            return AWSRequest(method=method, url=address)
-        headers = {"Content-Type": "application/json"}
+            return AWSRequest(method=method, url=address, headers=headers)
+        headers["Content-Type"] = "application/json"
         return AWSRequest(method=method, url=address, data=json.dumps(body).encode(), headers=headers)
 
     def _send(self, request: AWSRequest) -> Answer:

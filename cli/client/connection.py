@@ -9,6 +9,7 @@ import typer
 from cli.client.api import SignedApi
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment, find_deployment
+from cli.client.versions import VersionCheck
 from cli.shared import aws
 from cli.shared.context import Options
 
@@ -29,7 +30,7 @@ def connect(options: Options) -> Connection:
     """
     session = aws.make_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
-    api = SignedApi(deployment.api_url, session, aws.ca_bundle())
+    api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle()), str(deployment))
     return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment)))
 
 

@@ -38,6 +38,10 @@ class Commands(LazyGroup):
 
     lazy: ClassVar = {
         "history": ("cli.commands.bench_history:history", "Show a figure of a benchmark over its recorded runs."),
+        "copy": (
+            "cli.commands.bench_copy:copy",
+            "Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts.",
+        ),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
         "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
     }
@@ -47,7 +51,7 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
 )
 
-File = Annotated[Path, typer.Argument(help="Benchmark file or its folder.")]
+File = Annotated[Path, typer.Argument(help="Benchmark file, its folder, or a name in the catalogue.")]
 Sizes = Annotated[
     list[str] | None,
     typer.Option("--size", help="A size that the file defines; repeatable, and a later one wins."),
@@ -108,7 +112,8 @@ _BENCHMARKS = (
 
 
 def _entry(path: Path, source: Source | CliError) -> dict[str, Any]:
-    shown = os.path.relpath(path)  # as the other commands accept it in the current folder
+    # As the other commands accept it: an installed catalogue is far from the current folder.
+    shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else path.parent.name
     if isinstance(source, CliError):
         return {"file": shown, "name": "", "description": "", "nodes": None, "sizes": [], "problem": str(source)}
     benchmark = source.benchmark

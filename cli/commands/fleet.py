@@ -37,7 +37,7 @@ FleetId = Annotated[str, typer.Argument(metavar="FLEET", help="A fleet's id, fro
 Json = Annotated[bool, typer.Option("--json", help="One JSON document.")]
 
 
-File = Annotated[Path, typer.Argument(help="A fleet's file, or its folder.")]
+File = Annotated[Path, typer.Argument(help="A fleet's file, its folder, or a name in the catalogue.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as fleets.workers.count=5; repeatable."),

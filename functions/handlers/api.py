@@ -28,13 +28,14 @@ from troop.api import (
     terminations,
 )
 from troop.api.errors import CodedError, message_response
-from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of
+from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
 from troop.api.run_answers import refused
 from troop.api.validation_messages import problem_of
 from troop.bench.problems import BadBenchmarkError
 from troop.flows.bench.benchmarks import BucketError, OtherRunError
 from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
 from troop.values import spelling
+from troop.version import VERSION, VERSION_HEADER
 
 ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
 
@@ -119,11 +120,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Converts API Gateway's proxy event to its proxy response. Logs a line for each request, with the caller."""
     began = perf_counter()
     try:
-        problem = body_problem(event)
+        problem = command_problem(event) or body_problem(event)
         answer = _answer(400, f"{problem}") if problem else app.resolve(event, context)
     except Exception:
         logger.exception("the request failed")
         answer = _answer(500, f"the request failed: try again, or look for request {context.aws_request_id} in the log")
+    answer["multiValueHeaders"][VERSION_HEADER] = [VERSION]
     request = {"method": event.get("httpMethod"), "path": event.get("path"), "caller": caller_of(event)}
     took = round((perf_counter() - began) * 1000)
     logger.info("request", extra=request | {"status": answer["statusCode"], "duration_ms": took})

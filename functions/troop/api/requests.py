@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from troop.chaos.changes import Author
+from troop.version import COMMAND_HEADER, OLDEST_COMMAND, VERSION, is_older
 
 LARGEST_BODY = 64 * 1024
 """Characters: a hundred times the longest sensible change."""
@@ -18,6 +19,8 @@ LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/benchmarks/estimate", "/fleets"
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
 """Paths whose routes read bodies and queries themselves, of any content type and with any names."""
+
+SWITCH_PATH = "/switch"
 
 SIGNED = "X-Amz-"
 """The prefix of the parameters of a signature in the query instead of headers."""
@@ -49,13 +52,30 @@ def author_of(event: Mapping[str, Any]) -> Author:
     return Author(caller=caller_of(event) or "unknown", request_id=str(request_id))
 
 
+def command_problem(event: Mapping[str, Any]) -> str | None:
+    """Returns why a request of the command `troop` is refused: its version is too old. None if it is not.
+
+    The switch can be changed by any version, because `troop halt` must always work.
+    """
+    version = _headers(event).get(COMMAND_HEADER.lower(), "")
+    if event.get("path") == SWITCH_PATH or not is_older(version, OLDEST_COMMAND):
+        return None
+    return (
+        f"the command has version {version}, and this deployment (version {VERSION}) needs at least {OLDEST_COMMAND}: "
+        "upgrade the command"
+    )
+
+
+def _headers(event: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name).lower(): str(value) for name, value in (event.get("headers") or {}).items()}
+
+
 def body_problem(event: Mapping[str, Any]) -> str | None:
     """Returns why a body cannot be read as JSON; None when it can. Does not look into the body."""
     body = event.get("body")
     if not body or event.get("path") in READS_ITS_OWN:
         return None
-    headers = {str(name).lower(): str(value) for name, value in (event.get("headers") or {}).items()}
-    kind = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    kind = _headers(event).get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         return f"the body's content type is {kind[:80]!r}: send application/json"
     largest = LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY)

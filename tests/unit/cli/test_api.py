@@ -14,6 +14,7 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from cli.client.api import Answer, SignedApi, UnreachableError
+from troop.version import VERSION
 
 SESSION = boto3.Session(
     aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key="secret", aws_session_token="token", region_name="eu-west-1"
@@ -76,6 +77,7 @@ def test_every_request_is_signed(server: Recorder) -> None:
     scope = r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-west-1/execute-api/aws4_request, SignedHeaders=host;"
     assert re.match(scope, seen["headers"]["Authorization"])
     assert seen["headers"]["X-Amz-Security-Token"] == "token"
+    assert seen["headers"]["Troop-Command-Version"] == VERSION
 
 
 def test_a_body_is_json(server: Recorder) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 from handlers import api
@@ -14,13 +16,27 @@ BERT = "arn:aws:iam::123456789012:user/bert"
 _requests = count()
 
 
-def ask(method: str, path: str, body: Any = None, caller: str = ANNA, **query: Any) -> tuple[int, Any]:
+def ask(
+    method: str,
+    path: str,
+    body: Any = None,
+    caller: str = ANNA,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    **query: Any,
+) -> tuple[int, Any]:
     """The status, and the decoded answer. ``body``: text is sent as it is, anything else as JSON."""
-    answer = answered(method, path, body, caller, **query)
+    answer = answered(method, path, body, caller, headers, **query)
     return answer["statusCode"], json.loads(answer["body"])
 
 
-def answered(method: str, path: str, body: Any = None, caller: str = ANNA, **query: Any) -> dict[str, Any]:
+def answered(
+    method: str,
+    path: str,
+    body: Any = None,
+    caller: str = ANNA,
+    headers: Mapping[str, str] = MappingProxyType({}),
+    **query: Any,
+) -> dict[str, Any]:
     """As :func:`ask`: all of the answer, as API Gateway is given it."""
     parameters = {key: str(value) for key, value in query.items()}
     answer: dict[str, Any] = api.handler(
@@ -28,7 +44,7 @@ def answered(method: str, path: str, body: Any = None, caller: str = ANNA, **que
             "resource": path,
             "path": path,
             "httpMethod": method,
-            "headers": {"Accept": "application/json", "Content-Type": "application/json; charset=utf-8"},
+            "headers": {"Accept": "application/json", "Content-Type": "application/json; charset=utf-8", **headers},
             "multiValueHeaders": {},
             "queryStringParameters": parameters or None,
             "multiValueQueryStringParameters": {k: [v] for k, v in parameters.items()} or None,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.edge.account import Account
-from tests.unit.edge.asking import ask
+from tests.unit.edge.asking import answered, ask
 from tests.unit.edge.changing import BEN
-from troop.api import switch
+from troop.api import requests, switch
+from troop.version import COMMAND_HEADER, VERSION, VERSION_HEADER
 
 
 class TestEveryRequest:
@@ -17,6 +18,26 @@ class TestEveryRequest:
         (line,) = [vars(record) for record in caplog.records if record.message == "request"]
         fields = {key: line[key] for key in ("method", "path", "caller", "status", "levelname")}
         assert fields == {"method": "PATCH", "path": "/switch", "caller": BEN, "status": 400, "levelname": "INFO"}
+
+    def test_is_answered_with_the_version_whatever_the_status(self, account: Account) -> None:
+        for path in ("/switch", "/nowhere", "/events?limit=0"):
+            headers = answered("GET", path)["multiValueHeaders"]
+            assert headers[VERSION_HEADER] == [VERSION], path
+
+    @pytest.mark.parametrize(
+        ("version", "status"), [("0.9.12", 400), ("1.2.0", 200), ("10.0.0", 200), ("", 200), ("9.9", 200), ("x", 200)]
+    )
+    def test_of_a_command_that_is_too_old_is_refused(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch, version: str, status: int
+    ) -> None:
+        monkeypatch.setattr(requests, "OLDEST_COMMAND", "1.2.0")
+        refused, body = ask("GET", "/events", headers={COMMAND_HEADER.lower(): version})
+        assert refused == status
+        assert ("needs at least 1.2.0: upgrade the command" in str(body)) == (status == 400)
+
+    def test_of_any_command_can_halt(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(requests, "OLDEST_COMMAND", "1.2.0")
+        assert ask("PATCH", "/switch", {"halted": True}, headers={COMMAND_HEADER: "0.1.0"})[0] == 200
 
     def test_a_defect_is_a_500_that_says_where_to_look(self, account: Account) -> None:
         account.dynamodb.delete_table(TableName="State")

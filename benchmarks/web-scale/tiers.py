@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ def command(phase: Phase, folder: Path) -> Sequence[str]:
     if phase.role == "data":
         mib = int(phase.parameters["data_mib"]) or memory_mib() * 3 // 4
         words = [_path("memcached"), "-l", phase.address, "-p", str(PORTS["data"]), "-U", "0"]
-        words += ["-m", str(mib), "-c", "65536", "-t", str(os.cpu_count() or 1)]
+        words += ["-m", str(mib), "-c", str(connections()), "-t", str(os.cpu_count() or 1)]
         return [*words, "-u", "nobody"] if os.geteuid() == 0 else words
     return [str(phase.program), phase.role, "--roster", str(phase.roster), "--listen", own, *ports()]
 
@@ -96,6 +97,11 @@ def fill_command(phase: Phase) -> Sequence[str]:
 
 def ports() -> list[str]:
     return [f"--data-port={PORTS['data']}", f"--authentication-port={PORTS['authentication']}"]
+
+
+def connections() -> int:
+    """Returns how many connections memcached may have: all that the node allows, with some files for itself."""
+    return max(256, min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 512))
 
 
 def memory_mib() -> int:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 AIRPORTS = (
-    "AMS ATL BKK BOS CAI CDG DEL DFW DXB FCO FRA GRU HKG ICN IST JFK JNB LAX LHR MAD MEX NBO NRT ORD PEK SFO SIN SYD YYZ ZRH"
-).split()
+    "AMS", "ATL", "BKK", "BOS", "CAI", "CDG", "DEL", "DFW", "DXB", "FCO",
+    "FRA", "GRU", "HKG", "ICN", "IST", "JFK", "JNB", "LAX", "LHR", "MAD",
+    "MEX", "NBO", "NRT", "ORD", "PEK", "SFO", "SIN", "SYD", "YYZ", "ZRH",
+)  # fmt: skip
 """Those of the application."""
 BROWSERS, MOBILES = 5, 1
 """The shares of the traffic."""

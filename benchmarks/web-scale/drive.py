@@ -1,7 +1,7 @@
 """Drives the load with JMeter, or without Java by threads of this script. Both make the same visits.
 
-Parameters: ``driver``, jmeter or python; ``threads`` of each driver, five of six browsers; ``rate``, requests per second
-of each driver, 0 for no limit; ``heap_mib`` of JMeter; ``timeout_ms`` of a request.
+Parameters: ``driver``, jmeter or python; ``threads`` of each driver, five of six browsers; ``rate``, requests per
+second of each driver, 0 for no limit; ``heap_mib`` of JMeter; ``timeout_ms`` of a request.
 
 Recorded by kind of client and request, such as ``browser:book``. Errors have the status as their kind: 500 for the data
 tier, 503 for the authentication service, 502 and 504 from nginx for the web tier.

@@ -43,7 +43,10 @@ def main() -> int:
     tools = commands.add_parser("tools", help="install the tools of the Cassandra benchmark into .build/tools")
     tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
     web_scale = commands.add_parser("web", help="run the benchmark web-scale with JMeter, and write its report")
-    web_scale.set_defaults(run=lambda _: web.run(lambda message: print(f"== {message}", flush=True)))
+    web_scale.add_argument("more", nargs="*", metavar="OPTION", help="of troop bench run, after --")
+    web_scale.set_defaults(
+        run=lambda options: web.run(lambda message: print(f"== {message}", flush=True), options.more)
+    )
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments) or 0)

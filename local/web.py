@@ -55,8 +55,11 @@ def build(*artifacts: str) -> str | None:
     return (done.stderr or done.stdout).strip() or "build.py failed" if done.returncode else None
 
 
-def run(say: Callable[[str], None]) -> int:
+def run(say: Callable[[str], None], more: Sequence[str] = ()) -> int:
     """Installs what is missing, runs both steps, and prints the report's path. Returns the exit code.
+
+    Args:
+        more: further options of `troop bench run`.
 
     Raises:
         NoToolError: a command or an artifact cannot be had.
@@ -70,8 +73,8 @@ def run(say: Callable[[str], None]) -> int:
     with LocalAccount("web", progress=say) as account:
         account.deploy(lasting_settings(datetime.now(UTC)))
         environment = {**tool_environment(), **account.exports, "COLUMNS": "160"}
-        say("two cells with at most eight points each: about a quarter of an hour")
-        code, output = _troop(["run", str(BENCHMARK), "--size", "local", "--json"], environment)
+        say("two cells with at most seven points each: about twenty minutes")
+        code, output = _troop(["run", str(BENCHMARK), "--size", "local", *more, "--json"], environment)
         if code not in (0, LIMITS_EXCEEDED):
             return code
         name = str(json.loads(output)["run"]["run"])

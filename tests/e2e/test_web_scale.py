@@ -67,25 +67,27 @@ def _read(path: Path) -> bytes:
 
 def test_each_request_reaches_the_web_tier_and_the_authentication_service(deployment: Deployment) -> None:
     detail = troop(deployment, *run())
-    assert (detail["run"]["status"], detail["verdict"]) == ("SUCCEEDED", "PASSED"), detail
+    assert (detail["run"]["status"], detail["cells"][0]["verdict"]) == ("SUCCEEDED", "PASSED"), detail
     rows = {(row["role"], row["operation"]): row for row in detail["cells"][0]["results"]}
     visited = {operation.split(":")[1] for role, operation in rows if role == "drivers" and ":" in operation}
     assert visited == {"login", "query-flights", "book", "bookings", "cancel", "logout"}
     assert all(row["errors"] == {} and row["count"] > 0 for row in rows.values()), rows
-    assert rows["web", "request"]["count"] > 0
-    # Counters are read at slightly different moments, once a second; the load is 60 a second for 6 seconds.
-    assert rows["authentication", "validate"]["count"] == pytest.approx(rows["web", "request"]["count"], abs=130)
+    web_count, calls = (rows[row]["count"] for row in (("web", "request"), ("authentication", "validate")))
+    # Nodes read their counters at different moments. Without a call for each request, it would be two of nine.
+    assert web_count / 2 < calls < 2 * web_count
     assert_nothing_left(deployment, detail["run"]["run"])
 
 
 def test_a_server_that_dies_makes_the_cell_invalid_and_the_report_says_which(deployment: Deployment) -> None:
     started = troop(deployment, *run("--no-wait", "--set", "attempts=1", "--set", "phases.measure.measured=60s"))
-    name = str(started["run"]["run"])
+    name = str(started["run"])
 
     def victim() -> int | None:
         homes = [Path(one["directory"]) for one in deployment.account.instances()]
         begun = [home for home in homes if (home / "phases" / "measure").exists()]
-        servers = [home / "shared" / "server.json" for home in begun if (home / "shared" / "flights" / "x86_64").exists()]
+        servers = [
+            home / "shared" / "server.json" for home in begun if (home / "shared" / "flights" / "x86_64").exists()
+        ]
         services = [int(json.loads(path.read_text())[0]) for path in servers if path.exists()]
         return next((pid for pid in services if b"authentication" in _read(Path(f"/proc/{pid}/cmdline"))), None)
 

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -74,7 +74,9 @@ def test_airports_are_those_of_the_application() -> None:
     assert tuple(re.findall(r'"([A-Z]{3})"', block)) == tuple(visits.AIRPORTS)
 
 
-@pytest.mark.parametrize(("threads", "divided"), [(6, (5, 1)), (160, (133, 27)), (1, (1, 1)), (2, (1, 1)), (12, (10, 2))])
+@pytest.mark.parametrize(
+    ("threads", "divided"), [(6, (5, 1)), (160, (133, 27)), (1, (1, 1)), (2, (1, 1)), (12, (10, 2))]
+)
 def test_browsers_are_five_of_six(threads: int, divided: tuple[int, int]) -> None:
     assert visits.divided(threads) == divided
 
@@ -123,11 +125,11 @@ def test_the_plan_has_timers_only_with_a_rate(tmp_path: Path) -> None:
 
 def test_every_property_of_the_plan_is_set_and_used(tmp_path: Path) -> None:
     command = drive.command(phase(tmp_path, rate=600, threads=12), tmp_path, 30)
-    given = dict(word[2:].split("=", 1) for word in command if word.startswith("-J"))
+    properties = dict(word[2:].split("=", 1) for word in command if word.startswith("-J"))
     used = set(re.findall(r"\$\{__P\(([a-z.]+|[a-z_]+)\)\}", (FOLDER / "plan.jmx").read_text(encoding="utf-8")))
-    assert used == {name for name in given if not name.startswith(("jmeter", "sampleresult", "summariser"))}
-    assert (given["browser.threads"], given["mobile.threads"]) == ("10", "2")
-    assert (float(given["browser.rate"]), float(given["mobile.rate"])) == (500, 100)
+    assert used == {name for name in properties if not name.startswith(("jmeter", "sampleresult", "summariser"))}
+    assert (properties["browser.threads"], properties["mobile.threads"]) == ("10", "2")
+    assert (float(properties["browser.rate"]), float(properties["mobile.rate"])) == (500, 100)
 
 
 def test_a_file_of_visits_has_a_line_for_each(tmp_path: Path) -> None:
@@ -213,7 +215,12 @@ def test_a_server_that_dies_ends_the_watch_as_lost(
     process = start_sleeping(one)
     monkeypatch.setattr(watch, "this_phase", lambda: one)
     counters = {"data": {"cmd_get": 1}, "proxies": {}}.get(role, {"request": {"times": {}, "errors": 0}})
-    monkeypatch.setattr(server, "counters", lambda _: process.kill() or counters)
+
+    def die(_: Any) -> Any:
+        process.kill()
+        return counters
+
+    monkeypatch.setattr(server, "counters", die)
     with pytest.raises(SystemExit) as ended:
         watch.main()
     process.wait()
@@ -247,8 +254,8 @@ class Application(BaseHTTPRequestHandler):
     """Answers as the application does; fails for the paths in ``failing``."""
 
     protocol_version = "HTTP/1.1"
-    failing: dict[str, int] = {}
-    seen: list[str] = []
+    failing: ClassVar[dict[str, int]] = {}
+    seen: ClassVar[list[str]] = []
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -265,7 +272,7 @@ class Application(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+    do_GET = do_POST = do_DELETE = _answer
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -330,5 +337,3 @@ def test_scripts_compile_on_the_nodes_python() -> None:
         [python, "-m", "py_compile", *map(str, FOLDER.glob("*.py"))], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-

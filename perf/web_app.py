@@ -75,8 +75,8 @@ def load(services: Sequence[subprocess.Popen[bytes]], cookie: str, count: int, s
     match = re.search(r"(\d+) requests in", done.stdout)
     if match is None or "Non-2xx" in done.stdout:
         sys.exit(done.stdout)
-    requests = int(match[1])
-    return f"| {requests / took:,.0f} | {requests / sum(used):,.0f} | {requests / used[0]:,.0f} | {requests / used[1]:,.0f} |"
+    rates = [int(match[1]) / one for one in (took, sum(used), *used)]
+    return "".join(f"| {rate:,.0f} " for rate in rates) + "|"
 
 
 def main() -> None:

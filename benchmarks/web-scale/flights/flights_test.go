@@ -98,7 +98,9 @@ func (b *browser) send(method, path string, form url.Values, status int) map[str
 	return document
 }
 
-func login(user, password string) url.Values { return url.Values{"user": {user}, "password": {password}} }
+func login(user, password string) url.Values {
+	return url.Values{"user": {user}, "password": {password}}
+}
 
 func TestASessionBooksAndCancelsAndEachRequestCallsTheAuthenticationService(t *testing.T) {
 	b, calls, _ := system(t)

@@ -17,7 +17,7 @@ KEEP_ALIVE = 256
 """Idle connections that each process of nginx retains to the web tier."""
 
 CONFIGURATION = """\
-worker_processes {workers};
+{processes};
 worker_rlimit_nofile 65536;
 daemon off;
 pid {folder}/nginx.pid;
@@ -66,8 +66,11 @@ def nginx_configuration(phase: Phase, folder: Path) -> str:
     first = phase.rank % max(1, len(web))
     # Proxies begin their rounds at different servers, or all would send their first requests to the same one.
     servers = "\n".join(f"    server {one} max_fails=0;" for one in web[first:] + web[:first])
+    workers = int(phase.parameters["proxy_workers"])
+    # A master overwrites its environment, by which local AWS finds the processes of a node that it ends.
+    processes = "master_process off" if workers == 1 else f"worker_processes {workers or 'auto'}"
     return CONFIGURATION.format(
-        workers=int(phase.parameters["proxy_workers"]) or "auto",
+        processes=processes,
         folder=folder,
         servers=servers,
         keep_alive=KEEP_ALIVE,

@@ -163,8 +163,9 @@ def test_proxies_use_all_web_servers_and_drop_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(web.which("nginx") is None, reason="nginx is not installed")
-def test_nginx_accepts_the_configuration(tmp_path: Path) -> None:
-    one = dataclasses.replace(phase(tmp_path, "proxies"), address="127.0.0.1")
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_nginx_accepts_the_configuration(tmp_path: Path, workers: int) -> None:
+    one = dataclasses.replace(phase(tmp_path, "proxies", proxy_workers=workers), address="127.0.0.1")
     (tmp_path / "nginx.conf").write_text(tiers.nginx_configuration(one, tmp_path), encoding="utf-8")
     done = subprocess.run([*tiers.command(one, tmp_path), "-t"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -89,7 +89,7 @@ def test_a_server_that_dies_makes_the_cell_invalid_and_the_report_says_which(dep
             home / "shared" / "server.json" for home in begun if (home / "shared" / "flights" / "x86_64").exists()
         ]
         services = [int(json.loads(path.read_text())[0]) for path in servers if path.exists()]
-        return next((pid for pid in services if b"authentication" in _read(Path(f"/proc/{pid}/cmdline"))), None)
+        return next((pid for pid in services if b"\0authentication\0" in _read(Path(f"/proc/{pid}/cmdline"))), None)
 
     pid = eventually(victim, LONG)
     os.kill(pid, signal.SIGKILL)

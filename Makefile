@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean
+.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -66,6 +66,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
 	@MYPYPATH=benchmarks/event-processor $(BIN)/mypy benchmarks/event-processor/*.py
 	@MYPYPATH=benchmarks/http-load $(BIN)/mypy benchmarks/http-load/*.py benchmarks/http-load/software/*.py
+	@MYPYPATH=benchmarks/web-scale $(BIN)/mypy benchmarks/web-scale/*.py benchmarks/web-scale/software/*.py
 	@sentences=$$($(BIN)/python scripts/prose.py --check) || { echo "$$sentences" | grep '^!'; exit 1; }
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 
@@ -83,7 +84,7 @@ local-tests: setup  ## run only the tests of local AWS; `make local` starts it
 storage: .venv/.ready node_modules/.ready  ## measure a volume, RAID-0 and a cache by disk-io and event-processor on real kernels of this machine, with reports (a minute or two; Debian's user-mode-linux)
 	@$(BIN)/python -m local.storage
 
-perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the reader of s3-range-read, cold starts (half an hour)
+perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 nodes, large reports, a million of JMeter's samples, pages of events, the reader of s3-range-read, the application of web-scale, cold starts (half an hour)
 	@$(BIN)/python -m perf.decide
 	@$(BIN)/python -m perf.cold_start
 	@$(BIN)/python -m perf.tick
@@ -93,6 +94,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.report
 	@$(BIN)/python -m perf.jmeter
 	@$(BIN)/python -m perf.s3_reader
+	@command -v wrk >/dev/null && $(BIN)/python -m perf.web_app || echo "perf.web_app: skipped, it needs wrk, Go and memcached"
 
 HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
@@ -117,6 +119,9 @@ audit: .venv/.ready  ## list known advisories about the pinned packages; exit co
 cassandra: setup  ## measure a real Cassandra ring in two steps, and one that loses a server (a quarter of an hour; first builds latte)
 	@$(BIN)/python -m local tools
 	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_cassandra.py
+
+web: setup  ## load an airline's application with JMeter on one and two nodes of each tier, and write the report (twenty minutes; needs Go); ARGS='--set KEY=VALUE'
+	@$(BIN)/python -m local web -- $(ARGS)
 
 agent-boot: setup  ## boot a benchmark's node in a clean Debian root with Python 3.9 (as root; installs debootstrap)
 	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }

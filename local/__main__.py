@@ -1,7 +1,7 @@
 """Implements `python -m local`.
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `pictures`: the
-pictures of the documents; `tools`: the tools of the Cassandra benchmark.
+pictures of the documents; `tools`: the tools of the Cassandra benchmark; `web`: the benchmark web-scale.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from . import web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
@@ -41,6 +42,11 @@ def main() -> int:
     pictures.set_defaults(run=lambda options: take(options.out))
     tools = commands.add_parser("tools", help="install the tools of the Cassandra benchmark into .build/tools")
     tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
+    web_scale = commands.add_parser("web", help="run the benchmark web-scale with JMeter, and write its report")
+    web_scale.add_argument("more", nargs="*", metavar="OPTION", help="of troop bench run, after --")
+    web_scale.set_defaults(
+        run=lambda options: web.run(lambda message: print(f"== {message}", flush=True), options.more)
+    )
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments) or 0)

@@ -24,7 +24,14 @@ LATTE, LATTE_VERSION = TOOLS / "bin" / "latte", "0.29.0"
 JARS = (TOOLS / "cassandra.tar", TOOLS / "jolokia.jar")
 JAVA = 17
 
-PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven", "cc": "gcc", "pkg-config": "pkg-config"}
+PACKAGES = {
+    "java": "openjdk-17-jre-headless",
+    "mvn": "maven",
+    "cc": "gcc",
+    "pkg-config": "pkg-config",
+    "nginx": "nginx-light",
+    "memcached": "memcached",
+}
 """Debian packages by their command."""
 LIBRARY = Path("/usr/include/openssl/ssl.h"), "libssl-dev"
 """The library that the build of latte needs, and its Debian package."""
@@ -81,7 +88,7 @@ def _install(tell: Callable[[str], None]) -> None:
     if LATTE.exists():
         install(("java", "mvn"), tell)
     else:
-        install(PACKAGES, tell, [] if LIBRARY[0].exists() else [LIBRARY[1]])
+        install(("java", "mvn", "cc", "pkg-config"), tell, [] if LIBRARY[0].exists() else [LIBRARY[1]])
 
 
 def install(commands: Iterable[str], tell: Callable[[str], None], libraries: Sequence[str] = ()) -> None:

@@ -45,6 +45,7 @@ WORKERS = {
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
     "test_ui.py": "fleets",
+    "test_web_scale.py": "terminations",
 }
 """Module -> the worker of pytest-xdist it runs on, with an account of that worker's; any other goes to ``interfaces``.
 A new group of modules costs another account, and saves its waiting."""
@@ -66,6 +67,7 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Leashed": {"leashed": True},
     "OneTick": {"max_in_flight": 5},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
+    "Web": {"benchmarks": True},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
 

@@ -1,0 +1,3 @@
+module troop/flights
+
+go 1.26

@@ -1,0 +1,118 @@
+"""Composes command lines and configurations of the tiers. Each tier has its own port at the addresses of the roster."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from install import which
+from node import Phase
+
+PORTS = {"proxies": 7080, "web": 7081, "authentication": 7082, "data": 7211}
+"""Not the well-known ports, which another program of a machine may use."""
+KEEP_ALIVE = 256
+"""Idle connections that each process of nginx retains to the web tier."""
+
+CONFIGURATION = """\
+{processes};
+worker_rlimit_nofile 65536;
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log warn;
+events {{
+  worker_connections 16384;
+}}
+http {{
+  access_log off;
+  keepalive_requests 1000000;
+  client_body_temp_path {folder}/body;
+  proxy_temp_path {folder}/proxy;
+  fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi;
+  scgi_temp_path {folder}/scgi;
+  proxy_max_temp_file_size 0;
+  upstream web {{
+    # A server that fails stays in use: its requests fail, and the report shows them.
+{servers}
+    keepalive {keep_alive};
+    keepalive_requests 1000000;
+  }}
+  server {{
+    listen {address}:{port} backlog=4096;
+    location / {{
+      proxy_pass http://web;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $host;
+      proxy_next_upstream off;
+      proxy_connect_timeout 5s;
+      proxy_read_timeout 15s;
+    }}
+  }}
+}}
+"""
+
+
+def endpoints(phase: Phase, role: str) -> list[str]:
+    """Returns address and port of each node of a role, by rank."""
+    return [f"{address}:{PORTS[role]}" for address in phase.nodes.get(role, [])]
+
+
+def nginx_configuration(phase: Phase, folder: Path) -> str:
+    web = endpoints(phase, "web")
+    first = phase.rank % max(1, len(web))
+    # Proxies begin their rounds at different servers, or all would send their first requests to the same one.
+    servers = "\n".join(f"    server {one} max_fails=0;" for one in web[first:] + web[:first])
+    workers = int(phase.parameters["proxy_workers"])
+    # A master overwrites its environment, by which local AWS finds the processes of a node that it ends.
+    processes = "master_process off" if workers == 1 else f"worker_processes {workers or 'auto'}"
+    return CONFIGURATION.format(
+        processes=processes,
+        folder=folder,
+        servers=servers,
+        keep_alive=KEEP_ALIVE,
+        address=phase.address,
+        port=PORTS["proxies"],
+    )
+
+
+def command(phase: Phase, folder: Path) -> Sequence[str]:
+    """Returns the command of this node's server; it stays in the foreground."""
+    own = f"{phase.address}:{PORTS[phase.role]}"
+    if phase.role == "proxies":
+        return [_path("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf")]
+    if phase.role == "data":
+        mib = int(phase.parameters["data_mib"]) or memory_mib() * 3 // 4
+        words = [_path("memcached"), "-l", phase.address, "-p", str(PORTS["data"]), "-U", "0"]
+        words += ["-m", str(mib), "-c", str(connections()), "-t", str(os.cpu_count() or 1)]
+        return [*words, "-u", "nobody"] if os.geteuid() == 0 else words
+    return [str(phase.program), phase.role, "--roster", str(phase.roster), "--listen", own, *ports()]
+
+
+def fill_command(phase: Phase) -> Sequence[str]:
+    """Returns the command that writes this web node's share of the data."""
+    size = [f"--days={phase.parameters['days']}", f"--customers={phase.parameters['customers']}"]
+    return [str(phase.program), "fill", "--roster", str(phase.roster), f"--rank={phase.rank}", *size, ports()[0]]
+
+
+def ports() -> list[str]:
+    return [f"--data-port={PORTS['data']}", f"--authentication-port={PORTS['authentication']}"]
+
+
+def connections() -> int:
+    """Returns how many connections memcached may have: all that the node allows, with some files for itself."""
+    return max(256, min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 512))
+
+
+def memory_mib() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 1024**2
+
+
+def _path(name: str) -> str:
+    path = which(name)
+    if path is None:
+        sys.exit(f"{name} is missing on this node: the phase install has installed it before")
+    return path

@@ -8,10 +8,8 @@ from __future__ import annotations
 import sys
 import time
 
-import server
 import stack
-from node import this_phase
-from server import RefusedError, SilentError
+from stack import RefusedError, SilentError, server, this_phase
 
 METRICS = "org.apache.cassandra.metrics:type=Compaction,name="
 CALM = 3

@@ -13,9 +13,8 @@ import subprocess
 import sys
 from typing import Any
 
-import cluster
 import stack
-from node import Phase, this_phase
+from stack import Phase, cluster, this_phase
 
 
 def main() -> None:

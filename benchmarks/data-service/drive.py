@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import stack
-from node import Phase, this_phase
+from stack import Phase, this_phase
 
 from troop.measure import hdr_log
 from troop.measure.operations import RESPONSE, SERVICE, Operation

@@ -20,8 +20,7 @@ from typing import Any
 import compaction
 import drive
 import serve
-from node import LOST, Phase, this_phase
-from server import RefusedError, SilentError
+from stack import LOST, Phase, RefusedError, SilentError, this_phase
 
 from troop.measure.separate import FORMAT
 from troop.measure.whole_file import write_whole

@@ -12,9 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import install
 import stack
-from node import Phase, this_phase
+from stack import Phase, install, this_phase
 
 FORMAT = "troop.data-service/1"
 FIELDS = ("rows", "value_bytes", "rows_per_part", "parts", "digest")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import stack  # noqa: F401 - makes the modules of cassandra-write importable
-import start
+from stack import start
 
 if __name__ == "__main__":
     start.main()

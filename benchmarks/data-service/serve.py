@@ -14,10 +14,8 @@ import time
 import urllib.request
 from pathlib import Path
 
-import server
 import stack
-import start
-from node import Phase, this_phase
+from stack import Phase, server, start, this_phase
 
 SHARE = 0.85
 """The part of a cache's memory for items."""

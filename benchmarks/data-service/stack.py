@@ -14,7 +14,13 @@ from typing import IO, Any
 sys.path.append(os.environ.get("TROOP_ARTIFACTS", str(Path(__file__).parent.parent / "cassandra-write")))
 
 import cluster
-from node import Phase
+import install
+import server
+import start
+from node import LOST, Phase, this_phase
+from server import RefusedError, SilentError
+
+__all__ = ["LOST", "Phase", "RefusedError", "SilentError", "cluster", "install", "server", "start", "this_phase"]
 
 SERVICE_PORT, CACHE_PORT = 8080, 11211
 KEYSPACE = TABLE = "items"

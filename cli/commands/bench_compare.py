@@ -25,7 +25,7 @@ from troop.report.bills import DAY
 from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.report.html import comparison_page
-from troop.report.verdicts import TERMS, basis
+from troop.report.verdicts import TERMS, basis, cheaper
 from troop.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
@@ -208,6 +208,8 @@ def tell(comparison: Comparison) -> None:
     affordable = [_affordable(row, row.affordable, comparison.currency) for row in comparison.rows if row.affordable]
     if affordable:
         show.table(AFFORDABLE, affordable, title=" ", drop=("an hour", "A has", "B has"))
+    for sentence in cheaper(comparison):
+        show.say(f"\n{sentence}")
 
 
 def _row(row: Row) -> tuple[str, ...]:
@@ -254,8 +256,19 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
         _nodes(equal.b),
         _hourly(equal.a, currency),
         _hourly(equal.b, currency),
-        f"{_ratio(equal.hourly_ratio)}{f' ({doubt})' if (doubt := equal.doubt(row)) else ''}".strip(),
+        _cost_ratio(row, equal),
     )
+
+
+def _cost_ratio(row: Row, equal: Equal) -> str:
+    """Formats the ratio of the costs with its interval: ``0.453, 0.440 to 0.470``."""
+    interval = "" if equal.hourly_low is None or equal.hourly_high is None else _interval(equal)
+    doubt = equal.doubt(row)
+    return f"{_ratio(equal.hourly_ratio)}{interval}{f' ({doubt})' if doubt else ''}".strip()
+
+
+def _interval(equal: Equal) -> str:
+    return f", {equal.hourly_low:.3f} to {equal.hourly_high:.3f}"
 
 
 def _staying(row: Row, equal: Equal, comparison: Comparison) -> tuple[str, ...]:

@@ -256,19 +256,8 @@ def _need(row: Row, equal: Equal, currency: str) -> tuple[str, ...]:
         _nodes(equal.b),
         _hourly(equal.a, currency),
         _hourly(equal.b, currency),
-        _cost_ratio(row, equal),
+        f"{_ratio(equal.hourly_ratio)}{f' ({doubt})' if (doubt := equal.doubt(row)) else ''}".strip(),
     )
-
-
-def _cost_ratio(row: Row, equal: Equal) -> str:
-    """Formats the ratio of the costs with its interval: ``0.453, 0.440 to 0.470``."""
-    interval = "" if equal.hourly_low is None or equal.hourly_high is None else _interval(equal)
-    doubt = equal.doubt(row)
-    return f"{_ratio(equal.hourly_ratio)}{interval}{f' ({doubt})' if doubt else ''}".strip()
-
-
-def _interval(equal: Equal) -> str:
-    return f", {equal.hourly_low:.3f} to {equal.hourly_high:.3f}"
 
 
 def _staying(row: Row, equal: Equal, comparison: Comparison) -> tuple[str, ...]:

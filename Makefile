@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web
+.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -63,6 +63,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
 	@$(BIN)/mypy fleets/worker/worker.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
+	@MYPYPATH=benchmarks/data-service:benchmarks/cassandra-write $(BIN)/mypy benchmarks/data-service/*.py
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
 	@MYPYPATH=benchmarks/event-processor $(BIN)/mypy benchmarks/event-processor/*.py
 	@MYPYPATH=benchmarks/http-load $(BIN)/mypy benchmarks/http-load/*.py benchmarks/http-load/software/*.py
@@ -122,6 +123,10 @@ cassandra: setup  ## measure a real Cassandra ring in two steps, and one that lo
 
 web: setup  ## load an airline's application with JMeter on one and two nodes of each tier, and write the report (twenty minutes; needs Go); ARGS='--set KEY=VALUE'
 	@$(BIN)/python -m local web -- $(ARGS)
+
+data-service: setup  ## measure a REST service on real Cassandra with and without memcached, and compare both (a quarter of an hour; needs Go)
+	@$(BIN)/python -m local tools --service
+	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_data_service.py
 
 agent-boot: setup  ## boot a benchmark's node in a clean Debian root with Python 3.9 (as root; installs debootstrap)
 	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }

@@ -1,7 +1,7 @@
 """Implements `python -m local`.
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `pictures`: the
-pictures of the documents; `tools`: the tools of the Cassandra benchmark; `web`: the benchmark web-scale.
+pictures of the documents; `tools`: the tools of the benchmarks with Cassandra; `web`: the benchmark web-scale.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .pictures.take import FOLDER, take
 from .process import AccountError, write_private
 from .project import ROOT, STATE, NotSetUpError
 from .settings import lasting_settings
-from .tools import NoToolError, prepare
+from .tools import NoToolError, prepare, prepare_service
 from .welcome import exports, lend_commands, welcome
 
 _ENVIRONMENT_FILE = STATE / "env.sh"
@@ -40,8 +40,9 @@ def main() -> int:
     pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
     pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")
     pictures.set_defaults(run=lambda options: take(options.out))
-    tools = commands.add_parser("tools", help="install the tools of the Cassandra benchmark into .build/tools")
-    tools.set_defaults(run=lambda _: prepare(lambda message: print(f"== {message}", flush=True)))
+    tools = commands.add_parser("tools", help="install the tools of the benchmarks with Cassandra into .build/tools")
+    tools.add_argument("--service", action="store_true", help="those of data-service, in place of cassandra-write's")
+    tools.set_defaults(run=_tools)
     web_scale = commands.add_parser("web", help="run the benchmark web-scale with JMeter, and write its report")
     web_scale.add_argument("more", nargs="*", metavar="OPTION", help="of troop bench run, after --")
     web_scale.set_defaults(
@@ -55,6 +56,10 @@ def main() -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _tools(options: argparse.Namespace) -> None:
+    (prepare_service if options.service else prepare)(lambda message: print(f"== {message}", flush=True))
 
 
 def _up(deploy: bool) -> int:

@@ -1,7 +1,8 @@
-"""Installs the tools of the Cassandra benchmark on local AWS into `.build/tools`, once.
+"""Installs the tools of the benchmarks with Cassandra on local AWS into `.build/tools`, once.
 
-Java and Maven come from the distribution; on Debian and its derivatives, root installs them here. cargo builds latte.
-The benchmark's fetch.py downloads Cassandra from Maven Central and verifies its hashes.
+Java, Maven and memcached come from the distribution; on Debian and its derivatives, root installs them here. cargo
+builds latte for cassandra-write, and Go the program of data-service. The fetch.py of cassandra-write downloads
+Cassandra from Maven Central and verifies its hashes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ TOOLS = ROOT / ".build" / "tools"
 BENCHMARK = ROOT / "benchmarks" / "cassandra-write"
 LATTE, LATTE_VERSION = TOOLS / "bin" / "latte", "0.29.0"
 JARS = (TOOLS / "cassandra.tar", TOOLS / "jolokia.jar")
+SERVICE_BENCHMARK = ROOT / "benchmarks" / "data-service"
+SERVICE = TOOLS / "data-service"
 JAVA = 17
 
 PACKAGES = {
@@ -35,6 +38,9 @@ PACKAGES = {
 """Debian packages by their command."""
 LIBRARY = Path("/usr/include/openssl/ssl.h"), "libssl-dev"
 """The library that the build of latte needs, and its Debian package."""
+GO_FOLDER = "/usr/local/go/bin"
+"""Go's own installer puts it here, which is not always in the path."""
+GO = "Go is missing, which builds data-service. Install it from https://go.dev/dl (version 1.25 or later)"
 CARGO = "cargo is missing, which builds latte. Install it from https://rustup.rs (distributions often have old ones)"
 
 
@@ -46,6 +52,44 @@ def missing() -> str | None:
     """Lists the missing tools of a run; None if all exist. Runs no command: pytest calls this at collection."""
     lacking = [path.name for path in (LATTE, *JARS) if not path.exists()]
     return ", ".join(lacking + ([] if shutil.which("java") else [f"Java {JAVA}"])) or None
+
+
+def missing_for_service() -> str | None:
+    """Lists the missing tools of a run of data-service; None if all exist. Runs no command."""
+    lacking = [path.name for path in (SERVICE, *JARS) if not path.exists()]
+    lacking += [
+        name for name, command in ((f"Java {JAVA}", "java"), ("memcached", "memcached")) if not _is_here(command)
+    ]
+    return ", ".join(lacking) or None
+
+
+def _is_here(command: str) -> bool:
+    return shutil.which(command) is not None
+
+
+def service_choices() -> list[str]:
+    """Returns options of `troop bench run` with the hash of this machine's build of data-service."""
+    return ["--set", f"artifacts.data-service.sha256={hashlib.sha256(SERVICE.read_bytes()).hexdigest()}"]
+
+
+def prepare_service(tell: Callable[[str], None]) -> None:
+    """Installs the missing tools of data-service, and builds its program, which Go's cache makes fast.
+
+    Raises:
+        NoToolError: a tool cannot be installed.
+    """
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    go = shutil.which("go") or shutil.which("go", path=GO_FOLDER)
+    if go is None:
+        raise NoToolError(GO)
+    install(("java", "mvn", "memcached"), tell)
+    tell("building data-service")
+    build = [go, "-C", str(SERVICE_BENCHMARK / "service"), "build", "-trimpath", "-buildvcs=false"]
+    _run([*build, "-o", str(SERVICE), "."], "data-service could not be built", CGO_ENABLED="0")
+    _fetch_cassandra(tell)
+    if what := missing_for_service():
+        raise NoToolError(f"still missing: {what}")
+    _refuse_old_java()
 
 
 def choices() -> list[str]:
@@ -66,11 +110,19 @@ def prepare(tell: Callable[[str], None]) -> None:
     _install(tell)
     if not LATTE.exists():
         _build_latte(tell)
+    _fetch_cassandra(tell)
+    if what := missing():
+        raise NoToolError(f"still missing: {what}")
+    _refuse_old_java()
+
+
+def _fetch_cassandra(tell: Callable[[str], None]) -> None:
     if not all(path.exists() for path in JARS):
         tell("downloading Cassandra from Maven Central")
         _run([sys.executable, str(BENCHMARK / "fetch.py"), str(TOOLS)], "Cassandra could not be downloaded")
-    if what := missing():
-        raise NoToolError(f"still missing: {what}")
+
+
+def _refuse_old_java() -> None:
     if not has_java():
         raise NoToolError(f"`java` is older than version {JAVA}: put a newer one first in PATH")
 

@@ -1,7 +1,8 @@
 """Starts this node's server and waits until it sees the whole ring. Seeds start first, then all others at once.
 
 Parameters: ``heap_mib``, 0 for a part of the memory; ``ring_delay_ms``, how long a server listens before it joins the
-ring; ``ring_seconds``, the limit for all of it.
+ring; ``ring_seconds``, the limit for all of it. ``cassandra``, if there is such a mapping, has further settings of
+``cassandra.yaml``.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def launch(phase: Phase) -> int:
     data = phase.read("folders.json")
     timeout = int(phase.parameters["write_timeout_ms"])
     settings = cluster.configuration(phase.own, phase.servers, data, timeout)
+    settings.update(phase.parameters.get("cassandra") or {})
     (conf / "cassandra.yaml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     (conf / "cassandra-rackdc.properties").write_text(cluster.rack(phase.own), encoding="utf-8")
     (conf / "logback.xml").write_text(cluster.LOGGING, encoding="utf-8")

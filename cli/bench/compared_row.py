@@ -86,7 +86,7 @@ def row_of(
             middle(rates),
             middle(others),
             pricing,
-            same=_is_narrow(estimate),
+            estimate,
         ),
         affordable=_affordable(a, b, operation, ours.cells[0], theirs.cells[0], pricing),
     )
@@ -147,28 +147,31 @@ def _equal(
     mine: float,
     other: float,
     pricing: Pricing,
-    *,
-    same: bool,
+    estimate: noise.Ratio,
 ) -> Equal | None:
     """Computes what both sides need for the larger of the two throughputs; None if one cannot reach it.
 
-    Args:
-        same: both sides are known to be equal. Then each needs the nodes that it has: one more node of few would
-            suggest a difference in cost that does not exist.
+    If both sides are known to be equal, each needs the nodes that it has: one more node of few would suggest a
+    difference in cost that does not exist.
+
+    The interval of the ratio of costs is that of the ratio of throughputs: the costs if B did as much as its bounds.
     """
-    target = max(mine, other)
-    needs = [
-        equal_throughput.need(
+    sides = [
+        (
             equal_throughput.measured(side.report.cells, cell, operation, pricing),
             equal_throughput.nodes_of(cell),
-            0.0 if same else target,
             pricing.counted(cell),
         )
         for side, cell in ((a, ours), (b, theirs))
     ]
-    left, right = needs
+    target, same = max(mine, other), _is_narrow(estimate)
+    left, right = (equal_throughput.need(steps, nodes, 0.0 if same else target, roles) for steps, nodes, roles in sides)
     if left is None or right is None:
         return None
+    bounds = []
+    for bound in (estimate.high, estimate.low):
+        factor = bound / estimate.ratio if bound and estimate.ratio else None
+        bounds.append(factor and equal_throughput.cost_ratio(sides, mine, other * factor, factor))
     if same:
         left, right = (
             one.model_copy(update={"scaled": "alike", "per_second": rate})
@@ -178,7 +181,10 @@ def _equal(
         left, right = (one.model_copy(update={"per_second": target}) for one in (left, right))
     ratio = right.hourly / left.hourly if left.hourly and right.hourly is not None else None
     left, right = (equal_throughput.with_totals(one, pricing.term) for one in (left, right))
-    return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio)
+    low, high = (None, None) if None in bounds or ratio is None else bounds
+    if same and ratio is not None and estimate.low and estimate.high:  # costs of the same work, without whole nodes
+        low, high = ratio / estimate.high, ratio / estimate.low
+    return Equal(per_second=target, a=left, b=right, hourly_ratio=ratio, hourly_low=low, hourly_high=high)
 
 
 def _affordable(a: Chosen, b: Chosen, operation: Key, ours: Cell, theirs: Cell, pricing: Pricing) -> Affordable | None:

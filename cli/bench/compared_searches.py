@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from cli.bench import noise
 from cli.bench.compared_row import with_setting
-from cli.bench.pairing import Cells
+from cli.bench.pairing import Cells, Chosen
 from troop.bench.search import ANSWERS, Outcome
 from troop.report.comparison import Row, Spread
-from troop.report.document import Search
+from troop.report.document import Cell, Phase, Search
 from troop.report.points import middle
 
 ROLE = "search"
@@ -51,6 +51,39 @@ def of(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: fl
     return answers
 
 
+def with_answers(side: Chosen) -> Chosen:
+    """Returns the side with the points of its answers once more, under a label that is the same on both sides.
+
+    Each search chooses its own points. What a system does at its largest value is what a comparison at equal
+    throughput needs, with the times that this value has.
+    """
+    cells = [
+        cell.model_copy(update={"phases": [*cell.phases, *_answers(cell)]}) if cell.searches else cell
+        for cell in side.report.cells
+    ]
+    return replace(side, report=side.report.model_copy(update={"cells": cells}))
+
+
+def _answers(cell: Cell) -> Iterator[Phase]:
+    for search in cell.searches:
+        if search.outcome not in ANSWERS or search.largest is None:
+            continue
+        for phase in cell.phases:
+            if phase.phase == search.phase and phase.parameters.get(search.parameter) == search.largest:
+                yield phase.model_copy(update={"label": answer_label(search.parameter)})
+
+
+def answer_label(parameter: str) -> str:
+    """Returns the label of the points at the answers of searches."""
+    return f"largest {parameter}"
+
+
+def answer_labels(a: Chosen, b: Chosen) -> frozenset[tuple[str, str]]:
+    """Returns phase and label of the points at answers."""
+    searches = (one for side in (a, b) for cell in side.report.cells for one in cell.searches)
+    return frozenset((one.phase, answer_label(one.parameter)) for one in searches)
+
+
 def _searches(cells: Cells) -> dict[tuple[str, str], list[Search]]:
     by_phase: dict[tuple[str, str], list[Search]] = {}
     for one in (one for cell in cells.cells for one in cell.searches):
@@ -85,7 +118,7 @@ def _row(
         label=label,
         phase=phase,
         role=ROLE,
-        operation=f"largest {parameter}",
+        operation=answer_label(parameter),
         a=_spread(a),
         b=_spread(b),
         ratio=estimate.ratio,

@@ -59,6 +59,8 @@ def compare(
             f"{a.name} and {b.name} are the same: name two runs, or two variants of one as RUN:VARIANT, such as "
             f"{example(a.report)}"
         )
+    a, b = compared_searches.with_answers(a), compared_searches.with_answers(b)
+    answered = compared_searches.answer_labels(a, b)
     mine, other = variants(a), variants(b)
     warnings = [*left_out, *_different(a.report, b.report), *elsewhere(a.report, b.report, mine, other)]
     cells = [[cell for one in side.values() for cell in one.cells] for side in (mine, other)]
@@ -87,7 +89,7 @@ def compare(
                 lost.append(named(operation, label))
             least = None if is_searched else fail_below
             row, more = row_of(a, b, label, operation, ours, theirs, confidence, least, pricing)
-            rows += row
+            rows += [one.model_copy(update={"is_answer": operation[:2] in answered}) for one in row]
             warnings += more
         unmatched += [
             f"only B has {named(operation, label)}"

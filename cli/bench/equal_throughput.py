@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, linear_regression
 
 from cli.bench.pricing import AS_BOUGHT, Pricing
@@ -54,9 +54,9 @@ def measured(cells: Sequence[Cell], like: Cell, operation: Key, pricing: Pricing
     """Lists what a side has measured with the same combination of the matrix as a cell, from few nodes to many.
 
     Only the node count of the growing role, and what changes with it, may differ: more drivers for the same servers
-    are not a step.
+    are not a step. Neither are nodes of other types, as of scale steps that are variants of the system.
     """
-    good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED]
+    good = [cell for cell in cells if cell.status == CellStatus.SUCCEEDED and _types_of(cell) == _types_of(like)]
     role = counted(good)
     reference = combination(like.values, role)
     steps: dict[tuple[tuple[str, int], ...], list[tuple[Cell, float]]] = {}
@@ -73,6 +73,10 @@ def measured(cells: Sequence[Cell], like: Cell, operation: Key, pricing: Pricing
 
 def nodes_of(cell: Cell) -> dict[str, int]:
     return {fleet.role: fleet.nodes for fleet in cell.fleets}
+
+
+def _types_of(cell: Cell) -> dict[str, str]:
+    return {fleet.role: fleet.instance_type for fleet in cell.fleets}
 
 
 def _prices(cells: Sequence[Cell], pricing: Pricing) -> dict[str, float | None]:
@@ -123,6 +127,29 @@ def afford(
         else:
             low, best = middle_rate, more
     return best.model_copy(update={"per_second": float(f"{low:.9g}")})
+
+
+def cost_ratio(
+    sides: Sequence[tuple[Sequence[Measured], Mapping[str, int], Collection[str] | None]],
+    mine: float,
+    other: float,
+    factor: float,
+) -> float | None:
+    """Computes the ratio of the hourly costs, B to A, if B did more or less by a factor.
+
+    Args:
+        sides: steps, own nodes and roles of A and B, as of :func:`need`.
+        mine: the throughput of A, per second; ``other`` that of B with the factor.
+
+    Returns:
+        None if one cannot reach the other, or if prices are unknown.
+    """
+    (left_steps, left_nodes, left_roles), (right_steps, right_nodes, right_roles) = sides
+    scaled = [replace(step, per_second=step.per_second * factor) for step in right_steps]
+    target = max(mine, other)
+    left = need(left_steps, left_nodes, target, left_roles)
+    right = need(scaled, right_nodes, target, right_roles)
+    return right.hourly / left.hourly if left and right and left.hourly and right.hourly is not None else None
 
 
 def need(

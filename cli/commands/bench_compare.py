@@ -25,7 +25,7 @@ from troop.report.bills import DAY
 from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.report.html import comparison_page
-from troop.report.verdicts import TERMS, basis
+from troop.report.verdicts import TERMS, basis, cheaper
 from troop.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
@@ -208,6 +208,8 @@ def tell(comparison: Comparison) -> None:
     affordable = [_affordable(row, row.affordable, comparison.currency) for row in comparison.rows if row.affordable]
     if affordable:
         show.table(AFFORDABLE, affordable, title=" ", drop=("an hour", "A has", "B has"))
+    for sentence in cheaper(comparison):
+        show.say(f"\n{sentence}")
 
 
 def _row(row: Row) -> tuple[str, ...]:

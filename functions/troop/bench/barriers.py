@@ -26,6 +26,11 @@ NODES_A_SECOND = 50
 """Number of nodes for which the margin grows by a second: all fetch roster and barrier at the same time."""
 
 
+A_SKIPPED_STEP = 5.0
+"""Seconds by which the margin grows for each step that a search has left out: nodes read the barrier of each of them,
+one after another, before they read the next one."""
+
+
 class BarrierState(StrEnum):
     """State of a barrier. END: nodes stop waiting and end."""
 
@@ -50,13 +55,15 @@ def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
     return document | ({"point": step.point.number} if step.point else {})
 
 
-def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float) -> dict[str, Any]:
+def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, skipped: int = 0) -> dict[str, Any]:
     """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``, ``repeat`` and
     ``skipped``.
 
+    The argument ``skipped`` is the number of steps before this one that were released at the same time without nodes.
+
     Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
     """
-    start_at = now.timestamp() + margin(nodes, clock_uncertainty) if step.phase.start_together else None
+    start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) if step.phase.start_together else None
     document = barrier(step, BarrierState.RELEASE)
     document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
     document |= {"nodes": dict(step.limits)} if step.limits else {}
@@ -74,9 +81,9 @@ def chosen(benchmark: Benchmark, step: Step, document: Mapping[str, Any]) -> Ste
     return benchmark.step_at(step, document["parameters"], document["repeat"])
 
 
-def margin(nodes: int, clock_uncertainty: float) -> float:
+def margin(nodes: int, clock_uncertainty: float, skipped: int = 0) -> float:
     """Computes the seconds from a release to the common start."""
-    seconds = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND
+    seconds = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND + skipped * A_SKIPPED_STEP
     return max(LEAST_MARGIN, min(MOST_MARGIN, seconds))
 
 

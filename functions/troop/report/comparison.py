@@ -73,6 +73,12 @@ class Equal(Part):
     a: Need
     b: Need
     hourly_ratio: float | None
+    hourly_low: float | None = Field(
+        default=None,
+        description="Of the interval of hourly_ratio: its value if B did as much as the upper bound of the ratio of "
+        "throughputs. null without an interval",
+    )
+    hourly_high: float | None = None
 
     def doubt(self, row: Row) -> str:
         """Returns in a few words why the nodes and cost of a row may be due to chance; "" if they are not."""
@@ -138,6 +144,10 @@ class Row(Part):
     errors_b: float = 0
     equal: Equal | None = None
     affordable: Affordable | None = None
+    is_answer: bool = Field(
+        default=False,
+        description="Whether each side was measured at the answer of its own search",
+    )
 
 
 class Comparison(Part):

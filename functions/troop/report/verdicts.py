@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from troop.bench.money import shown
 from troop.measure.operations import TOTAL
 from troop.report import formatting
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread
@@ -51,6 +52,41 @@ def verdict(row: Row) -> Verdict:
     if not row.exceeds_noise:
         return Verdict(text, "same")
     return Verdict(text, "better" if row.ratio >= 1 else "worse")
+
+
+def cheaper(comparison: Comparison) -> list[str]:
+    """States for the throughput that decides which side is cheaper, by how much, and with which interval.
+
+    That is the throughput at the answers of searches, of all operations together where there are several; without
+    searches that of the only row. A comparison of several rows without a search has no such sentence.
+    """
+    rows = [row for row in comparison.rows if row.is_answer] or comparison.rows
+    totals = {(row.label, row.phase, row.role) for row in rows if row.operation == TOTAL}
+    deciding = [row for row in rows if row.operation == TOTAL or (row.label, row.phase, row.role) not in totals]
+    if not any(row.is_answer for row in rows) and len(deciding) > 1:
+        return []
+    return [text for row in deciding if (text := _cheaper(row, comparison))]
+
+
+def _cheaper(row: Row, comparison: Comparison) -> str:
+    equal = row.equal
+    if equal is None or equal.hourly_ratio is None or equal.a.hourly is None or equal.b.hourly is None:
+        return ""
+    low, high = equal.hourly_low, equal.hourly_high
+    is_known = low is not None and high is not None and not low <= 1 <= high
+    amounts = [f"{shown(equal.b.hourly, comparison.currency)} an hour, A {shown(equal.a.hourly, comparison.currency)}"]
+    if comparison.basis.term and equal.a.total is not None and equal.b.total is not None:
+        totals = shown(equal.b.total, comparison.currency), shown(equal.a.total, comparison.currency)
+        amounts.append(f"over {TERMS[comparison.basis.term]} {totals[0]}, A {totals[1]}")
+    interval = "" if low is None or high is None else f", {low:.3f} to {high:.3f}"
+    if low is None or high is None:
+        what = "Too few repetitions to say which side is cheaper"
+    elif is_known:
+        what = "B is cheaper" if equal.hourly_ratio < 1 else "A is cheaper"
+    else:
+        what = "Neither side is cheaper beyond the noise"
+    where = f"{equal.per_second:,.0f} operations a second" + (f" ({row.label})" if row.label else "")
+    return f"{what}: at {where}, B costs {equal.hourly_ratio:.3f} of A{interval}: B {'; '.join(amounts)}."
 
 
 def summed_up(comparison: Comparison) -> str:

@@ -43,6 +43,7 @@ def test_the_margin_is_bounded_and_grows_with_doubt_and_nodes(nodes: int, doubt:
     assert 5 <= margin(nodes, doubt) <= 60
     assert margin(nodes + 100, doubt) >= margin(nodes, doubt)
     assert margin(nodes, doubt + more) >= margin(nodes, doubt)
+    assert margin(nodes, doubt, skipped=8) >= min(40, margin(nodes, doubt))
 
 
 @given(st.floats(0, 1e9))

@@ -86,15 +86,23 @@ def test_options_about_cost_without_meaning_are_refused(run: Run, options: tuple
     assert why in " ".join(result.stderr.split())
 
 
+def _last_table(output: str) -> tuple[str, str]:
+    """Returns the last line of the last table, and the verdict, which follows it."""
+    table, _, verdict = output.rstrip().rpartition("\n\n")
+    return " ".join(table.splitlines()[-1].split()), " ".join(verdict.split())
+
+
 def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) -> None:
     result = run("bench", "compare", "old", "once")
-    needs = " ".join(result.stdout.splitlines()[-1].split())
+    needs, verdict = _last_table(result.stdout)
     assert needs.endswith("(noise unknown)"), needs
+    assert verdict.startswith("Too few repetitions to say which side is cheaper: "), verdict
     assert "what a side needs at equal throughput, and its cost, may be chance" in " ".join(result.stderr.split())
     result = run("bench", "compare", "old", "new")
     assert "unknown" not in result.output
     result = run("bench", "compare", "wild", "new")
-    needs = " ".join(result.stdout.splitlines()[-1].split())
+    needs, verdict = _last_table(result.stdout)
+    assert verdict.startswith("Neither side is cheaper beyond the noise: "), verdict
     assert re.search(r" \(within the noise, 0\.0\d\d to \d+\.\d{3}\)$", needs), needs
 
 

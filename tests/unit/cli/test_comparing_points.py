@@ -9,9 +9,12 @@ import pytest
 
 from cli.bench.comparing import compare
 from cli.bench.pairing import Chosen
+from cli.bench.pricing import Pricing
 from tests.unit.cli.reports import cell, operation, report
+from troop.measure.operations import TOTAL
 from troop.report.comparison import Comparison
-from troop.report.document import Cell, Phase, Search
+from troop.report.document import Cell, Phase, Report, Search
+from troop.report.verdicts import cheaper
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -107,3 +110,85 @@ def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_each_
         {} if regression is None else {"largest rate": regression}
     )
     assert not comparison.unmatched
+
+
+def sized(number: int, largest: float, p99_ms: float, nodes: dict[str, int], prices: dict[str, float]) -> Cell:
+    """A cell whose search has the answer ``largest`` for each of 2 drivers, and measured it and 1000 beside it."""
+    scale = "ssd" if nodes.get("cache") is None else "disk-cache"
+    one = cell(number, 1.0, scale, repetition=number, nodes=nodes, prices=prices)
+    phases = [
+        Phase(phase="capacity", point=n, label=f"rate={value:g}", parameters={"rate": value}, nodes=4,
+              measured_seconds=60, operations=[operation(1.8 * value, p99_ms=p99_ms, mean_ms=p99_ms / 5),
+                                               operation(0.2 * value, "write", p99_ms=p99_ms)])
+        for n, value in enumerate((1000.0, largest, 32000.0), 1)
+    ]  # fmt: skip
+    search = Search(
+        phase="capacity",
+        parameter="rate",
+        outcome="BRACKETED",
+        largest=largest,
+        smallest=None,
+        points=3,
+        most=9,
+        text="t",
+    )
+    return one.model_copy(update={"phases": phases, "searches": [search]})
+
+
+def two_stacks(disks: Sequence[float], ssds: Sequence[float]) -> Report:
+    """The study of 2012 as variants of one run: 48 servers with 36 caches, and 12 that do a fifth less."""
+    old = {"servers": 48, "cache": 36, "drivers": 2}, {"servers": 1.8, "cache": 0.45, "drivers": 1.0}
+    new = {"servers": 12, "drivers": 2}, {"servers": 3.1, "drivers": 1.0}
+    cells = [sized(n, rate, 65.0, *old) for n, rate in enumerate(disks, 1)]
+    return report([*cells, *(sized(n, rate, 10.0, *new) for n, rate in enumerate(ssds, 1))], "a")
+
+
+def test_answers_of_searches_are_compared_at_equal_throughput() -> None:
+    """Rates of the answers differ, so no point matches but the one that both searches begin with."""
+    both = two_stacks([9900, 10000, 10100], [7920, 8000, 8080])
+    a, b = Chosen("A", both, "disk-cache"), Chosen("B", both, "ssd")
+    pricing = Pricing(roles=("servers", "cache"), term="3y")
+    comparison = compare(a, b, now=NOW, version="0.3", pricing=pricing)
+    answers = {row.operation: row for row in comparison.rows if row.is_answer}
+    assert {(row.label, row.phase) for row in answers.values()} == {("largest rate", "capacity")}
+    assert [*answers] == [TOTAL, "read", "write"]
+    whole, read = answers[TOTAL], answers["read"]
+    assert whole.ratio == pytest.approx(0.8)
+    assert {one.name: (one.a and one.a.median, one.b and one.b.median) for one in read.times}["p99_ms"] == (65.0, 10.0)
+    equal = whole.equal
+    assert equal is not None
+    assert equal.per_second == pytest.approx(20000, rel=0.001)
+    assert (equal.a.nodes, equal.b.nodes) == ({"servers": 48, "cache": 36}, {"servers": 15})
+    assert (equal.a.hourly, equal.b.hourly) == (pytest.approx(102.6), pytest.approx(46.5))
+    assert equal.hourly_low is not None
+    assert equal.hourly_high is not None
+    assert equal.hourly_low <= 46.5 / 102.6 <= equal.hourly_high
+    (sentence,) = cheaper(comparison)
+    assert sentence == (
+        f"B is cheaper: at {equal.per_second:,.0f} operations a second (largest rate), B costs 0.453 of A, "
+        f"{equal.hourly_low:.3f} to {equal.hourly_high:.3f}: B $46.50 an hour, A $102.60; "
+        "over 3 years $1,222,020.00, A $2,696,328.00."
+    )
+
+
+@pytest.mark.parametrize(
+    ("disks", "ssds", "beginning"),
+    [
+        ([10000], [8000], "Too few repetitions to say which side is cheaper: "),
+        ([10000, 10100], [2000, 7000], "Neither side is cheaper beyond the noise: "),
+        ([10000, 10100], [3400, 3430], "A is cheaper: "),
+        ([10000, 10100], [10040, 10060], "B is cheaper: "),
+    ],
+)
+def test_the_verdict_follows_from_the_interval_of_the_cost(
+    disks: Sequence[float], ssds: Sequence[float], beginning: str
+) -> None:
+    both = two_stacks(disks, ssds)
+    sides = Chosen("A", both, "disk-cache"), Chosen("B", both, "ssd")
+    (sentence,) = cheaper(compare(*sides, now=NOW, version="0.3", pricing=Pricing(roles=("servers", "cache"))))
+    assert sentence.startswith(beginning)
+
+
+def test_several_rows_without_a_search_have_no_verdict() -> None:
+    a = [cell(1, [operation(10.0)], "n3"), cell(2, [operation(10.0)], "n6")]
+    assert cheaper(compared(a, [*a[:1], cell(2, [operation(20.0)], "n6")])) == []

@@ -104,3 +104,11 @@ def test_more_drivers_for_the_same_servers_are_no_step() -> None:
     ]
     measurements = equal_throughput.measured(cells, cells[1], READ)
     assert [one.nodes for one in measurements] == [{"servers": 3, "drivers": 4}, {"servers": 6, "drivers": 4}]
+
+
+def test_other_instance_types_are_no_step() -> None:
+    """Scale steps can be variants of the system: a larger type is not more of the same nodes."""
+    cells = [cell(n, 100.0 * n, f"n{n}", nodes={"servers": n, "drivers": 1}) for n in (3, 6)]
+    larger = [fleet.model_copy(update={"instance_type": "z.large"}) for fleet in cells[1].fleets]
+    steps = equal_throughput.measured([cells[0], cells[1].model_copy(update={"fleets": larger})], cells[0], READ)
+    assert [one.nodes["servers"] for one in steps] == [3]

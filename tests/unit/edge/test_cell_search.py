@@ -119,6 +119,17 @@ def test_points_that_a_search_does_not_need_are_skipped(
     assert (shown.status, shown.verdict, shown.searches[0].outcome) == (CellStatus.SUCCEEDED, "FAILED", "NONE_HELD")
 
 
+@pytest.mark.parametrize(("most", "seconds"), [(0, 45), (20, 5)])
+def test_the_phase_after_a_search_starts_when_nodes_have_passed_the_points_that_are_skipped(
+    bench: Bench, most: int, seconds: float
+) -> None:
+    """Each takes them seconds, and a node that reads the release after the common start has failed."""
+    ran = bench.again(f"later {most}", benchmark(SEARCHED, replace(MEASURE, name="steady", measured=0))).gathered()
+    drive(ran, up_to(most))
+    barrier = ran.barrier("steady")
+    assert seconds <= barrier["start_at"] - barrier["released_at"] < seconds + 5
+
+
 def test_scripts_between_points_get_the_next_value_and_are_skipped_with_it(bench: Bench) -> None:
     between = replace(SEARCHED, between=Between("prepare.sh", ("servers",), 300))
     ran = bench.again("between", benchmark(between)).gathered()

@@ -206,12 +206,14 @@ class CellSteps:
         first, merges_first = phase_index, benchmark.steps[phase_index].search is not None
         if merges_first:
             self._merge_before(run, cell, benchmark, roster, first)
+        skipped = 0
         while (step := self._next_step(run, cell, benchmark, phase_index)).is_skipped:
             self._release(run, cell, step, roster)
+            skipped += 1
             if phase_index + 1 == len(benchmark.steps):
                 return Answer(run, cell, State.WAITING, phase_index, FIRST_WAIT)
             phase_index += 1
-        document = self._release(run, cell, step, roster)
+        document = self._release(run, cell, step, roster, skipped)
         self.runs.cells.change(run, cell, phase=step.name, at=self.clock(), point=step.point)
         if not merges_first:
             self._merge_before(run, cell, benchmark, roster, first)
@@ -411,12 +413,12 @@ class CellSteps:
             return chosen(benchmark, step, document)
         return searching.next_step(benchmark, step, self.runs.cells.get(run, cell).limits) or step.skipped()
 
-    def _release(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any]:
+    def _release(self, run: str, cell: str, step: Step, roster: Roster, skipped: int = 0) -> dict[str, Any]:
         """Releases a step's barrier unless it is released. Returns its document."""
         key = names.barrier_key(run, cell, step.name)
         document: dict[str, Any] = self.store.read(key)
         if not is_released(document):
-            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty)
+            document = release(step, self.clock(), len(roster.members), roster.clock_uncertainty, skipped)
             self.store.write(key, document)
         return document
 

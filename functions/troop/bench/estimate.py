@@ -57,7 +57,7 @@ class CellEstimate:
         label: what distinguishes it from the others.
         seconds: expected lifetime of its nodes.
         expected: expected cost of one attempt with the requested purchase options.
-        on_demand: expected cost of an attempt on demand; of a standing fleet, if its backups have all nodes of their roles.
+        on_demand: expected cost of an attempt on demand; of a standing fleet, with its backups in place of spot.
         most: cost with all time-outs and all attempts, without spot capacity.
         own: the part of ``expected`` for Troop's own calls.
         hourly: the most that one node costs for an hour, by role; for standing fleets, which can be resized.
@@ -124,9 +124,7 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
         f"{fleet.instance_type}, {purchase}": None
         for planned in plan.cells
         for fleet in planned.benchmark.fleets
-        for purchase in dict.fromkeys(
-            (fleet.purchase, ON_DEMAND) if _can_fall_back(planned, fleet) else (fleet.purchase,)
-        )
+        for purchase in _purchases(planned, fleet)
         if prices.hour(fleet.instance_type, purchase) is None
     }
     return Estimate(prices.currency, money.billing, money.budget, cells, tuple(unknown))
@@ -212,8 +210,9 @@ def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
     return dear if known else benchmark
 
 
-def _can_fall_back(planned: PlannedCell, fleet: Fleet) -> bool:
-    return not planned.benchmark.standing or fleet.backup is not None
+def _purchases(planned: PlannedCell, fleet: Fleet) -> tuple[str, ...]:
+    is_fixed = planned.benchmark.standing and not fleet.backup
+    return (fleet.purchase,) if is_fixed else (fleet.purchase, ON_DEMAND)
 
 
 def price_problems(plan: Plan, prices: Prices) -> Iterator[Problem]:

@@ -6,12 +6,15 @@ moto launches all instances on demand, whatever the policy, and drops the policy
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ec2.models.instances import Instance, StateReason
 
+from .. import price_table
 from ._wrap import wrap
+from .moto_spot_prices import vcpus_of
 
 TAKEN_BACK = "Server.SpotInstanceTermination"
 """EC2's state reason of an interrupted Spot instance."""
@@ -24,6 +27,13 @@ def is_spot(group: Any) -> bool:
         int(distribution.get("OnDemandBaseCapacity") or 0) == 0
         and str(distribution.get("OnDemandPercentageAboveBaseCapacity", "100")) == "0"
     )
+
+
+def is_outbid(group: Any, instance_type: str, zone: str) -> bool:
+    """Returns whether the group's maximum price is below the Spot price in a zone."""
+    distribution = (group.mixed_instances_policy or {}).get("InstancesDistribution") or {}
+    highest = distribution.get("SpotMaxPrice")
+    return bool(highest) and Decimal(highest) < price_table.spot(instance_type, vcpus_of(instance_type), zone)
 
 
 def apply(taken_back: set[str]) -> None:

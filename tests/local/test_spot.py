@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ POLICY = {
 def spot(template: str, **more: Any) -> dict[str, Any]:
     """A group's policy."""
     named = {"LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "1"}}
-    return {"MixedInstancesPolicy": {**POLICY, "LaunchTemplate": named}, **more}
+    return {"MixedInstancesPolicy": {**deepcopy(POLICY), "LaunchTemplate": named}, **more}
 
 
 def failures(fleet: Fleet, group: str) -> list[str]:
@@ -81,7 +82,7 @@ def test_a_maximum_price_below_that_of_spot_gets_nothing(fleet: Fleet) -> None:
     groups = {}
     for price in ("0.001", "0.05"):
         bought = spot(template)
-        bought["MixedInstancesPolicy"]["InstancesDistribution"] = {**POLICY["InstancesDistribution"], "SpotMaxPrice": price}
+        bought["MixedInstancesPolicy"]["InstancesDistribution"] |= {"SpotMaxPrice": price}
         groups[price] = fleet.group(1, **bought)
     assert lifecycles(fleet, groups["0.05"]) == ["spot"]
     assert fleet.members(groups["0.001"]) == {}

@@ -4,9 +4,9 @@ The decision is a pure function of both groups, of their nodes that are ready, a
 
 - The backup grows once spot has lacked nodes for the role's ``spot_timeout``: to all that spot lacks, in one step.
 - The backup shrinks once as many spot nodes have been ready for :data:`STEADY`. Nodes of the backup are removed only as
-  far as those that stay ready are as many as wanted, whichever of them Auto Scaling removes.
-- While the backup has nodes, spot may have only :func:`~troop.bench.definition.surge` nodes beyond the wanted count. So
-  spot returns in steps, and a fleet never has many more nodes than wanted.
+  far as those that stay ready are as many as count, whichever of them Auto Scaling removes.
+- While the backup has nodes, spot may have only :func:`~troop.bench.definition.surge` nodes beyond the count count. So
+  spot returns in steps, and a fleet never has many more nodes than count.
 """
 
 from __future__ import annotations
@@ -58,41 +58,41 @@ class Sizes:
     market: Market
 
 
-def sizes(wanted: int, timeout: int, spot: Nodes, backup: Nodes, market: Market, now: datetime) -> Sizes:
+def sizes(count: int, timeout: int, spot: Nodes, backup: Nodes, market: Market, now: datetime) -> Sizes:
     """Decides the sizes of a role's two groups.
 
     Args:
-        wanted: desired number of ready nodes.
+        count: desired number of ready nodes.
         timeout: seconds for which spot may lack nodes before the backup grows.
         market: what earlier checks remember.
     """
-    is_short = spot.here + backup.size < wanted
+    is_short = spot.here + backup.size < count
     short_since = (market.short_since or now) if is_short else None
     if short_since is not None and now - short_since >= timedelta(seconds=timeout):
-        return _sizes(wanted, spot, wanted - spot.here, Market(short_since))
-    least = _least(wanted, spot, backup)
+        return _sizes(count, spot, count - spot.here, Market(short_since))
+    least = _least(count, spot, backup)
     # What a smaller count has made needless goes at once, up to the surge.
-    most = max(least, min(backup.size, wanted + surge(wanted) - min(wanted, spot.here)))
+    most = max(least, min(backup.size, count + surge(count) - min(count, spot.here)))
     surplus_since = (market.surplus_since or now) if least < most else None
     if surplus_since is not None and now - surplus_since >= STEADY:
         most = least
     # The moments stay until what they led to shows: a call that fails is repeated by the next check.
-    return _sizes(wanted, spot, most, Market(short_since, surplus_since))
+    return _sizes(count, spot, most, Market(short_since, surplus_since))
 
 
-def _least(wanted: int, spot: Nodes, backup: Nodes) -> int:
+def _least(count: int, spot: Nodes, backup: Nodes) -> int:
     """Returns the smallest size of the backup with which enough ready nodes stay, whichever ones are removed."""
-    needed = max(0, wanted - spot.ready)
+    needed = max(0, count - spot.ready)
     if needed == 0:
         return 0
     removable = max(0, backup.ready - needed)
     return min(backup.size, max(needed, backup.here - removable))
 
 
-def _sizes(wanted: int, spot: Nodes, backup: int, market: Market) -> Sizes:
+def _sizes(count: int, spot: Nodes, backup: int, market: Market) -> Sizes:
     """Returns the sizes for a size of the backup. Spot loses nodes only if the fleet shrinks."""
-    limit = wanted + surge(wanted) - backup
-    return Sizes(min(wanted, max(spot.here, limit)), backup, market)
+    limit = count + surge(count) - backup
+    return Sizes(min(count, max(spot.here, limit)), backup, market)
 
 
 @dataclass(frozen=True)

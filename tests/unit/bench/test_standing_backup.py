@@ -19,8 +19,8 @@ LONG_AGO = NOW - timedelta(hours=1)
 TIMEOUT = 300
 
 
-def decide(wanted: int, spot: Nodes, backup: Nodes, market: Market | None = None, now: datetime = NOW) -> Sizes:
-    return sizes(wanted, TIMEOUT, spot, backup, market or Market(), now)
+def decide(count: int, spot: Nodes, backup: Nodes, market: Market | None = None, now: datetime = NOW) -> Sizes:
+    return sizes(count, TIMEOUT, spot, backup, market or Market(), now)
 
 
 def full(size: int) -> Nodes:
@@ -54,9 +54,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(("wanted", "spot", "backup", "market", "expected"), CASES.values(), ids=CASES)
-def test_the_sizes(wanted: int, spot: Nodes, backup: Nodes, market: Market, expected: tuple[int, int]) -> None:
-    decided = decide(wanted, spot, backup, market)
+@pytest.mark.parametrize(("count", "spot", "backup", "market", "expected"), CASES.values(), ids=CASES)
+def test_the_sizes(count: int, spot: Nodes, backup: Nodes, market: Market, expected: tuple[int, int]) -> None:
+    decided = decide(count, spot, backup, market)
     assert (decided.spot, decided.backup) == expected
 
 
@@ -95,54 +95,54 @@ def seen(draw: st.DrawFn, most: int = 30) -> Nodes:
 MARKETS = st.sampled_from([Market(), SHORT, SURPLUS, Market(LONG_AGO, LONG_AGO), Market(NOW, NOW)])
 
 
-@given(wanted=st.integers(0, 25), spot=seen(), backup=seen(), market=MARKETS)
-def test_no_decision_takes_nodes_that_are_needed(wanted: int, spot: Nodes, backup: Nodes, market: Market) -> None:
-    decided = decide(wanted, spot, backup, market)
-    assert 0 <= decided.spot <= wanted
-    assert decided.spot >= min(wanted, spot.here), "spot loses no node to a backup"
+@given(count=st.integers(0, 25), spot=seen(), backup=seen(), market=MARKETS)
+def test_no_decision_takes_nodes_that_are_needed(count: int, spot: Nodes, backup: Nodes, market: Market) -> None:
+    decided = decide(count, spot, backup, market)
+    assert 0 <= decided.spot <= count
+    assert decided.spot >= min(count, spot.here), "spot loses no node to a backup"
     # In the worst case, all nodes that go are ready ones.
     stay = min(spot.ready, decided.spot) + max(0, backup.ready - max(0, backup.here - decided.backup))
-    assert stay >= min(wanted, spot.ready + backup.ready)
+    assert stay >= min(count, spot.ready + backup.ready)
     if decided.backup > backup.size:
-        assert decided.backup == wanted - spot.here
-    assert decided.spot + decided.backup <= max(wanted + surge(wanted), min(wanted, spot.here) + backup.size)
+        assert decided.backup == count - spot.here
+    assert decided.spot + decided.backup <= max(count + surge(count), min(count, spot.here) + backup.size)
 
 
 @dataclass
 class Cloud:
     """Two groups and what spot gives them: nodes boot within a step, and what a group lacks it launches."""
 
-    given: int
+    offer: int
     spot: Nodes
     backup: Nodes
 
     def step(self) -> None:
-        here = min(self.given, self.spot.size)
+        here = min(self.offer, self.spot.size)
         self.spot = Nodes(self.spot.size, here, min(here, self.spot.here))
         self.backup = Nodes(self.backup.size, self.backup.size, min(self.backup.size, self.backup.here))
 
 
-@given(wanted=st.integers(1, 20), gifts=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 30)), max_size=8))
-def test_whatever_spot_does_enough_nodes_exist_and_never_many_more(wanted: int, gifts: list[tuple[int, int]]) -> None:
+@given(count=st.integers(1, 20), gifts=st.lists(st.tuples(st.integers(0, 20), st.integers(1, 30)), max_size=8))
+def test_whatever_spot_does_enough_nodes_exist_and_never_many_more(count: int, gifts: list[tuple[int, int]]) -> None:
     """Spot gives so many nodes for so many minutes; at last it gives all."""
-    cloud, market, now, changes = Cloud(wanted, full(wanted), full(0)), Market(), NOW, 0
-    for given_nodes, minutes in [*gifts, (wanted, 400)]:
-        cloud.given = given_nodes
+    cloud, market, now, changes = Cloud(count, full(count), full(0)), Market(), NOW, 0
+    for most, minutes in [*gifts, (count, 400)]:
+        cloud.offer = most
         lacking = 0
         for _ in range(minutes):
             now += timedelta(minutes=1)
             cloud.step()
-            decided = sizes(wanted, TIMEOUT, cloud.spot, cloud.backup, market, now)
+            decided = sizes(count, TIMEOUT, cloud.spot, cloud.backup, market, now)
             changes += decided.backup < cloud.backup.size
             market = decided.market
             cloud.spot = replace(cloud.spot, size=decided.spot, here=min(cloud.spot.here, decided.spot))
             cloud.backup = Nodes(
                 decided.backup, min(cloud.backup.here, decided.backup), min(cloud.backup.ready, decided.backup)
             )
-            assert cloud.spot.here + cloud.backup.here <= wanted + surge(wanted)
-            lacking = lacking + 1 if cloud.spot.here + cloud.backup.size < wanted else 0
+            assert cloud.spot.here + cloud.backup.here <= count + surge(count)
+            lacking = lacking + 1 if cloud.spot.here + cloud.backup.size < count else 0
             assert lacking <= TIMEOUT / 60 + 1, "the backup makes up for what spot lacks"
-    assert (cloud.spot, cloud.backup.size) == (full(wanted), 0), "in the end, spot has all"
+    assert (cloud.spot, cloud.backup.size) == (full(count), 0), "in the end, spot has all"
     assert changes <= (now - NOW) / STEADY, "it does not flap"
 
 

@@ -141,7 +141,7 @@ class StandingFleets:
         fleet = standing_of(view.run)
         if cell.phase != names.LAUNCH and view.run.ended_at is None:
             groups, nodes = self.reader.describe(run, fleet)
-        missing = [group for group in groups if group.exists and group.in_service < _wanted(group, fleet)]
+        missing = [group for group in groups if group.exists and group.in_service < _size(group, fleet)]
         refusals = {_launcher(one, fleet): self.reader.groups.refusals(run, CELL, one) for one in missing}
         resources = view.resources or []
         return FleetDetail(
@@ -149,7 +149,7 @@ class StandingFleets:
         )
 
 
-def _wanted(group: GroupSeen, fleet: Standing) -> int:
+def _size(group: GroupSeen, fleet: Standing) -> int:
     return group.desired if group.role in fleet.backups else fleet.desired[group.role]
 
 

@@ -146,8 +146,8 @@ def test_the_backup_comes_when_spot_lacks_nodes_and_goes_when_it_serves_again(sp
     assert sorted(bought.values()) == ["on-demand"] * 3 + ["spot"] * 2
     spot.give(99)
     smallest, history = 5, []
-    for _ in range(40):
-        history.append(spot.settle(run, minutes=1))
+    for _ in range(12):
+        history.append(spot.settle(run, minutes=3))
         smallest = min(smallest, len(spot.nodes(run)))
         assert len(spot.nodes(run)) <= 6
     assert smallest == 5

@@ -115,8 +115,11 @@ def sole(benchmark: Benchmark) -> Plan:
 
 def on_demand(benchmark: Benchmark) -> Benchmark:
     """Returns the benchmark with all nodes on demand, which AWS does not interrupt."""
-    instead = {"purchase": ON_DEMAND, "spot_timeout": Fleet.spot_timeout, "max_price": None, "backup": None}
-    return replace(benchmark, fleets=tuple(replace(fleet, **instead) for fleet in benchmark.fleets))
+    fleets = (
+        replace(fleet, purchase=ON_DEMAND, spot_timeout=Fleet.spot_timeout, max_price=None, backup=None)
+        for fleet in benchmark.fleets
+    )
+    return replace(benchmark, fleets=tuple(fleets))
 
 
 def to_plan_document(plan: Plan) -> dict[str, Any]:

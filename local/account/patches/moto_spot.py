@@ -13,8 +13,8 @@ from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ec2.models.instances import Instance, StateReason
 
 from .. import price_table
+from ..price_and_quota_services import vcpus_of
 from ._wrap import wrap
-from .moto_spot_prices import vcpus_of
 
 TAKEN_BACK = "Server.SpotInstanceTermination"
 """EC2's state reason of an interrupted Spot instance."""
@@ -33,7 +33,9 @@ def is_outbid(group: Any, instance_type: str, zone: str) -> bool:
     """Returns whether the group's maximum price is below the Spot price in a zone."""
     distribution = (group.mixed_instances_policy or {}).get("InstancesDistribution") or {}
     highest = distribution.get("SpotMaxPrice")
-    return bool(highest) and Decimal(highest) < price_table.spot(instance_type, vcpus_of(instance_type), zone)
+    if not highest:
+        return False
+    return Decimal(highest) < price_table.spot(instance_type, vcpus_of(instance_type), zone)
 
 
 def apply(taken_back: set[str]) -> None:

@@ -174,7 +174,11 @@ def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Look
 
 def test_a_fleet_shows_how_its_nodes_were_bought_and_what_spot_saved(looking: Looking) -> None:
     role = {"role": "workers", "desired": 5, "ready": 5, "spot": 4, "on_demand": 1, "backup": True}
-    common = {"name": "workers", "at": "2026-11-22T15:00:00.000Z", "requested_by": "arn:aws:iam::1:user/ada"}
+    common: dict[str, Any] = {
+        "name": "workers",
+        "at": "2026-11-22T15:00:00.000Z",
+        "requested_by": "arn:aws:iam::1:user/ada",
+    }
     common |= {"expires_at": "2026-11-22T23:00:00.000Z", "roles": [role], "estimate": None}
     cost = {"amount": 1.0, "currency": "USD", "items": [], "unknown": [], "on_demand": 2.5}
     looking.world.fleets = [

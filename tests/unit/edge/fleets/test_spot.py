@@ -17,6 +17,7 @@ from tests.unit.edge.market import Market
 from tests.unit.edge.standing import FILE, Stand
 from troop.bench import names
 from troop.bench.record import Kind
+from troop.chaos.groups import Group
 
 REGION = "eu-central-1"
 WORKERS = {"count": 5, "instance_type": "c7g.large", "zones": 2, "purchase": "spot", "backup": "on-demand"}
@@ -56,8 +57,8 @@ class Spot:
             answer = real(client, operation, parameters)
             if operation == "DescribeAutoScalingGroups":
                 for group in answer["AutoScalingGroups"]:
-                    if (size := self.wants.get(group["AutoScalingGroupName"])) is not None:
-                        group |= {"DesiredCapacity": size, "MaxSize": size}
+                    if (most := self.wants.get(group["AutoScalingGroupName"])) is not None:
+                        group |= {"DesiredCapacity": most, "MaxSize": most}
             return answer
 
         monkeypatch.setattr(BaseClient, "_make_api_call", call)
@@ -95,7 +96,7 @@ class Spot:
         """Desired capacities of the spot group and of its backup."""
         groups = self.stand.bench.groups()
         own = names.fleet_name(run, "c001", "workers")
-        return tuple(groups[name]["DesiredCapacity"] for name in (own, f"{own}.backup"))  # type: ignore[return-value]
+        return groups[own]["DesiredCapacity"], groups[f"{own}.backup"]["DesiredCapacity"]
 
     def nodes(self, run: str) -> list[str]:
         own = names.fleet_name(run, "c001", "workers")
@@ -154,6 +155,14 @@ def test_the_backup_comes_when_spot_lacks_nodes_and_goes_when_it_serves_again(sp
     assert list(dict.fromkeys(history)) == [(3, 3), (4, 2), (5, 1), (5, 0)]
     stand.tear_down(run)
     assert stand.bench.groups() == {}
+
+
+def test_chaos_knows_the_backup_as_one_of_troops_groups(spot: Spot) -> None:
+    run = spot.stand.launched(definition=on_spot())
+    backup = spot.group(names.backup_name(run, "c001", "workers"))
+    tags = {tag["Key"]: tag["Value"] for tag in backup["Tags"]}
+    assert Group(backup["AutoScalingGroupName"], 0, tags=tags).is_own_fleet
+    assert (backup["MaxSize"], backup["DesiredCapacity"]) == (0, 0)
 
 
 def test_it_is_checked_more_often_while_the_backup_may_change(spot: Spot) -> None:

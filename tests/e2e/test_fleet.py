@@ -98,7 +98,8 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     _eventually(lambda: _role(_detail(bench, fleet)).get("spot") == 1)
     output, _ = troop(bench, "status", fleet)
     assert "saved by spot: " in output
-    assert {one["purchase"] for one in _detail(bench, fleet)["bought"]} == {"spot", "on-demand"}
+    ways = {"spot", "on-demand"}
+    _eventually(lambda: {one["purchase"] for one in _detail(bench, fleet)["bought"]} == ways)
 
     output, _ = troop(bench, "down", fleet)
     assert f"{fleet} STOPPED: stopped by " in output

@@ -182,7 +182,8 @@ class LocalAccount:
         market: str = "",
         zone: str = "",
     ) -> None:
-        """Limits the capacity: groups can launch `left` more instances of a type, and further launches fail.
+        """Limits the capacity: groups can launch `left` more instances of a type, and further launches fail. If that is
+        more than before, groups launch what they lack.
 
         Args:
             left: the number of instances that can still be launched.

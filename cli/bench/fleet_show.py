@@ -9,6 +9,7 @@ from cli.bench import money as bench_money
 from cli.bench import show as bench_show
 from cli.shared import show
 from cli.shared.listings import Column
+from troop.bench.definition import ON_DEMAND, SPOT, surge
 from troop.bench.money import shown
 from troop.bench.refusals import is_vain
 
@@ -24,12 +25,15 @@ FLEET_COLUMNS = (
 )
 FLEET_DROPPED = ("by", "began", "reason", "nodes")
 """The columns that a narrow terminal omits."""
-NODE_COLUMNS = ("node", "role", "zone", "type", "in its group", "ready", "problem")
+NODE_COLUMNS = ("node", "role", "zone", "type", "bought", "in its group", "ready", "problem")
 
 
 def of_role(role: Mapping[str, Any]) -> str:
-    """Returns a role's state, such as ``workers: 3 of 5 in service, 2 ready``."""
-    state = f"{role['role']}: {role['in_service']} of {role['desired']} in service, {role['ready']} ready"
+    """Returns a role's state, such as ``workers: 3 of 5 in service, 2 ready``; with spot nodes or a backup also
+    ``(3 on spot, 0 on demand)``.
+    """
+    bought = f" ({role['spot']} on spot, {role['on_demand']} on demand)" if role.get("spot") or _backed(role) else ""
+    state = f"{role['role']}: {role['in_service']} of {role['desired']} in service{bought}, {role['ready']} ready"
     more = [f"{role[what]} {what}" for what in ("starting", "leaving", "failed") if role[what]]
     return ", ".join([state, *more])
 
@@ -39,11 +43,18 @@ def of_roles(fleet: Mapping[str, Any]) -> str:
 
 
 def is_complete(fleet: Mapping[str, Any]) -> bool:
-    """Checks whether the fleet has exactly the desired nodes, all ready."""
-    return all(
-        role["in_service"] == role["ready"] == role["desired"] and not role["starting"] and not role["leaving"]
-        for role in fleet["roles"]
-    )
+    """Checks whether the fleet has exactly the desired nodes, all ready. Roles with a backup may have more nodes."""
+    return all(map(_is_complete, fleet["roles"]))
+
+
+def _is_complete(role: Mapping[str, Any]) -> bool:
+    if _backed(role):
+        return bool(role["desired"] <= role["ready"] and role["in_service"] <= role["desired"] + surge(role["desired"]))
+    return bool(role["in_service"] == role["ready"] == role["desired"] and not role["starting"] and not role["leaving"])
+
+
+def _backed(role: Mapping[str, Any]) -> bool:
+    return bool(role.get("backup"))  # a deployment of an older version does not return it
 
 
 def is_stuck(fleet: Mapping[str, Any]) -> bool:
@@ -61,12 +72,13 @@ def is_stuck(fleet: Mapping[str, Any]) -> bool:
 def hopeless(view: Mapping[str, Any]) -> str | None:
     """Returns the first refusal that the next launch would meet too; None without one.
 
-    A role whose missing nodes are all starting has no such refusal: earlier ones have passed.
+    A role whose missing nodes are all starting has no such refusal: earlier ones have passed. What spot refuses to a
+    role with a backup does not count: the backup launches these nodes.
     """
     short = {r["role"] for r in view["fleet"]["roles"] if r["in_service"] + r["starting"] < r["desired"]}
     for refusal in view["refusals"]:
         role, _, words = refusal.partition(": ")  # the role's name can be any word
-        if role in short and is_vain(words):
+        if role.removesuffix(" on demand") in short and is_vain(words):
             return str(refusal)
     return None
 
@@ -105,6 +117,34 @@ def estimate(fleet: Mapping[str, Any]) -> str | None:
     return f"expected to cost {shown(expected['expected'], expected['currency'], up=True)} {until}{nodes}"
 
 
+def bought(view: Mapping[str, Any]) -> list[str]:
+    """Returns a line about what was bought for each role so far, and one about what spot has saved; empty without spot
+    nodes.
+    """
+    by_role: dict[str, list[str]] = {}
+    for one in view.get("bought", []):
+        nodes = f"{one['nodes']} {'node' if one['nodes'] == 1 else 'nodes'} on {_WORDS[one['purchase']]}"
+        by_role.setdefault(one["role"], []).append(f"{nodes} ({one['hours']:,.2f} hours)")
+    if not any(one["purchase"] == SPOT for one in view.get("bought", [])):
+        return []
+    lines = [f"{role} so far: {', '.join(parts)}" for role, parts in by_role.items()]
+    cost = view.get("cost_so_far") or view["fleet"].get("cost")
+    return [*lines, *([text] if (text := saved(cost)) else [])]
+
+
+def saved(cost: Mapping[str, Any] | None) -> str | None:
+    """Returns what spot nodes have saved; None if that is unknown."""
+    if not cost or cost.get("on_demand") is None:
+        return None
+    listed, amount = (
+        shown(value, cost["currency"]) for value in (cost["on_demand"], cost["on_demand"] - cost["amount"])
+    )
+    return f"saved by spot: {amount} of {listed}, the cost with all nodes on demand"
+
+
+_WORDS = {SPOT: "spot", ON_DEMAND: "demand"}
+
+
 def _ready(fleet: Mapping[str, Any]) -> str:
     return "" if fleet["ended_at"] else ", ".join(f"{r['role']} {r['ready']}/{r['desired']}" for r in fleet["roles"])
 
@@ -116,6 +156,7 @@ def node_rows(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
             node["role"],
             node["zone"],
             node["instance_type"],
+            node.get("purchase"),
             node["place"],
             "yes" if node["ready"] else "no",
             node["problem"],

@@ -141,6 +141,8 @@ def status(ctx: typer.Context, fleet: FleetId, as_json: Json = False) -> None:
         show.say(fleet_show.estimate(view["fleet"]) or f"until {show.moment(view['fleet']['expires_at'])}")
         if now := bench_money.so_far(view):
             show.say(now)
+    for line in fleet_show.bought(view):
+        show.say(line)
     for refusal in view["refusals"]:
         show.say(f"could not be launched: {refusal}")
     if view["nodes"]:

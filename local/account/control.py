@@ -27,7 +27,7 @@ from .host import Host
 from .interruptions import Interruptions
 from .mirror import mirror
 from .patches.moto_activities import scarcity
-from .patches.moto_replacement import Replacements
+from .patches.moto_replacement import Replacements, refill
 from .secret import Secrets
 from .subjects import backend
 
@@ -55,7 +55,7 @@ class Control:
             ("DELETE", "decisions"): lambda _: log.clear(),
             ("GET", "instances"): lambda _: host.describe(),
             ("POST", "mirror"): lambda _: self._mirror(),
-            ("POST", "scarcity"): lambda body: scarcity.order(**body),
+            ("POST", "scarcity"): self._make_scarce,
             ("POST", "interrupt"): lambda body: interruptions.order(body["id"], body["seconds"]),
             ("POST", "impair"): lambda body: replacements.impair(body["id"], body["is_healthy"]),
             ("POST", "rebalance"): lambda body: interruptions.recommend(body["id"]),
@@ -79,6 +79,13 @@ class Control:
         if route := self._routes.get((environ["REQUEST_METHOD"], endpoint)):
             return "200 OK", route(json.loads(body or b"{}"))
         return "404 Not Found", {"message": f"no such endpoint: {PREFIX}{endpoint}"}
+
+    def _make_scarce(self, body: dict[str, Any]) -> None:
+        """Limits a capacity. If it grows, groups launch what they lack: on AWS, they never cease to try."""
+        with self._lock:
+            if scarcity.order(**body):
+                for group in backend("autoscaling").autoscaling_groups.values():
+                    refill(group)
 
     def _mirror(self) -> dict[str, int]:
         with self._lock:

@@ -12,6 +12,7 @@ from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
 
+SOON = "fleets.workers.spot_timeout=30s"
 WORKER = ROOT / "fleets" / "worker"
 
 
@@ -35,11 +36,11 @@ def _detail(bench: Bench, fleet: str) -> Any:
 
 def _role(detail: dict[str, Any]) -> dict[str, int]:
     (role,) = detail["fleet"]["roles"]
-    return {key: value for key, value in role.items() if key != "role" and value}
+    return {key: value for key, value in role.items() if key not in ("role", "backup") and value}
 
 
 def _standing(count: int) -> dict[str, int]:
-    return {"desired": count, "in_service": count, "ready": count}
+    return {"desired": count, "in_service": count, "ready": count, "spot": count}
 
 
 def _eventually(probe: Callable[[], Any]) -> Any:
@@ -47,15 +48,15 @@ def _eventually(probe: Callable[[], Any]) -> Any:
 
 
 def test_a_fleet_from_up_to_down(bench: Bench) -> None:
-    output, progress = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json")
+    output, progress = troop(bench, "up", str(WORKER), "--key", "a-standing-fleet", "--json", "--set", SOON)
     detail = json.loads(output)
     fleet = str(detail["fleet"]["fleet"])
     assert f"started: {fleet}" in progress
-    assert "workers: 2 of 2 in service, 2 ready" in progress
+    assert "workers: 2 of 2 in service (2 on spot, 0 on demand), 2 ready" in progress
     assert (detail["fleet"]["status"], _role(detail)) == ("RUNNING", _standing(2))
 
     output, _ = troop(bench, "scale", fleet, "--count", "5")
-    assert "workers: 5 of 5 in service, 5 ready" in output
+    assert "workers: 5 of 5 in service (5 on spot, 0 on demand), 5 ready" in output
     detail = _detail(bench, fleet)
     assert _role(detail) == _standing(5)
     before = {node["id"] for node in detail["nodes"]}
@@ -75,7 +76,8 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     assert len(after - before) == 1
 
     output, _ = troop(bench, "scale", fleet, "--count", "1")
-    assert "workers: 1 of 1 in service, 1 ready" in output
+    assert "is ready" in output
+    _eventually(lambda: _role(_detail(bench, fleet)) == _standing(1))
     (left,) = _detail(bench, fleet)["nodes"]
     assert left["id"] in after
 
@@ -86,6 +88,18 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
         return instances if there == [left["id"]] and len(instances) == 6 else None
 
     _eventually(is_recorded)
+
+    bench.account.make_scarce("c7g.large", left=0, market="spot")
+    bench.account.interrupt(left["id"], 0)
+    on_demand = {"desired": 1, "in_service": 1, "ready": 1, "on_demand": 1}
+    _eventually(lambda: _role(_detail(bench, fleet)) == on_demand)
+    bench.account.make_scarce("c7g.large", left=100, market="spot")
+    # The node on demand stays for another five minutes, because spot must serve steadily.
+    _eventually(lambda: _role(_detail(bench, fleet)).get("spot") == 1)
+    output, _ = troop(bench, "status", fleet)
+    assert "saved by spot: " in output
+    ways = {"spot", "on-demand"}
+    _eventually(lambda: {one["purchase"] for one in _detail(bench, fleet)["bought"]} == ways)
 
     output, _ = troop(bench, "down", fleet)
     assert f"{fleet} STOPPED: stopped by " in output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ POLICY = {
 def spot(template: str, **more: Any) -> dict[str, Any]:
     """A group's policy."""
     named = {"LaunchTemplateSpecification": {"LaunchTemplateId": template, "Version": "1"}}
-    return {"MixedInstancesPolicy": {**POLICY, "LaunchTemplate": named}, **more}
+    return {"MixedInstancesPolicy": {**deepcopy(POLICY), "LaunchTemplate": named}, **more}
 
 
 def failures(fleet: Fleet, group: str) -> list[str]:
@@ -63,6 +64,29 @@ def test_spot_can_be_scarce_while_there_is_enough_on_demand(fleet: Fleet) -> Non
     assert "MaxSpotInstanceCountExceeded" in failures(fleet, group)[0]
     other = fleet.group(2, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
     assert lifecycles(fleet, other) == [None, None]
+
+
+def test_spot_comes_back_to_a_group_that_lacks_it(fleet: Fleet) -> None:
+    kind = "c6g.8xlarge"
+    fleet.account.make_scarce(kind, left=1, reason="UnfulfillableCapacity", market="spot")
+    group = fleet.group(2, **spot(fleet.template(None, InstanceType=kind)))
+    (lost,) = fleet.members(group)
+    fleet.account.interrupt(lost, 0)
+    eventually(lambda: not fleet.members(group))
+    fleet.account.make_scarce(kind, left=5, market="spot")
+    assert lifecycles(fleet, group) == ["spot"] * 2
+
+
+def test_a_maximum_price_below_that_of_spot_gets_nothing(fleet: Fleet) -> None:
+    template = fleet.template(None, InstanceType="c7g.large")
+    groups = {}
+    for price in ("0.001", "0.05"):
+        bought = spot(template)
+        bought["MixedInstancesPolicy"]["InstancesDistribution"] |= {"SpotMaxPrice": price}
+        groups[price] = fleet.group(1, **bought)
+    assert lifecycles(fleet, groups["0.05"]) == ["spot"]
+    assert fleet.members(groups["0.001"]) == {}
+    assert "SpotMaxPriceTooLow" in failures(fleet, groups["0.001"])[0]
 
 
 def test_the_launch_of_a_spot_group_needs_the_same_rights(

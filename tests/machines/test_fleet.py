@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tests.machines import asl
+from troop.bench import standing_backup
 from troop.bench.reaping import ENDS_WITHIN
 from troop.bench.record import RunStatus
 from troop.bench.standing import FIRST_WAIT, LONGEST_WAIT, wait
@@ -71,6 +72,11 @@ def test_a_day_fits_the_history_and_costs_little() -> None:
     assert match, f"docs/costs.md is to say how much {transitions:,} transitions are"
     assert match[1] == f"{transitions * 0.025 / 1000:.2f}"
     assert asl.most_events(STATES["Keep"], len(waits), A_DAY) < HISTORY
+
+
+def test_a_day_with_a_backup_fits_the_history() -> None:
+    """Such a fleet is looked at more often."""
+    assert asl.most_events(STATES["Keep"], A_DAY / standing_backup.LONGEST_WAIT, A_DAY) < HISTORY
 
 
 def test_it_has_closed_itself_before_the_reaper_does() -> None:

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.api import response_size
 from troop.api.bench_models import RecordOut, ResourceOut
-from troop.api.models import In, Moment
-from troop.api.money_models import CostOut, RunKey
+from troop.api.models import In, Moment, Out
+from troop.api.money_models import CostOut, Rounded, RunKey
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
@@ -58,6 +58,13 @@ class RoleOut(BaseModel):
     leaving: int = Field(description="Nodes that are being removed, or are unhealthy and will be")
     ready: int = Field(description="Nodes in service whose setup succeeded")
     failed: int = Field(description="Nodes in service whose setup failed")
+    spot: int = Field(description="Nodes in service that are spot instances")
+    on_demand: int = Field(description="Nodes in service that are on demand")
+    backup: bool = Field(
+        description="Whether missing spot nodes are launched on demand; then the role has more nodes than desired "
+        "while spot nodes replace them"
+    )
+    max_price: float | None = Field(description="The most that a spot node may cost an hour; null for no such limit")
 
 
 class FleetOut(RecordOut):
@@ -100,9 +107,19 @@ class FleetNodeOut(BaseModel):
     role: str
     zone: str
     instance_type: str
+    purchase: str = Field(description="How it was bought: spot or on-demand")
     place: Place = Field(description="Its state in the Auto Scaling group")
     ready: bool = Field(description="Whether its setup succeeded")
     problem: str | None = Field(description="Why its setup failed")
+
+
+class BoughtOut(Out):
+    """What was bought for a role in one way."""
+
+    role: str
+    purchase: str = Field(description="spot or on-demand")
+    nodes: int = Field(description="The number of nodes so far, including those that are gone")
+    hours: Rounded = Field(description="Their billed node-hours so far")
 
 
 class FleetDetailOut(BaseModel):
@@ -121,6 +138,7 @@ class FleetDetailOut(BaseModel):
     resources_created: int = Field(description="The number of resources it has created in all")
     resources_left: int = Field(description="The number of these that may still exist")
     cost_so_far: CostOut | None = Field(description="The cost so far of a fleet that has not ended; null if unknown")
+    bought: list[BoughtOut] = Field(description="All of its nodes so far, by role and purchase; empty if unknown")
 
     @classmethod
     def of(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
@@ -140,6 +158,7 @@ class FleetDetailOut(BaseModel):
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),
+            bought=[BoughtOut.model_validate(one) for one in view.bought],
         )
         nodes = [node for group in view.groups for node in _nodes(group, view)]
         listed = _fitting(nodes, response_size.LARGEST - response_size.size(answer))
@@ -157,6 +176,10 @@ def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
             leaving=counts.leaving,
             ready=counts.ready,
             failed=counts.failed,
+            spot=counts.spot,
+            on_demand=counts.on_demand,
+            backup=role in standing.backups,
+            max_price=None if (most := standing.max_prices.get(role)) is None else float(most),
         )
         for role, counts in counts_by_role.items()
     ]
@@ -179,6 +202,7 @@ def _nodes(group: GroupSeen, view: FleetDetail) -> list[FleetNodeOut]:
             role=group.role,
             zone=member.zone,
             instance_type=member.instance_type,
+            purchase=group.purchase,
             place=member.place,
             ready=(node := view.nodes.get(member.id)) is not None and node.error is None,
             problem=node.error if node else None,

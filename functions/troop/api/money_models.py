@@ -70,6 +70,10 @@ class CostOut(Out):
     currency: str = Field(description=_CURRENCY)
     items: list[ItemOut]
     unknown: list[str] = Field(description="Items without a known price, which the amount excludes")
+    on_demand: Rounded | None = Field(
+        None,
+        description="What the same would have cost with all nodes on demand; null if unknown, or without spot nodes",
+    )
 
 
 class ExpectedOut(Out):

@@ -38,12 +38,14 @@ class Cost:
     Attributes:
         amount: sum of all lines with a known price.
         unknown: texts of the lines without a price; if there are any, the real cost exceeds ``amount``.
+        on_demand: what the same would have cost with all nodes on demand; None if unknown, or without spot nodes.
     """
 
     amount: Decimal = ZERO
     currency: str = USD
     items: tuple[Item, ...] = ()
     unknown: tuple[str, ...] = ()
+    on_demand: Decimal | None = None
 
 
 def cost_of(items: Iterable[Item], currency: str) -> Cost:
@@ -75,6 +77,7 @@ def to_document(cost: Cost) -> dict[str, Any]:
         "currency": cost.currency,
         "items": [item_document(item) for item in cost.items],
         "unknown": list(cost.unknown),
+        **({} if cost.on_demand is None else {"on_demand": rounded(cost.on_demand)}),
     }
 
 
@@ -97,4 +100,5 @@ def from_document(document: Mapping[str, Any]) -> Cost:
             for one in document["items"]
         ),
         unknown=tuple(document["unknown"]),
+        on_demand=exact(document.get("on_demand")),
     )

@@ -93,6 +93,8 @@ class Fleet:
         root_volume_gib: size of a node's root volume.
         purchase: :data:`ON_DEMAND` or :data:`SPOT`.
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
+        backup: :data:`ON_DEMAND` if a standing fleet on spot has a backup group; a benchmark's always has one.
+        max_price: the most that a spot node may cost an hour; None for the price on demand.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
         fallback_types: instance types of further attempts if EC2 lacks capacity, in order.
@@ -117,6 +119,8 @@ class Fleet:
     placement: str | None = None
     fallback_types: tuple[str, ...] = ()
     zone_names: tuple[str, ...] = ()
+    backup: str | None = None
+    max_price: Decimal | None = None
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -126,6 +130,18 @@ class Fleet:
     @property
     def is_spot(self) -> bool:
         return self.purchase == SPOT
+
+    @property
+    def most(self) -> int:
+        """The most nodes at a time: while spot nodes replace those of a standing fleet's backup, both exist."""
+        return self.count + surge(self.count) if self.backup else self.count
+
+
+def surge(count: int) -> int:
+    """Computes how many spot nodes a standing fleet with a backup group may have beyond its count at a time: a fifth,
+    and at least one, so that large fleets also return to spot within an hour or two.
+    """
+    return -(-count // 5)
 
 
 def is_load(role: str, load: bool | None) -> bool:
@@ -334,8 +350,8 @@ class Benchmark:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of one cell, in all fleets."""
-        return sum(fleet.count for fleet in self.fleets)
+        """The most nodes of one cell at a time, in all fleets."""
+        return sum(fleet.most for fleet in self.fleets)
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -453,7 +469,8 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         if fleet["purchase"] == ON_DEMAND:
             del fleet["spot_timeout"]  # the file refuses it for on-demand
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
-        for key in ("load", "image", "placement"):
+        fleet["max_price"] = number(fleet["max_price"])
+        for key in ("load", "image", "placement", "backup", "max_price"):
             if fleet[key] is None:
                 del fleet[key]
         for key in ("fallback_types", "zone_names"):
@@ -513,7 +530,9 @@ def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
     volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
     fee = exact(fleet.get("license_fee")) or ZERO
     lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
-    return _build(Fleet, {**fleet, **lists, "role": role, "volumes": volumes, "license_fee": fee})
+    most = exact(fleet.get("max_price"))
+    known = {"role": role, "volumes": volumes, "license_fee": fee, "max_price": most}
+    return _build(Fleet, {**fleet, **lists, **known})
 
 
 def _target(name: str, target: Mapping[str, Any]) -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import ceil
@@ -15,7 +15,7 @@ from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.limits import setting
 from troop.bench.money import INITIALIZATION, PER_SECOND, USD, Money, number, rounded, shown, total
 from troop.bench.overhead_cost import own_calls
-from troop.bench.plan import Plan, on_demand
+from troop.bench.plan import Plan, PlannedCell, on_demand
 from troop.bench.prices import Prices, loading, storage
 from troop.bench.problems import Problem
 from troop.bench.snapshots import least_read_seconds
@@ -57,10 +57,10 @@ class CellEstimate:
         label: what distinguishes it from the others.
         seconds: expected lifetime of its nodes.
         expected: expected cost of one attempt with the requested purchase options.
-        on_demand: expected cost of an attempt on demand.
+        on_demand: expected cost of an attempt on demand; of a standing fleet, with its backups in place of spot.
         most: cost with all time-outs and all attempts, without spot capacity.
         own: the part of ``expected`` for Troop's own calls.
-        hourly: cost of one node for an hour, by role; for standing fleets, which can be resized.
+        hourly: the most that one node costs for an hour, by role; for standing fleets, which can be resized.
         licenses: license fee of one node for an hour, by role; without roles that have none.
     """
 
@@ -95,6 +95,11 @@ class Estimate:
         return total(cell.expected.amount for cell in self.cells)
 
     @property
+    def limited(self) -> Decimal:
+        """The cost that budget and limits apply to. A standing fleet may run on its backups until it expires."""
+        return total(cell.on_demand if cell.hourly else cell.expected.amount for cell in self.cells)
+
+    @property
     def most(self) -> Decimal:
         return total(cell.most for cell in self.cells)
 
@@ -114,12 +119,12 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
     cells = tuple(
         _cell(planned.cell, planned.variant.label, planned.benchmark, money.billing, prices) for planned in plan.cells
     )
-    # Backups for spot and the last attempt are on demand; a standing fleet waits for spot.
+    # Backups for spot and the last attempt are on demand; a standing fleet without a backup waits for spot.
     unknown = {
         f"{fleet.instance_type}, {purchase}": None
         for planned in plan.cells
         for fleet in planned.benchmark.fleets
-        for purchase in ((fleet.purchase,) if planned.benchmark.standing else (fleet.purchase, ON_DEMAND))
+        for purchase in _purchases(planned, fleet)
         if prices.hour(fleet.instance_type, purchase) is None
     }
     return Estimate(prices.currency, money.billing, money.budget, cells, tuple(unknown))
@@ -189,18 +194,52 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
 
 
 def _hourly(benchmark: Benchmark, prices: Prices) -> dict[str, Decimal]:
-    ones = (replace(fleet, count=1) for fleet in benchmark.fleets)
+    ones = (replace(fleet, count=1) for fleet in _dear(benchmark, prices).fleets)
     return {one.role: costs.cost_of(_fleet(one, 3600, PER_SECOND, prices), prices.currency).amount for one in ones}
 
 
 def _dear(benchmark: Benchmark, prices: Prices) -> Benchmark:
-    """Returns the benchmark on demand, as backups and the last attempt are; unchanged if on-demand prices are unknown,
-    or if it is a standing fleet, which has no backup.
+    """Returns the benchmark on demand, as backups and the last attempt are; unchanged if on-demand prices are unknown.
+    Of a standing fleet, only the roles with a backup are on demand.
     """
-    known = not benchmark.standing and all(
-        prices.hour(fleet.instance_type, "") is not None for fleet in benchmark.fleets
-    )
-    return on_demand(benchmark) if known else benchmark
+    dear = on_demand(benchmark)
+    if benchmark.standing:
+        pairs = zip(benchmark.fleets, dear.fleets, strict=True)
+        dear = replace(benchmark, fleets=tuple(other if own.backup else own for own, other in pairs))
+    known = all(prices.hour(fleet.instance_type, ON_DEMAND) is not None for fleet in dear.fleets if not fleet.is_spot)
+    return dear if known else benchmark
+
+
+def _purchases(planned: PlannedCell, fleet: Fleet) -> tuple[str, ...]:
+    is_fixed = planned.benchmark.standing and not fleet.backup
+    return (fleet.purchase,) if is_fixed else (fleet.purchase, ON_DEMAND)
+
+
+def price_problems(plan: Plan, prices: Prices) -> Iterator[Problem]:
+    """Lists maximum prices of spot nodes above the price on demand, which a spot node never costs."""
+    for fleet in _with_max_price(plan):
+        listed = prices.hour(fleet.instance_type, ON_DEMAND)
+        if listed is not None and fleet.max_price is not None and fleet.max_price > listed:
+            allowed = (
+                f"at most {number(listed)}, the price of {fleet.instance_type} on demand, or left out: AWS never "
+                "charges more for spot"
+            )
+            yield Problem(("fleets", fleet.role, "max_price"), f"is {number(fleet.max_price)}", allowed)
+
+
+def price_warnings(plan: Plan, prices: Prices) -> Iterator[str]:
+    """Yields sentences about maximum prices for which spot has no nodes now."""
+    for fleet in _with_max_price(plan):
+        zones = prices.spot.get(fleet.instance_type, {})
+        lowest = min(zones.values(), default=None)
+        if lowest is not None and fleet.max_price is not None and fleet.max_price < lowest:
+            its = f"its max_price of {number(fleet.max_price)} is below the present spot price, {number(lowest)}"
+            yield f"{fleet.role} gets no spot nodes now: {its}"
+
+
+def _with_max_price(plan: Plan) -> Iterable[Fleet]:
+    every = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
+    return {(fleet.role, fleet.instance_type, fleet.max_price): fleet for fleet in every if fleet.max_price}.values()
 
 
 def _fleet(fleet: Fleet, seconds: int, billing: str, prices: Prices) -> Iterator[Item]:
@@ -240,14 +279,15 @@ def problems(estimate: Estimate, money: Money, ceiling: Decimal | None = None) -
         first = estimate.unknown_types[0].split(",")[0]
         allowed = f"{by_hand.format(first)}, or accepted by accept_unknown_prices: true"
         yield Problem(("prices",), f"of {'; '.join(estimate.unknown_types)} are unknown", allowed)
-    if ceiling is not None and estimate.expected > ceiling:
-        expected = shown(estimate.expected, estimate.currency, up=True)
-        phrase = setting("max_run_cost", shown(ceiling, estimate.currency), str(ceil(estimate.expected)))
+    cost, how = estimate.limited, "" if estimate.limited == estimate.expected else " if its backups run on demand"
+    if ceiling is not None and cost > ceiling:
+        expected = shown(cost, estimate.currency, up=True)
+        phrase = setting("max_run_cost", shown(ceiling, estimate.currency), str(ceil(cost)))
         allowed = f"expected to cost at most {shown(ceiling, estimate.currency)}: {phrase}"
-        yield Problem(("fleets",), f"are expected to cost {expected}", allowed)
-    if money.budget is not None and estimate.expected > money.budget:
-        enough, most = (shown(amount, estimate.currency, up=True) for amount in (estimate.expected, estimate.most))
-        allowed = f"at least what it is expected to cost, {enough} ({most} at most)"
+        yield Problem(("fleets",), f"are expected to cost {expected}{how}", allowed)
+    if money.budget is not None and cost > money.budget:
+        enough, most = (shown(amount, estimate.currency, up=True) for amount in (cost, estimate.most))
+        allowed = f"at least what it is expected to cost{how}, {enough} ({most} at most)"
         yield Problem(("budget",), f"is {number(money.budget)}", allowed)
 
 
@@ -271,7 +311,7 @@ def warnings(estimate: Estimate, ceiling: Decimal | None = None, of_file: Estima
     if estimate.budget is not None and estimate.budget < estimate.most:
         most = shown(estimate.most, estimate.currency, up=True)
         sentences.append(f"it can cost {most}, more than its budget of {shown(estimate.budget, estimate.currency)}")
-    if ceiling is not None and estimate.expected <= ceiling < estimate.most:
+    if ceiling is not None and estimate.limited <= ceiling < estimate.most:
         most, held = shown(estimate.most, estimate.currency, up=True), shown(ceiling, estimate.currency)
         sentences.append(f"it can cost {most}: Troop stops it once it has cost more than troop:max_run_cost, {held}")
     if of_file is not None:

@@ -235,7 +235,8 @@ def group_request(
 
 def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
     """Returns the template and, for spot, the instances distribution: all nodes on spot, chosen by price and capacity,
-    at most at the on-demand price. There are no overrides, because nodes of one fleet have one type.
+    at most at the fleet's maximum price; without one, AWS takes the on-demand price. The price belongs here: a template
+    that itself requests spot is refused in a policy. There are no overrides, because nodes of one fleet have one type.
     """
     if not fleet.is_spot:
         return {"LaunchTemplate": template}
@@ -243,6 +244,7 @@ def _bought(fleet: Fleet, template: dict[str, str]) -> dict[str, Any]:
         "OnDemandBaseCapacity": 0,
         "OnDemandPercentageAboveBaseCapacity": 0,
         "SpotAllocationStrategy": "price-capacity-optimized",
+        **({"SpotMaxPrice": f"{fleet.max_price:f}"} if fleet.max_price is not None else {}),
     }
     policy = {"LaunchTemplate": {"LaunchTemplateSpecification": template}, "InstancesDistribution": distribution}
     return {"MixedInstancesPolicy": policy}

@@ -115,7 +115,10 @@ def sole(benchmark: Benchmark) -> Plan:
 
 def on_demand(benchmark: Benchmark) -> Benchmark:
     """Returns the benchmark with all nodes on demand, which AWS does not interrupt."""
-    fleets = (replace(fleet, purchase=ON_DEMAND, spot_timeout=Fleet.spot_timeout) for fleet in benchmark.fleets)
+    fleets = (
+        replace(fleet, purchase=ON_DEMAND, spot_timeout=Fleet.spot_timeout, max_price=None, backup=None)
+        for fleet in benchmark.fleets
+    )
     return replace(benchmark, fleets=tuple(fleets))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from troop.bench import costs, names, prices
 from troop.bench.billing import billed, hours, months, seconds_between
 from troop.bench.costs import Cost, Item
-from troop.bench.definition import ON_DEMAND
+from troop.bench.definition import ON_DEMAND, SPOT
 from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate
 from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
@@ -131,12 +131,78 @@ def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], n
     these = list(cells)
     ids = {cell.cell for cell in these}
     items: list[Item] = []
-    for resource in resources:
-        if resource.cell in ids and resource.created_at:
+    own = [resource for resource in resources if resource.cell in ids]
+    for resource in own:
+        if resource.created_at:
             items += _resource(terms, resource, resource.created_at, now)
     for cell in these:
         items += _of_cell(terms, cell)
-    return costs.cost_of(items, terms.prices.currency)
+    cost = costs.cost_of(items, terms.prices.currency)
+    saved = _saved(terms, _uses(terms, own, now))
+    return cost if saved is None else replace(cost, on_demand=cost.amount + saved)
+
+
+@dataclass(frozen=True)
+class Use:
+    """The use of one node so far.
+
+    Attributes:
+        hours: billed ones.
+        price: of one hour; None if unknown.
+    """
+
+    role: str
+    instance_type: str
+    purchase: str
+    hours: Decimal
+    price: Decimal | None
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What was bought for a role in one way.
+
+    Attributes:
+        nodes: number of nodes so far, including those that are gone.
+        hours: their billed node-hours so far.
+    """
+
+    role: str
+    purchase: str
+    nodes: int
+    hours: Decimal
+
+
+def bought(terms: Terms, resources: Iterable[Resource], now: datetime) -> tuple[Bought, ...]:
+    """Sums the nodes that are on record, by role and purchase."""
+    sums: dict[tuple[str, str], Bought] = {}
+    for use in _uses(terms, resources, now):
+        key = use.role, use.purchase
+        before = sums.get(key, Bought(*key, nodes=0, hours=ZERO))
+        sums[key] = replace(before, nodes=before.nodes + 1, hours=before.hours + use.hours)
+    return tuple(sums[key] for key in sorted(sums))
+
+
+def _saved(terms: Terms, uses: Iterable[Use]) -> Decimal | None:
+    """Computes what the hours of spot nodes would have cost more on demand; None if unknown, or without spot nodes."""
+    saved: list[Decimal] = []
+    for use in uses:
+        if use.purchase == SPOT:
+            listed = terms.prices.hour(use.instance_type, ON_DEMAND)
+            if listed is None or use.price is None:
+                return None
+            saved.append(use.hours * (listed - use.price))
+    return total(saved) if saved else None
+
+
+def _uses(terms: Terms, resources: Iterable[Resource], now: datetime) -> Iterator[Use]:
+    for one in resources:
+        if one.kind is Kind.INSTANCE and one.created_at:
+            kind, purchase = one.instance_type or UNKNOWN, one.purchase or ON_DEMAND
+            seconds = seconds_between(one.started_at or one.created_at, one.gone_at or now)
+            price = terms.prices.hour(kind, purchase, one.zone)
+            node_hours = hours(billed(seconds, terms.billing))
+            yield Use(one.role or "nodes", kind, purchase, node_hours, price)
 
 
 def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
@@ -161,13 +227,11 @@ def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datet
     seconds = seconds_between(resource.started_at or created_at, resource.gone_at or now)
     role = resource.role or "nodes"
     if resource.kind is Kind.INSTANCE:
-        kind, purchase = resource.instance_type or UNKNOWN, resource.purchase or ON_DEMAND
-        price = terms.prices.hour(kind, purchase, resource.zone)
-        node_hours = hours(billed(seconds, terms.billing))
-        yield Item(f"{role}, {kind}, {purchase}", node_hours, NODE_HOUR, price)
-        known = terms.cells.get(names.attempt_of(resource.cell)[0])
-        if known and (fee := known.licenses.get(role)):
-            yield Item(f"{role}, {LICENSE}", node_hours, NODE_HOUR, fee)
+        for use in _uses(terms, [resource], now):
+            yield Item(f"{role}, {use.instance_type}, {use.purchase}", use.hours, NODE_HOUR, use.price)
+            known = terms.cells.get(names.attempt_of(resource.cell)[0])
+            if known and (fee := known.licenses.get(role)):
+                yield Item(f"{role}, {LICENSE}", use.hours, NODE_HOUR, fee)
     elif resource.kind is Kind.VOLUME and resource.disk:
         disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
         for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):

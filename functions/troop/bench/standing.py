@@ -7,11 +7,13 @@ cell, with :data:`SETUP` as its only phase, if any. Its groups are never frozen:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 
+from troop.bench.definition import ON_DEMAND, SPOT, surge
 from troop.bench.limits import setting
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.roster import Node
@@ -38,6 +40,7 @@ class Counts:
         leaving: terminating, or unhealthy, so that they soon will be.
         ready: nodes in service that have finished setup and registered.
         failed: nodes in service that could not; they stay for analysis.
+        spot, on_demand: nodes in service, by how they were bought; 0 in records of earlier versions.
     """
 
     in_service: int = 0
@@ -45,6 +48,21 @@ class Counts:
     leaving: int = 0
     ready: int = 0
     failed: int = 0
+    spot: int = 0
+    on_demand: int = 0
+
+
+@dataclass(frozen=True)
+class Market:
+    """What the checks of a role with a backup group remember from one to the next.
+
+    Attributes:
+        short_since: since when spot has lacked nodes; None if it lacks none.
+        surplus_since: since when the backup has had more nodes than needed; None if it has not.
+    """
+
+    short_since: datetime | None = None
+    surplus_since: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +75,10 @@ class Standing:
         seen: counts by role at the workflow's last poll; empty before the first.
         seen_at: when that was.
         ready_within: seconds from launch within which nodes must be ready; None for a fleet of an earlier version.
+        backups: of roles with a backup group, the seconds for which spot may lack nodes before it grows.
+        max_prices: of roles with one, the most that a spot node may cost an hour.
+        market: what the checks of roles with a backup remember; without roles that need not.
+        decisions: number of changes of ``market`` or of sizes: of two overlapping checks, only one may decide.
     """
 
     desired: Mapping[str, int]
@@ -65,6 +87,10 @@ class Standing:
     seen: Mapping[str, Counts] = field(default_factory=dict)
     seen_at: datetime | None = None
     ready_within: int | None = None
+    backups: Mapping[str, int] = field(default_factory=dict)
+    max_prices: Mapping[str, Decimal] = field(default_factory=dict)
+    market: Mapping[str, Market] = field(default_factory=dict)
+    decisions: int = 0
 
 
 class Place(StrEnum):
@@ -87,10 +113,13 @@ class Member:
 
 @dataclass(frozen=True)
 class GroupSeen:
-    """The observed state of a role's Auto Scaling group.
+    """The observed state of an Auto Scaling group.
 
     Attributes:
+        role: its role; a role with a backup has two groups.
         desired, most: its desired capacity and its limit; 0 if the group does not exist or is being deleted.
+        is_backup: whether it is the role's backup group.
+        is_spot: whether it buys spot instances.
     """
 
     role: str
@@ -98,18 +127,46 @@ class GroupSeen:
     most: int = 0
     members: tuple[Member, ...] = ()
     exists: bool = True
+    is_backup: bool = False
+    is_spot: bool = False
 
     @property
     def in_service(self) -> int:
         return sum(member.place is Place.SERVING for member in self.members)
 
+    @property
+    def purchase(self) -> str:
+        """How its nodes are bought, as in :class:`troop.bench.definition.Fleet`."""
+        return SPOT if self.is_spot else ON_DEMAND
 
-def scaled(desired: Mapping[str, int], role: str | None, count: int, max_nodes: int) -> dict[str, int]:
+
+@dataclass(frozen=True)
+class Resize:
+    """A new size of a group."""
+
+    role: str
+    size: int
+    is_backup: bool = False
+
+
+def reserved(desired: Mapping[str, int], backups: Collection[str]) -> int:
+    """Returns the most nodes that a fleet of this size has at a time.
+
+    Args:
+        backups: roles with a backup group.
+    """
+    return sum(count + (surge(count) if role in backups else 0) for role, count in desired.items())
+
+
+def scaled(
+    desired: Mapping[str, int], role: str | None, count: int, max_nodes: int, backups: Collection[str] = ()
+) -> dict[str, int]:
     """Returns the desired number of nodes by role after a change.
 
     Args:
         role: the role to change; None if there is only one.
         max_nodes: maximum of all roles together.
+        backups: roles with a backup group, which may have more nodes than desired for a time.
 
     Raises:
         BadBenchmarkError: the role does not exist, or the nodes are too many.
@@ -121,21 +178,34 @@ def scaled(desired: Mapping[str, int], role: str | None, count: int, max_nodes: 
         raise BadBenchmarkError([Problem(("role",), f"is {role!r}", f"one of {roles}, the fleet's roles")])
     changed = {**desired, role or next(iter(desired)): count}
     most = min(MOST_OF_A_ROLE, max_nodes)
-    if (total := sum(changed.values())) > most:
-        others = total - count
-        left = f"at most {max(most - others, 0)}" + (f", beside {others} of other roles" if others else "")
+    if (total := reserved(changed, backups)) > most:
+        others = reserved({name: number for name, number in changed.items() if name != (role or name)}, backups)
+        fits = _largest(most - others, has_backup=(role or next(iter(desired))) in backups)
+        left = f"at most {fits}" + (f", beside {others} of other roles" if others else "")
         allowed = f"{left}: {setting('max_nodes', str(max_nodes), str(total))}"
         raise BadBenchmarkError([Problem(("count",), f"is {count}", allowed)])
     return changed
 
 
-def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> dict[str, int]:
-    """Returns new sizes, by role, of groups to resize. The size is also the limit: nothing else can grow a group."""
-    return {
-        group.role: desired[group.role]
+def _largest(most: int, *, has_backup: bool) -> int:
+    """Returns the largest count of a role that needs at most so many nodes."""
+    count = max(most, 0)
+    while has_backup and count and count + surge(count) > most:
+        count -= 1
+    return count
+
+
+def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> tuple[Resize, ...]:
+    """Returns the groups to resize. The size is also the limit: nothing else can grow a group.
+
+    Args:
+        desired: number of nodes by role; without roles that have a backup, see :mod:`troop.bench.standing_backup`.
+    """
+    return tuple(
+        Resize(group.role, desired[group.role])
         for group in groups
-        if group.exists and {group.desired, group.most} != {desired[group.role]}
-    }
+        if group.role in desired and group.exists and {group.desired, group.most} != {desired[group.role]}
+    )
 
 
 def counted(groups: Iterable[GroupSeen], nodes: Mapping[str, Node]) -> dict[str, Counts]:
@@ -144,7 +214,11 @@ def counted(groups: Iterable[GroupSeen], nodes: Mapping[str, Node]) -> dict[str,
     Args:
         nodes: registrations by id.
     """
-    return {group.role: _counts(group, nodes) for group in groups}
+    counts: dict[str, Counts] = {}
+    for group in groups:
+        its, before = asdict(_counts(group, nodes)), asdict(counts.get(group.role, Counts()))
+        counts[group.role] = Counts(**{name: number + before[name] for name, number in its.items()})
+    return counts
 
 
 def _counts(group: GroupSeen, nodes: Mapping[str, Node]) -> Counts:
@@ -157,12 +231,20 @@ def _counts(group: GroupSeen, nodes: Mapping[str, Node]) -> Counts:
         leaving=len(ids[Place.LEAVING]),
         ready=len(registered) - failed,
         failed=failed,
+        spot=len(ids[Place.SERVING]) if group.is_spot else 0,
+        on_demand=0 if group.is_spot else len(ids[Place.SERVING]),
     )
 
 
-def is_complete(desired: Mapping[str, int], seen: Mapping[str, Counts]) -> bool:
-    """Checks whether exactly the desired nodes exist and are ready."""
-    return all(seen.get(role) == Counts(in_service=count, ready=count) for role, count in desired.items())
+def is_complete(desired: Mapping[str, int], seen: Mapping[str, Counts], backups: Collection[str] = ()) -> bool:
+    """Checks whether exactly the desired nodes exist and are ready. Roles with a backup may have more nodes."""
+    return all(_is_complete(count, seen.get(role, Counts()), role in backups) for role, count in desired.items())
+
+
+def _is_complete(count: int, seen: Counts, has_backup: bool) -> bool:
+    if has_backup:
+        return seen.ready >= count
+    return seen.in_service == seen.ready == count and not seen.starting and not seen.leaving
 
 
 def wait(elapsed: float, left: float) -> int:

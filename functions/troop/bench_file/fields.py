@@ -110,7 +110,7 @@ def written(duration: int) -> str:
     return f"{duration // _UNITS[unit]}{unit}"
 
 
-def amount(low: int, high: int) -> Checked:
+def amount(low: int | float, high: int) -> Checked:
     """Accepts numbers from ``low`` to ``high``, both included, and rounds them to six decimal places."""
 
     def parse(value: Any) -> Decimal:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import Benchmark, Phase
+from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase
 from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
-from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, seconds, text
+from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, one_of, seconds, text
 from troop.bench_file.models import (
     BENCHMARK,
     BUCKET,
@@ -27,11 +28,12 @@ from troop.bench_file.models import (
 from troop.bench_file.points import KEY
 
 _DESCRIPTION = text(1000)
+_BACKUP = one_of(ON_DEMAND)
 _EXPIRES, _TIMEOUT = duration("10m", "24h"), duration("1s", "2h")
 
 
 def _without_keys_of_benchmarks(schema: dict[str, Any]) -> None:
-    for key in ("spot_timeout", "load", "fallback_types"):
+    for key in ("load", "fallback_types"):
         del schema["properties"][key]
 
 
@@ -40,6 +42,15 @@ class StandingIn(FleetIn):
 
     # relations.of_fleet_file refuses these keys with a reason, which helps more than "is not known".
     model_config = ConfigDict(json_schema_extra=_without_keys_of_benchmarks)
+
+    backup: Annotated[str | None, _BACKUP] = described(
+        _BACKUP,
+        "What launches nodes that spot lacks for spot_timeout, until spot has them again; by default nothing",
+        default=None,
+    )
+
+    def build(self, role: str) -> Fleet:
+        return replace(super().build(role), backup=self.backup)
 
 
 class FleetFileIn(BaseModel):

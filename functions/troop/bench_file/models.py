@@ -30,6 +30,7 @@ from troop.bench_file.fields import (
     BOOLEAN,
     PARAMETER,
     Checked,
+    amount,
     described,
     duration,
     matching,
@@ -127,6 +128,7 @@ _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
 )
 _TYPE, _PLACEMENT = one_of(*STORAGE), one_of(CLUSTER, SPREAD, PARTITION)
 _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "2h"), whole(1, 5)
+_MAX_PRICE = amount(0.001, 100_000)  # EC2 refuses less
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
 MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
@@ -198,6 +200,9 @@ class FleetIn(_Part):
         "Time after which Troop launches missing spot nodes on demand; spot only, 5m by default",
         default=None,
     )
+    max_price: Annotated[Decimal | None, _MAX_PRICE] = described(
+        _MAX_PRICE, "Most that a spot node may cost, in USD an hour; by default its price on demand", default=None
+    )
     root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "Size of each node's root volume in GiB", default=8)
     volumes: list[VolumeIn] = Field(
         [], max_length=11, description="Additional volumes of each node: a list of at most 11"
@@ -229,6 +234,7 @@ class FleetIn(_Part):
             placement=self.placement,
             fallback_types=tuple(self.fallback_types),
             zone_names=tuple(self.zone_names),
+            max_price=self.max_price,
         )
 
 

@@ -9,6 +9,7 @@ from troop.bench import names
 from troop.bench.choices import number_of
 from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
+from troop.bench.money import number
 from troop.bench.problems import Place, Problem
 from troop.bench.snapshots import least_read_seconds
 from troop.bench_file import allowed_values, money, phase_limits, points, searches
@@ -131,7 +132,9 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
         yield Problem((*place, "zones"), f"is {fleet.zones}", allowed)
     yield from _placement(place, fleet)
     yield from _choices(place, fleet)
-    yield from (_no_backup if isinstance(fleet, StandingIn) else _spot)(place, fleet)
+    yield from _standing(place, fleet) if isinstance(fleet, StandingIn) else _spot(place, fleet)
+    if fleet.max_price is not None and fleet.purchase != SPOT:
+        yield Problem((*place, "max_price"), f"is {number(fleet.max_price)}", "left out for on-demand nodes")
     devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
     for n, volume in enumerate(fleet.volumes):
@@ -175,9 +178,11 @@ def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
         yield Problem((*place, "placement"), f"is {SPREAD!r} for {fleet.count} nodes", allowed)
 
 
-def _no_backup(place: Place, fleet: FleetIn) -> Iterator[Problem]:
-    if fleet.spot_timeout is not None:
-        allowed = "left out: a standing fleet waits for spot and has no backup on demand"
+def _standing(place: Place, fleet: StandingIn) -> Iterator[Problem]:
+    if fleet.backup is not None and fleet.purchase != SPOT:
+        yield Problem((*place, "backup"), f"is {fleet.backup!r}", "left out for on-demand nodes")
+    elif fleet.spot_timeout is not None and fleet.backup is None:
+        allowed = "left out without backup: on-demand, because nothing stands in for missing spot nodes"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
     if fleet.load is not None:
         yield Problem((*place, "load"), "is set", "left out: a standing fleet measures nothing")

@@ -40,6 +40,9 @@ class Bill(Part):
     amount: float
     lines: list[Line] = []
     unknown: list[str] = Field(default=[], description="Items without a price, which are not in the amount")
+    on_demand: float | None = Field(
+        default=None, description="The same with all nodes on demand; null if unknown, or without spot nodes"
+    )
 
 
 class Money(Part):

@@ -41,7 +41,7 @@ def bill(cost: Cost) -> Bill:
         )
         for item in cost.items
     ]
-    return Bill(amount=float(cost.amount), lines=lines, unknown=list(cost.unknown))
+    return Bill(amount=float(cost.amount), lines=lines, unknown=list(cost.unknown), on_demand=_float(cost.on_demand))
 
 
 def _float(amount: Decimal | None) -> float | None:

@@ -71,13 +71,19 @@ class Scarcity:
         self._survivors: dict[tuple[str, str], int] = {}
         self._death: dict[tuple[str, str], str] = {}
 
-    def order(self, instance_type: str, left: int, reason: str, market: str = "", zone: str = "") -> None:
-        """Allows only `left` more instances of a type. Raises KeyError if the reason is not in _REASONS or _DEATHS."""
+    def order(self, instance_type: str, left: int, reason: str, market: str = "", zone: str = "") -> bool:
+        """Allows only `left` more instances of a type. Raises KeyError if the reason is not in _REASONS or _DEATHS.
+
+        Returns:
+            Whether more instances can be launched than before.
+        """
         if reason in _DEATHS:
             self._survivors[instance_type, market], self._death[instance_type, market] = left, reason
-            return
+            return False
+        before = self._left.get((instance_type, market, zone))
         self._reason[instance_type, market, zone] = _REASONS[reason]
         self._left[instance_type, market, zone] = left
+        return before is not None and left > before
 
     def grant(self, instance_type: str, count: int, market: str, zone: str) -> int:
         """Reserves capacity; returns how many of the requested instances can be launched."""
@@ -127,6 +133,12 @@ def granted(
             message = scarcity.message(instance_type, zone, market)
             record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
     return +capacity
+
+
+def refuse(group: Any, reason: str) -> None:
+    """Adds a failed launch to a group's activities, with one of the reasons of this module."""
+    message = f"{_REASONS[reason]} Launching EC2 instance failed."
+    record(group, f"Launching a new EC2 instance.  Status Reason: {message}", "Failed", message)
 
 
 def record(group: Any, description: str, status: str = "Successful", message: str | None = None) -> None:

@@ -18,8 +18,8 @@ from moto.ec2.models.launch_templates import LaunchTemplate
 from moto.ec2.utils import parse_user_data
 
 from ._wrap import wrap
-from .moto_activities import granted, record, scarcity
-from .moto_spot import is_spot
+from .moto_activities import granted, record, refuse, scarcity
+from .moto_spot import is_outbid, is_spot
 
 _strategies: dict[str, str] = {}
 """How groups spread their instances if a zone lacks capacity, by group; moto ignores this parameter."""
@@ -77,6 +77,9 @@ def _launch(self: Any, count_needed: int, propagated_tags: dict[str, str]) -> No
 def _granted(group: Any, count: int, market: str) -> Counter[tuple[str, str | None]]:
     """Returns the launches that have capacity. Those of a full zone go to the other zones if the group allows it."""
     kind = _instance_type(group)
+    if market and all(is_outbid(group, kind, zone) for zone, _ in _choices(group)):
+        refuse(group, "SpotMaxPriceTooLow")
+        return Counter()
     capacity = granted(group, kind, _places(group, count), market)
     lacks = count - capacity.total()
     full = {zone for zone, _ in _choices(group) if scarcity.is_short(kind, market, zone)}

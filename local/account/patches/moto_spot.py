@@ -6,11 +6,14 @@ moto launches all instances on demand, whatever the policy, and drops the policy
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ec2.models.instances import Instance, StateReason
 
+from .. import price_table
+from ..price_and_quota_services import vcpus_of
 from ._wrap import wrap
 
 TAKEN_BACK = "Server.SpotInstanceTermination"
@@ -24,6 +27,15 @@ def is_spot(group: Any) -> bool:
         int(distribution.get("OnDemandBaseCapacity") or 0) == 0
         and str(distribution.get("OnDemandPercentageAboveBaseCapacity", "100")) == "0"
     )
+
+
+def is_outbid(group: Any, instance_type: str, zone: str) -> bool:
+    """Returns whether the group's maximum price is below the Spot price in a zone."""
+    distribution = (group.mixed_instances_policy or {}).get("InstancesDistribution") or {}
+    highest = distribution.get("SpotMaxPrice")
+    if not highest:
+        return False
+    return Decimal(highest) < price_table.spot(instance_type, vcpus_of(instance_type), zone)
 
 
 def apply(taken_back: set[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from botocore.session import Session
@@ -88,6 +89,13 @@ def test_a_spot_fleet_is_all_spot_of_the_same_template() -> None:
         },
     }
     assert request["CapacityRebalance"] is False
+
+
+@pytest.mark.parametrize(("price", "text"), [("0.001", "0.001"), ("1E+2", "100"), ("0.0725", "0.0725")])
+def test_a_maximum_price_is_a_plain_number_in_the_policy(price: str, text: str) -> None:
+    fleet = replace(DRIVERS, purchase=SPOT, max_price=Decimal(price))
+    request = group_request(fleet, "name", "lt-1", ["s-1"], TAGS)
+    assert request["MixedInstancesPolicy"]["InstancesDistribution"]["SpotMaxPrice"] == text
 
 
 @pytest.mark.parametrize("spot", [False, True])

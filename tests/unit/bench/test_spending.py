@@ -20,7 +20,7 @@ from troop.bench.estimate import OWN, TRAFFIC, estimate
 from troop.bench.money import HOURLY, Money
 from troop.bench.prices import Prices
 from troop.bench.record import Cell, CellStatus, Disk, Kind, Resource
-from troop.bench.spending import CellTerms, Terms, actual, over_budget, terms_of
+from troop.bench.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
 
 D = Decimal
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -262,3 +262,32 @@ def test_a_cost_is_read_as_it_was_written() -> None:
     again = costs.from_document(costs.to_document(cost))
     assert abs(again.amount - cost.amount) < D("0.000001")
     assert [line.what for line in again.items] == [line.what for line in cost.items]
+
+
+def test_what_spot_has_saved_is_the_difference_to_the_price_on_demand() -> None:
+    nodes = [node("i-1", 7200, purchase=SPOT), node("i-2", 3600, purchase=SPOT, zone="b"), node("i-3", 1800)]
+    cost = actual(TERMS, [DONE], nodes, NOON)
+    assert cost.on_demand is not None
+    assert cost.on_demand - cost.amount == 2 * (D("0.0725") - D("0.03")) + (D("0.0725") - D("0.04"))
+    assert costs.from_document(costs.to_document(cost)).on_demand == D(str(round(cost.on_demand, 6)))
+    assert actual(TERMS, [DONE], [node("i-3", 1800)], NOON).on_demand is None, "nothing was on spot"
+    unknown = [*nodes, node("i-4", 60, purchase=SPOT, instance_type="c9.none")]
+    assert actual(TERMS, [DONE], unknown, NOON).on_demand is None
+    elsewhere = [*nodes, node("i-5", 7200, purchase=SPOT, cell="c002")]
+    assert actual(TERMS, [DONE], elsewhere, NOON).on_demand == cost.on_demand
+
+
+def test_what_was_bought_is_summed_by_role_and_purchase() -> None:
+    nodes = [
+        node("i-1", 7200, purchase=SPOT),
+        node("i-2", None, purchase=SPOT),
+        node("i-3", 1800),
+        node("i-4", 60, role="queues"),
+        replace(node("vol-1", 60), kind=Kind.VOLUME),
+    ]
+    summed = [(one.role, one.purchase, one.nodes, one.hours) for one in bought(TERMS, nodes, NOON + timedelta(hours=3))]
+    assert summed == [
+        ("queues", ON_DEMAND, 1, D(60) / 3600),
+        ("servers", ON_DEMAND, 1, D("0.5")),
+        ("servers", SPOT, 2, 5),
+    ]

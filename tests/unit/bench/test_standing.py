@@ -15,6 +15,7 @@ from troop.bench.standing import (
     GroupSeen,
     Member,
     Place,
+    Resize,
     counted,
     is_complete,
     resizes,
@@ -55,14 +56,21 @@ def test_a_group_is_resized_where_its_size_or_its_limit_is_another() -> None:
         GroupSeen("open", 3, 5),
         GroupSeen("gone", exists=False),
     ]
-    assert resizes(groups, dict.fromkeys(("right", "small", "open", "gone"), 3)) == {"small": 3, "open": 3}
+    assert resizes(groups, dict.fromkeys(("right", "small", "open", "gone"), 3)) == (
+        Resize("small", 3),
+        Resize("open", 3),
+    )
 
 
 def test_nodes_are_counted_by_where_they_are_and_what_they_say() -> None:
     places = [Place.STARTING, Place.SERVING, Place.SERVING, Place.SERVING, Place.LEAVING]
     group = GroupSeen("w", 4, 4, tuple(Member(f"i-{n}", "a", "t", place) for n, place in enumerate(places)))
     nodes = {"i-1": Node("i-1", "w"), "i-2": Node("i-2", "w", error="no bucket"), "i-4": Node("i-4", "w")}
-    assert counted([group], nodes) == {"w": Counts(in_service=3, starting=1, leaving=1, ready=1, failed=1)}
+    seen = Counts(in_service=3, starting=1, leaving=1, ready=1, failed=1, on_demand=3)
+    assert counted([group], nodes) == {"w": seen}
+    spot = GroupSeen("w", 1, 1, (Member("i-5", "a", "t", Place.SERVING),), is_spot=True)
+    both = Counts(in_service=4, starting=1, leaving=1, ready=2, failed=1, spot=1, on_demand=3)
+    assert counted([group, spot], {**nodes, "i-5": Node("i-5", "w")}) == {"w": both}
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal as D
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
+from troop.bench.definition import from_document, to_document
 from troop.bench.problems import BadBenchmarkError
 from troop.bench_file.fleet_models import FleetFileIn
 from troop.bench_file.read_fleet import read_fleet
@@ -55,11 +57,38 @@ def test_it_has_license_fees_but_generates_no_load() -> None:
 
 @pytest.mark.parametrize("purchase", ["spot", "on-demand"])
 @pytest.mark.parametrize("changes", [None, {"fleets.workers.spot_timeout": "1m"}])
-def test_it_has_no_backup_on_demand(purchase: str, changes: dict[str, Any] | None) -> None:
+def test_without_a_backup_nothing_waits_for_spot(purchase: str, changes: dict[str, Any] | None) -> None:
     file = a_file(purchase=purchase, **({} if changes else {"spot_timeout": "1m"}))
     with pytest.raises(BadBenchmarkError) as refused:
         read_fleet(file, changes=changes)
     (problem,) = refused.value.problems
     assert problem.where.endswith("fleets.workers.spot_timeout")
-    assert str(problem).endswith("is 1m: must be left out: a standing fleet waits for spot and has no backup on demand")
-    assert SCHEMA.is_valid(file) is (changes is not None)
+    assert "is 1m: must be left out without backup: on-demand" in str(problem)
+
+
+def test_spot_can_have_a_backup_and_a_maximum_price() -> None:
+    file = a_file(purchase="spot", backup="on-demand", spot_timeout="1m", max_price=0.03)
+    SCHEMA.validate(file)
+    (workers,) = read_fleet(file).fleets
+    assert (workers.backup, workers.spot_timeout, workers.max_price) == ("on-demand", 60, D("0.03"))
+    stored = from_document(json.loads(json.dumps(to_document(read_fleet(file)))))
+    assert stored.fleets == (workers,), "as the launch reads it"
+    assert read_fleet(a_file(purchase="spot", backup="on-demand")).fleets[0].spot_timeout == 300
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"backup": "on-demand"}, "fleets.workers.backup is 'on-demand': must be left out for on-demand nodes"),
+        ({"max_price": 0.03}, "fleets.workers.max_price is 0.03: must be left out for on-demand nodes"),
+        ({"purchase": "spot", "backup": "spot"}, "fleets.workers.backup is 'spot': must be one of on-demand"),
+        ({"purchase": "spot", "max_price": 0}, "fleets.workers.max_price is 0: must be a number from 0.001 to 100000"),
+        ({"purchase": "spot", "max_price": -1}, "fleets.workers.max_price is -1: must be a number"),
+        ({"purchase": "spot", "max_price": "1"}, "fleets.workers.max_price is '1': must be a number"),
+    ],
+)
+def test_backups_and_prices_that_cannot_be(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(BadBenchmarkError) as refused:
+        read_fleet(a_file(**changes))
+    (only,) = refused.value.problems
+    assert str(only).startswith(problem)

@@ -363,3 +363,43 @@ def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
     assert len(ok("fleet", "list")["fleets"]) == 2
     api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [], "cursor": None})]
     assert "there are no fleets" in run("fleet", "list").stderr
+
+
+def _backed(in_service: int, ready: int, spot: int, starting: int = 0) -> dict[str, Any]:
+    document = fleet_document(5, in_service, ready)
+    document["fleet"]["roles"][0] |= {
+        "starting": starting, "spot": spot, "on_demand": in_service - spot, "backup": True, "max_price": None,
+    }  # fmt: skip
+    return document
+
+
+@pytest.mark.parametrize(
+    ("counts", "complete"),
+    [((5, 5, 2), True), ((6, 5, 3, 1), True), ((5, 4, 2), False), ((4, 4, 4, 1), False), ((9, 9, 5), False)],
+)
+def test_a_fleet_with_a_backup_is_complete_while_spot_returns(counts: tuple[int, ...], complete: bool) -> None:
+    """One node more than wanted may exist meanwhile."""
+    assert fleet_show.is_complete(_backed(*counts)["fleet"]) is complete
+
+
+def test_what_spot_refuses_is_no_reason_to_give_up_with_a_backup() -> None:
+    document = _backed(2, 2, 2)
+    quota = "Max spot instance count exceeded"
+    assert fleet_show.hopeless({**document, "refusals": [f"workers on spot: {quota}"]}) is None
+    assert fleet_show.hopeless({**document, "refusals": [f"workers on demand: {quota}"]}) is not None
+
+
+def test_status_says_what_was_bought_and_what_spot_has_saved(run: Run, api: FakeApi) -> None:
+    cost = {"amount": 1.0, "currency": "USD", "items": [], "unknown": [], "on_demand": 2.5}
+    bought = [
+        {"role": "workers", "purchase": "on-demand", "nodes": 1, "hours": 1.5},
+        {"role": "workers", "purchase": "spot", "nodes": 7, "hours": 31.25},
+    ]
+    going(api, {**_backed(5, 5, 4), "bought": bought, "cost_so_far": cost})
+    lines = run("fleet", "status", ID).stdout.splitlines()
+    assert lines[0].endswith("workers: 5 of 5 in service (4 on spot, 1 on demand), 5 ready")
+    assert lines[-3:] == [
+        "cost so far: $1.00",
+        "workers so far: 1 node on demand (1.50 hours), 7 nodes on spot (31.25 hours)",
+        "saved by spot: $1.50 of $2.50, the cost with all nodes on demand",
+    ]

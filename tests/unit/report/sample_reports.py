@@ -77,7 +77,7 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
             at=BEGAN,
             ended_at=BEGAN + timedelta(hours=6, minutes=12),
         ),
-        money=Money(expected=31.2, most=118.75, budget=60, actual=bill(33.4178)),
+        money=Money(expected=31.2, most=118.75, budget=60, actual=bill(33.4178).model_copy(update={"on_demand": 50})),
         definition=DEFINITION,
         versions=[
             Version(what="machine image", version="ami-0d1c2b3a4e5f60718 (al2023-ami-2023.9.20261110.0-kernel-6.1)"),

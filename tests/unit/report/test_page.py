@@ -152,7 +152,13 @@ def test_the_bill_the_fleets_and_what_else_was_run_are_told(study: Read) -> None
     assert study.row("c002 n3, threads=50, repetition 2", "i-0a417")[3] == "rebalance-recommended"
     assert study.row("c002 n3, threads=50, repetition 2", "c002", "INVALID")[4] == "$0.41"
     texts = "".join(study.text)
-    for text in ("apache-cassandra-5.0.6-bin.tar.gz", "parameters.threads: [50, 200]", "$31.20", "$118.75"):
+    for text in (
+        "apache-cassandra-5.0.6-bin.tar.gz",
+        "parameters.threads: [50, 200]",
+        "$31.20",
+        "$118.75",
+        "$16.58 of $50.00",
+    ):
         assert text in texts
 
 

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { badge, fill, h, loading, name, problem, table } from "./dom.js";
-import { cost, kind, moment, who, words } from "./format.js";
+import { cost, kind, moment, money, who, words } from "./format.js";
 
 const PAGE = 50;
 
@@ -10,11 +10,22 @@ const COLUMNS = [
   { label: "Fleet", cell: (fleet) => h("code", {}, fleet.fleet) },
   { label: "Name", cell: (fleet) => name(fleet.name) },
   { label: "Status", cell: (fleet) => badge(words(fleet.status), kind(fleet.status)) },
-  { label: "Nodes ready", wide: true, cell: (fleet) => (fleet.ended_at ? null : fleet.roles.map((role) => h("p", {}, name(role.role), ` ${role.ready} of ${role.desired}`))) },
+  { label: "Nodes ready", wide: true, cell: (fleet) => (fleet.ended_at ? null : fleet.roles.map((role) => h("p", {}, name(role.role), ` ${role.ready} of ${role.desired}`, purchases(role)))) },
   { label: "Started", cell: (fleet) => [moment(fleet.at), h("small", { class: "source", title: fleet.requested_by }, "by ", name(who(fleet.requested_by)))] },
   { label: "Expires", cell: (fleet) => (fleet.ended_at ? null : moment(fleet.expires_at)) },
-  { label: "Cost", number: true, cell: cost },
+  { label: "Cost", number: true, cell: (fleet) => [cost(fleet), saving(fleet.cost)] },
 ];
+
+/** How the nodes in service were bought, for a role with spot nodes or a backup. */
+function purchases(role) {
+  return (role.spot > 0 || role.backup) && h("small", { class: "source" }, `${role.spot} on spot, ${role.on_demand} on demand`);
+}
+
+/** What spot nodes have saved, once that is known. */
+function saving(bill) {
+  if (!bill || bill.on_demand === undefined || bill.on_demand === null) return null;
+  return h("small", { class: "source" }, `${money(bill.on_demand - bill.amount, bill.currency)} saved by spot`);
+}
 
 /** A section of a view; empty without fleets. `load` reloads it, `clear` empties it. */
 export function fleets(signal) {

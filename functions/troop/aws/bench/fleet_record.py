@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -11,13 +11,13 @@ from typing import Any
 
 from troop import moments
 from troop.aws.bench.node_reservations import NodeReservations
-from troop.aws.bench.run_items import RUN, key
+from troop.aws.bench.run_items import RUN, key, market_document
 from troop.aws.bench.run_rows import RunRows
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact
 from troop.bench.limits import no_room
 from troop.bench.problems import BadBenchmarkError
-from troop.bench.standing import Counts
+from troop.bench.standing import Counts, Market, Standing, reserved
 
 _IS_OPEN = "attribute_exists(desired) AND attribute_not_exists(closed_at)"
 
@@ -42,11 +42,13 @@ class FleetRecord:
         caller: str,
         now: datetime,
         most_nodes: int,
+        backups: Collection[str] = (),
     ) -> bool:
         """Changes the desired nodes of an open fleet, and its reservation.
 
         Args:
             most_nodes: of all open runs together; it does not limit a fleet that does not grow.
+            backups: roles with a backup group.
 
         Returns:
             False, and nothing is changed, if the fleet is not open, its desired nodes are no longer ``before``, or the
@@ -57,8 +59,8 @@ class FleetRecord:
         """
         rows = RunRows(self.client, self.table, self.sleep)
         reservations = NodeReservations(rows)
-        known, nodes = reservations.read(), sum(desired.values())
-        if nodes > sum(before.values()) and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
+        known, nodes = reservations.read(), reserved(desired, backups)
+        if nodes > reserved(before, backups) and (problem := no_room(("count",), nodes, known.others(run), most_nodes)):
             raise BadBenchmarkError([problem])
         values = {":desired": dict(desired), ":before": dict(before), ":now": moments.iso(now), ":caller": caller}
         change = {
@@ -72,6 +74,31 @@ class FleetRecord:
         }
         try:
             transact(self.client, [change, reservations.reserving(known, run, nodes)], self.sleep)
+        except ConditionFailed:
+            return False
+        return True
+
+    def decide(self, run: str, standing: Standing, market: Mapping[str, Market]) -> bool:
+        """Records what the next check of an open fleet must know, and with it the right to resize its groups now.
+
+        Args:
+            standing: the record that the decision is based on.
+
+        Returns:
+            False, and nothing is changed, if another check has decided since, or the fleet was resized or closed.
+        """
+        values = {
+            ":market": market_document(market),
+            ":next": standing.decisions + 1,
+            ":before": standing.decisions,
+            ":desired": dict(standing.desired),
+        }
+        last = "decisions = :before" if standing.decisions else "attribute_not_exists(decisions)"
+        if not standing.decisions:
+            del values[":before"]
+        condition = f"{_IS_OPEN} AND desired = :desired AND {last}"
+        try:
+            self._update(run, "SET market = :market, decisions = :next", condition, values)
         except ConditionFailed:
             return False
         return True

@@ -27,7 +27,7 @@ from troop.bench.record import (
     RunStatus,
 )
 from troop.bench.spending import Terms
-from troop.bench.standing import Counts, Standing
+from troop.bench.standing import Counts, Market, Standing
 from troop.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
 
 RUN, CELL, RESOURCE, LAUNCH, TERMS = "run", "cell#", "resource#", "launch#", "terms"
@@ -101,7 +101,25 @@ def standing_values(standing: Standing) -> dict[str, Any]:
         "seen": {role: asdict(counts) for role, counts in standing.seen.items()},
         "seen_at": _iso(standing.seen_at),
         "ready_within": standing.ready_within,
+        "backups": dict(standing.backups) or None,
+        "max_prices": dict(standing.max_prices) or None,
+        "market": market_document(standing.market) or None,
+        "decisions": standing.decisions or None,
     }
+
+
+def market_document(market: Mapping[str, Market]) -> dict[str, Any]:
+    """Converts what the checks of roles with a backup remember; the reverse of :func:`_market`."""
+    return {
+        role: {name: moments.iso(at) for name in _MARKET if (at := getattr(one, name))} for role, one in market.items()
+    }
+
+
+def _market(values: Item) -> Market:
+    return Market(**{name: _moment(values, name) for name in _MARKET})
+
+
+_MARKET = ("short_since", "surplus_since")
 
 
 def run_of(item: Item) -> Run:
@@ -142,6 +160,10 @@ def _standing(values: Item) -> Standing:
         },
         seen_at=_moment(values, "seen_at"),
         ready_within=int(values["ready_within"]) if "ready_within" in values else None,
+        backups={role: int(timeout) for role, timeout in sorted(values.get("backups", {}).items())},
+        max_prices=dict(sorted(values.get("max_prices", {}).items())),
+        market={role: _market(one) for role, one in sorted(values.get("market", {}).items())},
+        decisions=int(values.get("decisions", 0)),
     )
 
 

@@ -10,7 +10,7 @@ from troop.aws.bench.backups import HEALTHY
 from troop.aws.bench.fleet_reader import ACTIVITIES, SERVING
 from troop.bench import names
 from troop.bench.refusals import of_launches
-from troop.bench.standing import GroupSeen, Member, Place
+from troop.bench.standing import GroupSeen, Member, Place, Resize
 
 
 @dataclass(frozen=True)
@@ -23,36 +23,45 @@ class StandingGroups:
 
     autoscaling: Any
 
-    def describe(self, run: str, cell: str, roles: Collection[str]) -> list[GroupSeen]:
-        """Returns the group of each role, in the order of the roles; also for a role without a group."""
-        by_name = {names.fleet_name(run, cell, role): role for role in roles}
+    def describe(self, run: str, cell: str, roles: Collection[str], backups: Collection[str] = ()) -> list[GroupSeen]:
+        """Returns the groups of each role, in the order of the roles; also those that do not exist.
+
+        Args:
+            backups: the roles with a backup group, which follows the role's own.
+        """
+        every = [(role, is_backup) for role in roles for is_backup in (False, True) if role in backups or not is_backup]
+        by_name = {group_name(run, cell, *one): one for one in every}
         answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=list(by_name))
         groups = {}
         for group in answer["AutoScalingGroups"]:
             if not group.get("Status"):  # a group that is being deleted has one
-                role = by_name[group["AutoScalingGroupName"]]
-                groups[role] = _seen(group, role)
-        return [groups.get(role) or GroupSeen(role, exists=False) for role in roles]
+                one = by_name[group["AutoScalingGroupName"]]
+                groups[one] = _seen(group, *one)
+        return [groups.get(one) or GroupSeen(one[0], exists=False, is_backup=one[1]) for one in every]
 
-    def resize(self, run: str, cell: str, role: str, count: int) -> None:
-        """Sets the size of a role's group; if it shrinks, Auto Scaling picks the instances to terminate, zone by zone.
+    def resize(self, run: str, cell: str, resize: Resize) -> None:
+        """Sets the size of a group; if it shrinks, Auto Scaling picks the instances to terminate, zone by zone.
 
         Raises:
             ClientError: Auto Scaling refused, as it does while the group is being deleted.
         """
-        name = names.fleet_name(run, cell, role)
-        self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=count, DesiredCapacity=count)
+        name, size = group_name(run, cell, resize.role, resize.is_backup), resize.size
+        self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
 
-    def refusals(self, run: str, cell: str, role: str) -> tuple[str, ...]:
-        """Returns why a role's latest launches failed, newest first, up to the latest success; earlier failures no
+    def refusals(self, run: str, cell: str, group: GroupSeen) -> tuple[str, ...]:
+        """Returns why a group's latest launches failed, newest first, up to the latest success; earlier failures no
         longer matter.
         """
-        name = names.fleet_name(run, cell, role)
+        name = group_name(run, cell, group.role, group.is_backup)
         answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
         return tuple(of_launches(answer["Activities"], since_success=True))
 
 
-def _seen(group: Mapping[str, Any], role: str) -> GroupSeen:
+def group_name(run: str, cell: str, role: str, is_backup: bool) -> str:
+    return (names.backup_name if is_backup else names.fleet_name)(run, cell, role)
+
+
+def _seen(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupSeen:
     members = tuple(
         Member(
             one["InstanceId"],
@@ -62,7 +71,14 @@ def _seen(group: Mapping[str, Any], role: str) -> GroupSeen:
         )
         for one in group["Instances"]
     )
-    return GroupSeen(role, group["DesiredCapacity"], group["MaxSize"], members)
+    return GroupSeen(
+        role,
+        group["DesiredCapacity"],
+        group["MaxSize"],
+        members,
+        is_backup=is_backup,
+        is_spot=bool(group.get("MixedInstancesPolicy")),  # only groups on spot have a policy
+    )
 
 
 def _place(lifecycle: str, health: str) -> Place:

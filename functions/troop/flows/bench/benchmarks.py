@@ -28,6 +28,7 @@ from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
 from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
 from troop.bench.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
+from troop.bench.spending import Bought
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, TroopError
 from troop.flows.bench.estimating import Estimating, Judged
@@ -83,12 +84,14 @@ class RunView:
     Attributes:
         resources: in the order of their creation; None if not requested.
         cost_so_far: of a run that has not ended; None if unknown or not requested.
+        bought: its nodes so far; empty if unknown or not requested.
     """
 
     run: Run
     cells: list[Cell]
     resources: list[Resource] | None
     cost_so_far: Cost | None = None
+    bought: tuple[Bought, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,9 +201,10 @@ class Benchmarks:
             return RunView(record, cells, None)
         created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
         ordered = sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name))
-        terms = self.runs.terms(run) if cell is None and record.ended_at is None else None
-        so_far = spending.actual(terms, cells, created, self.clock()) if terms else None
-        return RunView(record, cells, ordered, so_far)
+        is_open, now = record.ended_at is None, self.clock()
+        terms = self.runs.terms(run) if cell is None and (is_open or record.standing) else None
+        so_far = spending.actual(terms, cells, created, now) if terms and is_open else None
+        return RunView(record, cells, ordered, so_far, spending.bought(terms, created, now) if terms else ())
 
     def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
         """Returns runs, newest first, and the cursor of the next page."""
@@ -319,7 +323,13 @@ class Benchmarks:
 
 
 def _standing(fleet: Benchmark) -> Standing:
-    return Standing({one.role: one.count for one in fleet.fleets}, ready_within=fleet.longest + AROUND)
+    backups = {one.role: one.spot_timeout for one in fleet.fleets if one.backup}
+    return Standing(
+        {one.role: one.count for one in fleet.fleets},
+        ready_within=fleet.longest + AROUND + max(backups.values(), default=0),
+        backups=backups,
+        max_prices={one.role: one.max_price for one in fleet.fleets if one.max_price is not None},
+    )
 
 
 def _digest(benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes]) -> str:

@@ -94,6 +94,7 @@ class Estimating:
         sentences = [
             *estimates.warnings(expected, ceiling, authors),
             *(why if expected.unknown else ()),
+            *estimates.price_warnings(plan, book),
             *quotas.warnings(plan, vcpus, values),
             *(["these figures take the dearest instance type of each fleet"] if _has_fallbacks(plan) else ()),
         ]
@@ -102,6 +103,7 @@ class Estimating:
             terms=terms_of(expected, book, attempts, ceiling, of_file),
             problems=(
                 *_explained(estimates.problems(expected, money, ceiling), why),
+                *estimates.price_problems(plan, book),
                 *quotas.too_small(plan, vcpus, values),
             ),
             warnings=(*sentences, *([unread] if unread else ())),

@@ -5,7 +5,7 @@ Each step can be repeated at any time. The step keep can also run at any other m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,11 +13,12 @@ from troop.aws.bench.cell_store import CellStore, newest
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.standing_groups import StandingGroups
-from troop.bench import names, standing, teardown, verdicts
+from troop.bench import names, standing, standing_backup, teardown, verdicts
 from troop.bench.booting import SETTLED
 from troop.bench.record import CellStatus, Kind, Resource, Run, RunStatus
 from troop.bench.roster import Node, parse_node
 from troop.bench.standing import GroupSeen, Standing
+from troop.bench.standing_backup import Purchases
 from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
 from troop.flows.bench.inventory import Stocktaking
@@ -41,11 +42,11 @@ class FleetView:
     groups: StandingGroups
     store: CellStore
 
-    def describe(self, run: str, roles: Collection[str]) -> tuple[list[GroupSeen], dict[str, Node]]:
+    def describe(self, run: str, fleet: Standing) -> tuple[list[GroupSeen], dict[str, Node]]:
         """Returns the groups, and the registrations of their instances by id. A registration that is not read counts as
         a node of its group's role.
         """
-        groups = self.groups.describe(run, CELL, roles)
+        groups = self.groups.describe(run, CELL, fleet.desired, fleet.backups)
         its = {member.id: group.role for group in groups for member in group.members}
         prefix = names.nodes_prefix(run, CELL)
         listed = {i: one for i, one in self.store.listed(prefix).items() if i in its} if its else {}
@@ -94,28 +95,30 @@ class FleetSteps:
             ClientError: AWS refused; the next check tries again.
         """
         record, its, now = self.runs.get(run), self.runs.cells.get(run, CELL), self.clock()
-        desired = standing_of(record).desired
+        fleet = standing_of(record)
         left = (record.expires_at - now).total_seconds()
         if record.closed_at is not None or left <= 0:
             return FleetRound(State.DONE)
         if its.phase == names.LAUNCH:  # called before anything exists
             return FleetRound(State.WAITING, standing.FIRST_WAIT)
         elapsed = (now - its.phases[names.BOOT]).total_seconds()
-        groups, nodes = self.view.describe(run, desired)
-        gone = [group.role for group in groups if not group.exists]
+        groups, nodes = self.view.describe(run, fleet)
+        gone = dict.fromkeys(group.role for group in groups if not group.exists)
         if gone and elapsed >= SETTLED:
             reason = f"the Auto Scaling group of the fleet {', '.join(gone)} was deleted"
             self.runs.cells.change(run, CELL, status=CellStatus.FAILED, reason=reason)
             return FleetRound(State.DONE)
         try:
-            self._change(run, groups, now)
+            bought = standing_backup.purchases(fleet, groups, nodes, now)
+            self._change(run, fleet, groups, bought, now)
         except RunClosedError:
             return FleetRound(State.DONE)
         seen = standing.counted(groups, nodes)
         self.record.saw(run, seen, now)
-        if standing.is_complete(desired, seen) and names.STANDING not in its.phases:
+        if standing.is_complete(fleet.desired, seen, fleet.backups) and names.STANDING not in its.phases:
             self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
-        return FleetRound(State.WAITING, standing.wait(elapsed, left))
+        wait = standing.wait(elapsed, left)
+        return FleetRound(State.WAITING, wait if bought.is_settled else min(wait, standing_backup.LONGEST_WAIT))
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """Returns the fleet's final status, and the reason.
@@ -134,8 +137,11 @@ class FleetSteps:
             return RunStatus.STOPPED, EXPIRED
         return RunStatus.FAILED, "its workflow ended without a result"
 
-    def _change(self, run: str, groups: Sequence[GroupSeen], now: datetime) -> None:
+    def _change(self, run: str, fleet: Standing, groups: Sequence[GroupSeen], bought: Purchases, now: datetime) -> None:
         """Resizes the groups, and records instances and volumes that are new or gone.
+
+        Overlapping checks of a role with a backup have seen different nodes. Only the one that first records its
+        decision resizes such groups; another one could remove nodes by what it saw earlier.
 
         Both happen under a launch right: no teardown concludes while it lasts, so nothing is created after its end.
 
@@ -148,12 +154,15 @@ class FleetSteps:
         ours = [one for one in inventory.ours if one.kind in _COME_AND_GO]
         new: list[Resource] = teardown.unrecorded(ours, recorded, now)
         # The desired sizes are read last: two checks can overlap, and the newer size must win.
-        resizes = standing.resizes(groups, standing_of(self.runs.get(run)).desired)
+        desired = standing_of(self.runs.get(run)).desired
+        resizes = standing.resizes(groups, {role: n for role, n in desired.items() if role not in fleet.backups})
+        if (bought.resizes or bought.market != fleet.market) and self.record.decide(run, fleet, bought.market):
+            resizes += bought.resizes
         if resizes or new:
             launch = self.runs.launches.begin(run, CELL, now + LONGEST)
             try:
-                for role, count in resizes.items():
-                    self.view.groups.resize(run, CELL, role, count)
+                for resize in resizes:
+                    self.view.groups.resize(run, CELL, resize)
                 self.runs.resources.record_seen(new, now)
             finally:
                 self.runs.launches.end(launch)

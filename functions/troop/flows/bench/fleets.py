@@ -16,7 +16,8 @@ from troop.bench.costs import Cost
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Resource, Run
 from troop.bench.roster import Node
-from troop.bench.standing import GroupSeen
+from troop.bench.spending import Bought
+from troop.bench.standing import GroupSeen, Standing
 from troop.errors import TroopError
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.fleet import CELL, FleetView, standing_of
@@ -48,9 +49,11 @@ class FleetDetail:
         at: when it was read.
         groups: as they were at that time; empty before the launch and after the end.
         nodes: the registrations of their instances, by id.
-        refusals: why missing nodes could not be launched, newest first, by role.
+        refusals: why missing nodes could not be launched, newest first, by what should have launched them: the role,
+            or ``workers on spot`` and ``workers on demand`` of a role with a backup.
         resources: in the order of their creation.
         cost_so_far: of a fleet that has not ended; None if unknown.
+        bought: its nodes so far, by role and purchase; empty if unknown.
     """
 
     run: Run
@@ -61,6 +64,7 @@ class FleetDetail:
     refusals: Mapping[str, tuple[str, ...]]
     resources: list[Resource]
     cost_so_far: Cost | None = None
+    bought: tuple[Bought, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,14 +100,15 @@ class StandingFleets:
         """
         for _ in range(TRIES):
             record = self.every.get(run)
-            before = standing_of(record).desired
+            before, backups = standing_of(record).desired, standing_of(record).backups
             now = self.clock()
             if record.closed_at is not None or now >= record.expires_at:
                 raise FleetOverError(record)
             settings = self.every.settings
-            desired = standing.scaled(before, role, count, settings.max_nodes)
+            desired = standing.scaled(before, role, count, settings.max_nodes, backups)
             self._hold_limit(record, before, desired, now)
-            if desired == before or self.record.scale(run, before, desired, caller, now, settings.max_nodes_total):
+            most = settings.max_nodes_total
+            if desired == before or self.record.scale(run, before, desired, caller, now, most, backups):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
@@ -133,11 +138,22 @@ class StandingFleets:
         (cell,) = view.cells
         groups: list[GroupSeen] = []
         nodes: Mapping[str, Node] = {}
-        desired = standing_of(view.run).desired
+        fleet = standing_of(view.run)
         if cell.phase != names.LAUNCH and view.run.ended_at is None:
-            groups, nodes = self.reader.describe(run, desired)
-        missing = [group.role for group in groups if group.exists and group.in_service < desired[group.role]]
-        refusals = {role: self.reader.groups.refusals(run, CELL, role) for role in missing}
+            groups, nodes = self.reader.describe(run, fleet)
+        missing = [group for group in groups if group.exists and group.in_service < _size(group, fleet)]
+        refusals = {_launcher(one, fleet): self.reader.groups.refusals(run, CELL, one) for one in missing}
+        resources = view.resources or []
         return FleetDetail(
-            view.run, cell, self.clock(), groups, nodes, refusals, view.resources or [], view.cost_so_far
+            view.run, cell, self.clock(), groups, nodes, refusals, resources, view.cost_so_far, view.bought
         )
+
+
+def _size(group: GroupSeen, fleet: Standing) -> int:
+    return group.desired if group.role in fleet.backups else fleet.desired[group.role]
+
+
+def _launcher(group: GroupSeen, fleet: Standing) -> str:
+    if group.role not in fleet.backups:
+        return group.role
+    return f"{group.role} on {'demand' if group.is_backup else 'spot'}"

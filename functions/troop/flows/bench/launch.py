@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from troop.aws.bench.service_roles import ServiceRoles
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
 from troop.bench.choices import chosen
-from troop.bench.definition import Benchmark, Fleet, to_document
+from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, to_document
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
 from troop.bench.plan import from_plan_document
 from troop.bench.reach import balancers_of, egress_to_targets, targets_document
@@ -159,6 +159,21 @@ class Launching:
             )
             self.fleets.keep(name, record.expires_at)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
+            if fleet.backup:
+                self._backup(record, launch, fleet, templates[fleet.role], where[fleet.role], tags)
+
+    def _backup(
+        self, record: Run, launch: Launch, fleet: Fleet, template: str, subnets: Sequence[str], tags: dict[str, str]
+    ) -> None:
+        """Creates the backup group of a standing fleet without nodes: whatever resizes it later needs no permission to
+        launch.
+        """
+        name = names.backup_name(launch.run, launch.cell, fleet.role)
+        empty = replace(fleet, count=0, purchase=ON_DEMAND)
+        self._check(launch)
+        self.fleets.group(name, empty, template, subnets, names.of_fleet(tags, fleet.role), is_balanced=False)
+        self.fleets.keep(name, record.expires_at)
+        self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
     def _groups_for_targets(
         self, launch: Launch, benchmark: Benchmark, tags: dict[str, str]
@@ -254,6 +269,10 @@ def _planned(launch: Launch, benchmark: Benchmark, now: datetime) -> Iterator[Re
             if kind is Kind.PLACEMENT_GROUP and fleet.placement is None:
                 continue
             yield Resource(launch.run, launch.cell, kind, names.fleet_name(launch.run, launch.cell, fleet.role), now)
+    for fleet in benchmark.fleets:
+        if fleet.backup:
+            name = names.backup_name(launch.run, launch.cell, fleet.role)
+            yield Resource(launch.run, launch.cell, Kind.AUTO_SCALING_GROUP, name, now)
 
 
 def _with_targets(benchmark: Benchmark) -> list[str]:

@@ -170,3 +170,21 @@ def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Look
     row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
     for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "1.31 USD"):
         expect(row).to_contain_text(words)
+
+
+def test_a_fleet_shows_how_its_nodes_were_bought_and_what_spot_saved(looking: Looking) -> None:
+    role = {"role": "workers", "desired": 5, "ready": 5, "spot": 4, "on_demand": 1, "backup": True}
+    common: dict[str, Any] = {
+        "name": "workers",
+        "at": "2026-11-22T15:00:00.000Z",
+        "requested_by": "arn:aws:iam::1:user/ada",
+    }
+    common |= {"expires_at": "2026-11-22T23:00:00.000Z", "roles": [role], "estimate": None}
+    cost = {"amount": 1.0, "currency": "USD", "items": [], "unknown": [], "on_demand": 2.5}
+    looking.world.fleets = [
+        {**common, "fleet": "20261122-150000-aaaaaaaa", "status": "RUNNING", "ended_at": None, "cost": None},
+        {**common, "fleet": "20261121-150000-bbbbbbbb", "status": "STOPPED", "ended_at": common["at"], "cost": cost},
+    ]
+    page = looking.go("runs")
+    expect(page.get_by_role("row", name=re.compile("aaaaaaaa"))).to_contain_text("4 on spot, 1 on demand")
+    expect(page.get_by_role("row", name=re.compile("bbbbbbbb"))).to_contain_text("1.50 USD saved by spot")

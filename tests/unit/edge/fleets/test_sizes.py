@@ -27,7 +27,7 @@ def test_another_size_is_on_record_and_carried_out_at_once(stand: Stand, count: 
     assert stand.keep(run) == "waiting"
     assert stand.on_record(run, gone=False) == set(stand.nodes(run))
     assert len(stand.on_record(run, gone=True)) == max(0, 2 - count)
-    with_ready = {"desired": count, "in_service": count, "ready": count} if count else {}
+    with_ready = {"desired": count, "in_service": count, "ready": count, "on_demand": count} if count else {}
     assert stand.roles(run) == {"workers": with_ready}
 
 

@@ -20,13 +20,13 @@ def test_it_stands_once_all_nodes_are_ready(stand: Stand) -> None:
     assert stand.step(run, "keep") == {
         "run": run, "cell": "c001", "state": "waiting", "wait_seconds": 5, "status": "", "reason": "",
     }  # fmt: skip
-    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2}}
+    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "on_demand": 2}}
     assert names.STANDING not in stand.bench.cell().phases
     stand.register(run)
     stand.account.clock.forward(minutes=1)
     assert stand.step(run, "keep")["wait_seconds"] == 20
     assert stand.bench.cell().phase == names.STANDING
-    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 2}}
+    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 2, "on_demand": 2}}
     assert {node["id"]: (node["place"], node["ready"]) for node in stand.get_fleet(run)["nodes"]} == dict.fromkeys(
         stand.nodes(run), ("in-service", True)
     )
@@ -59,7 +59,7 @@ def test_a_node_that_cannot_set_itself_up_is_told_of_and_stays(stand: Stand) -> 
     stand.bench.register([good])
     stand.bench.cannot_start(bad, "setup.sh ended with exit code 3")
     assert stand.keep(run) == "waiting"
-    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 1, "failed": 1}}
+    assert stand.roles(run) == {"workers": {"desired": 2, "in_service": 2, "ready": 1, "failed": 1, "on_demand": 2}}
     problems = {node["id"]: node["problem"] for node in stand.get_fleet(run)["nodes"]}
     assert problems == {good: None, bad: "setup.sh ended with exit code 3"}
 

@@ -33,7 +33,7 @@ export async function show(main, signal) {
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Refresh")), summary, list, more, standing.element);
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh")), summary, list, more, standing.element);
 
   async function load(refresh = false) {
     const mine = ++round;

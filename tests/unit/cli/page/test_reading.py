@@ -37,7 +37,7 @@ def test_the_keyboard_goes_everywhere(looking: Looking) -> None:
     expect(page.get_by_role("link", name="Benchmarks")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    order = ["Halt …", "Units", "Events", "Calendar", "Benchmarks"]
+    order = ["Halt …", "Overview", "Units", "Events", "Calendar", "Benchmarks"]
     page.get_by_role("button", name="Halt").focus()
     for expected in order:
         assert page.evaluate("document.activeElement.textContent") == expected
@@ -122,6 +122,7 @@ def test_it_fits_a_phone_and_every_control_has_a_name(looking: Looking) -> None:
 
 
 VIEWS = {
+    "overview": "Overview",
     "units": "Units",
     "units/web": "web",
     "events": "Events",

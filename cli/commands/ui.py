@@ -28,8 +28,8 @@ from cli.shared.settings_files import TriedSettings
 from cli.web.login_link import Doorway
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_server import PageServer
-from troop.chaos.expected_ticks import expected_ticks
 from cli.web.proxy import exit_code, stop_on_signals
+from troop.chaos.expected_ticks import expected_ticks
 
 _FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0

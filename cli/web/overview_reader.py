@@ -20,8 +20,11 @@ from troop import moments
 NextTick = Callable[[datetime], tuple[datetime, str] | None]
 """Returns the next expected tick after a moment, and its calendar; None if none is expected soon. Raises CliError."""
 
-SECONDS = {"today": 30, "runs": 30, "fleets": 30, "health": 120, "units": 600, "next_tick": 0}
-"""How long each part stays as it was read. Health and units take the most requests."""
+SECONDS = {"today": 30, "runs": 30, "fleets": 30, "health": 120, "next_tick": 0}
+"""How long each part stays as it was read."""
+
+UNITS_SECONDS = 600
+"""Units take the most requests: one for 50 groups."""
 
 YEAR_SECONDS = 300
 MOST_TODAY = 1000
@@ -57,10 +60,12 @@ class OverviewReader:
     next_tick: NextTick
     now: Callable[[], datetime] = times.now
     _parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in SECONDS})
+    _units: _Part = field(default_factory=_Part)
     _year: _Part = field(default_factory=_Part)
     _events: dict[str, dict[str, Any]] = field(default_factory=dict)
     _limited: str | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _units_lock: threading.Lock = field(default_factory=threading.Lock)
     _year_lock: threading.Lock = field(default_factory=threading.Lock)
 
     def document(self) -> dict[str, Any]:
@@ -72,13 +77,17 @@ class OverviewReader:
                 "runs": partial(open_runs, self.client),
                 "fleets": partial(open_fleets, self.client),
                 "health": self.client.health,
-                "units": self._units,
                 "next_tick": partial(self._next_tick, now),
             }
             due = {name: read for name, read in reads.items() if _is_due(self._parts[name], SECONDS[name], now)}
             for name, answer in side_by_side.answers(due).items():
                 _take(self._parts[name], answer, now)
             return {"now": moments.iso(now)} | {name: part.document() for name, part in self._parts.items()}
+
+    def units(self) -> dict[str, Any]:
+        """Returns the part with the units by state. It is apart, as a large account takes many requests."""
+        with self._units_lock:
+            return self._refreshed(self._units, UNITS_SECONDS, lambda _: self._read_units())
 
     def year(self) -> dict[str, Any]:
         """Returns the counts of each day and the recoveries of each week of the last year.
@@ -87,13 +96,16 @@ class OverviewReader:
         ``complete_since`` is the first day of which every event is known.
         """
         with self._year_lock:
-            now = self.now()
-            if _is_due(self._year, YEAR_SECONDS, now):
-                try:
-                    _take(self._year, self._read_year(now), now)
-                except CliError as error:
-                    _take(self._year, error, now)
-            return self._year.document()
+            return self._refreshed(self._year, YEAR_SECONDS, self._read_year)
+
+    def _refreshed(self, part: _Part, seconds: float, read: Callable[[datetime], Any]) -> dict[str, Any]:
+        now = self.now()
+        if _is_due(part, seconds, now):
+            try:
+                _take(part, read(now), now)
+            except CliError as error:
+                _take(part, error, now)
+        return part.document()
 
     def year_of(self, unit: str) -> dict[str, Any]:
         """Returns the recoveries of one unit in the last year, and the counts of each day.
@@ -115,8 +127,8 @@ class OverviewReader:
 
     def forget(self) -> None:
         """Reads the parts that a change can affect again at the next request."""
-        for name in ("today", "runs", "fleets", "units"):
-            self._parts[name].tried = None
+        for part in (*(self._parts[name] for name in ("today", "runs", "fleets")), self._units):
+            part.tried = None
 
     def _today(self, now: datetime) -> dict[str, Any]:
         since = moments.iso(times.midnight(now.astimezone().date()))
@@ -128,7 +140,7 @@ class OverviewReader:
             "events": [{key: event.get(key) for key in _SHOWN} for event in events[:SHOWN_TODAY]],
         }
 
-    def _units(self) -> dict[str, Any]:
+    def _read_units(self) -> dict[str, Any]:
         groups = list(islice(self.client.groups(), malformed.LOOKED_AT))
         return {
             "by_state": overview.units_by_state(groups),

@@ -84,6 +84,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
     (re.compile("/ui/overview"), _GET),
+    (re.compile("/ui/units"), _GET),
     (re.compile("/ui/year"), _GET),
     (_REPORT, _GET),
 )
@@ -236,6 +237,8 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
         if path == "/ui/overview":
             return Answer(HTTPStatus.OK, self.server.overview.document())
+        if path == "/ui/units":
+            return Answer(HTTPStatus.OK, self.server.overview.units())
         if path == "/ui/year":
             overview, unit = self.server.overview, query.get("unit")
             return Answer(HTTPStatus.OK, overview.year_of(unit) if unit else overview.year())

@@ -101,7 +101,7 @@ export function recoveries(points, since, until) {
     chart,
     h("ul", { class: "key" },
       h("li", { class: "dot" }, "recovery"), h("li", { class: "slow" }, "slow recovery"), missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
-      thresholds.length ? h("li", { class: "threshold" }, "slow above this: twice the usual time, and a minute more") : h("li", {}, "5 earlier recoveries by the same method give a threshold for slow")),
+      thresholds.length ? h("li", { class: "threshold" }, "slow above this: twice the usual time, at least a minute more") : h("li", {}, "5 earlier recoveries by the same method give a threshold for slow")),
     table("Recoveries as a table", ["Day", "Recovery time", "Slow above"], points.toReversed().map((one) => [one.day, one.seconds === null ? "not recovered" : duration(one.seconds), one.slow_above === null ? null : duration(one.slow_above)])),
   ];
 }

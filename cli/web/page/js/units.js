@@ -143,8 +143,9 @@ export async function show(main, signal) {
         if (mine !== round) return;
         state.rows = [...state.rows, ...page.groups];
         state.cursor = page.cursor;
-        if (state.rows.length <= PAGE || !state.cursor) draw();
-        else fill(summary, `${count(state.rows.length)} groups loaded …`);
+        if (state.rows.length % AT_ONCE <= PAGE || !state.cursor) draw();
+        if (state.cursor) fill(more);
+        if (state.rows.length > PAGE) fill(summary, `${count(state.rows.length)} groups loaded …`);
       } while (state.cursor && state.rows.length < until);
       draw();
     } catch (error) {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -14,19 +13,13 @@ from cli.bench import money
 from cli.chaos import malformed, overview
 from cli.chaos.events import row
 from cli.chaos.switch import describe, who_and_why
-from cli.client.client import TroopClient
 from cli.client.connection import Connection, connection
+from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import listings, show, side_by_side, times, watching
 from cli.shared.errors import CliError
 from cli.shared.listings import Column, Form
 from cli.shared.watching import Watch
 from troop import moments
-
-_NEWEST = 100
-"""Runs and fleets, among which the open ones are: one page of the API."""
-
-_COSTED = 10
-"""Open runs and fleets whose cost is asked for, each with a request."""
 
 _MOST_EVENTS = 1000
 
@@ -78,8 +71,8 @@ def _read(conn: Connection, now: datetime) -> dict[str, Any]:
             "health": client.health,
             "events": lambda: client.events({"since": midnight}, _MOST_EVENTS),
             "groups": lambda: list(islice(client.groups(), malformed.LOOKED_AT)),
-            "runs": lambda: _open(client, "run", client.benchmarks.runs),
-            "fleets": lambda: _open(client, "fleet", client.benchmarks.fleets),
+            "runs": lambda: open_runs(client),
+            "fleets": lambda: open_fleets(client),
         }
     )
     if isinstance(answers["switch"], CliError):
@@ -104,21 +97,6 @@ def _read(conn: Connection, now: datetime) -> dict[str, Any]:
         "fleets": answers["fleets"],
         "unknown": unknown,
     }
-
-
-def _open(client: TroopClient, kind: str, fetch: Callable[[int], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Returns the runs or fleets that have not ended, with what the first of them cost so far."""
-    fetch_one = client.benchmarks.run if kind == "run" else client.benchmarks.fleet
-
-    def cost(record: Mapping[str, Any]) -> Any:
-        try:
-            return fetch_one(str(record[kind])).get("cost_so_far")
-        except CliError:
-            return None  # the cost is a detail; the record itself is known
-
-    records = [record for record in fetch(_NEWEST) if not record["ended_at"]]
-    costs = side_by_side.answers({str(record[kind]): partial(cost, record) for record in records[:_COSTED]})
-    return [record | {"cost_so_far": costs.get(str(record[kind]))} for record in records]
 
 
 def _show(state: Mapping[str, Any], form: Form) -> None:

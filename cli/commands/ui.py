@@ -12,7 +12,7 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import boto3
@@ -24,13 +24,19 @@ from cli.forecasts import calendar_ahead, live_account
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared import aws, context, show, times
 from cli.shared.errors import CliError, Exit
+from cli.shared.settings_files import TriedSettings
 from cli.web.login_link import Doorway
+from cli.web.overview_reader import OverviewReader
 from cli.web.page_server import PageServer
 from cli.web.proxy import exit_code, stop_on_signals
+from troop.chaos.expected_ticks import expected_ticks
 
 _FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0
 """How long a forecast uses what was read of the account: a large account takes many calls."""
+
+_SETTINGS_SECONDS = 600.0
+_DAYS_AHEAD = 14
 
 
 def ui(
@@ -45,7 +51,10 @@ def ui(
     ahead = CachedForecast(lambda: read(session, conn.deployment))
     try:
         fetch = fetched if aws.is_local() else None
-        server = PageServer(conn.client, about(conn.deployment), ahead, port, _quiet, fetch)
+        overview = OverviewReader(
+            conn.client, NextTick(lambda: live_account.deployed_settings(session, conn.deployment))
+        )
+        server = PageServer(conn.client, about(conn.deployment), ahead, overview, port, _quiet, fetch)
     except OSError as error:
         raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
     stop_on_signals()
@@ -125,6 +134,30 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
         if error.code is not Exit.FORBIDDEN:
             raise
         return Basis(account, settings, None, str(error))
+
+
+@dataclass
+class NextTick:
+    """Computes the next tick from the deployed settings, which it reads at most every ten minutes."""
+
+    read: Callable[[], TriedSettings]
+    clock: Callable[[], float] = time.monotonic
+    _settings: tuple[float, TriedSettings] | None = None
+
+    def __call__(self, now: datetime) -> tuple[datetime, str] | None:
+        """Returns the next tick after ``now``, and its calendar; None if no window opens within two weeks.
+
+        Raises:
+            CliError: the settings cannot be read.
+        """
+        if self._settings is None or self.clock() - self._settings[0] > _SETTINGS_SECONDS:
+            self._settings = self.clock(), self.read()
+        settings = self._settings[1]
+        for days in (1, 4, _DAYS_AHEAD):
+            calendars = settings.chaos.calendars.values()
+            if ticks := expected_ticks(calendars, settings.tick_minutes, now, now + timedelta(days=days)):
+                return ticks[0]
+        return None
 
 
 @dataclass

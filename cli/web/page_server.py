@@ -26,6 +26,7 @@ from cli.client.client import TroopClient
 from cli.client.retries import is_own
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
+from cli.web.overview_reader import OverviewReader
 from cli.web.proxy import Handler, Proxy, error_answer
 from cli.web.proxy_guard import Admitted, Refusal, Routes
 from troop import values
@@ -82,6 +83,9 @@ _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
+    (re.compile("/ui/overview"), _GET),
+    (re.compile("/ui/units"), _GET),
+    (re.compile("/ui/year"), _GET),
     (_REPORT, _GET),
 )
 
@@ -112,6 +116,7 @@ class PageServer(Proxy):
         client: the deployment's API.
         about: the deployment's name, account and region, in JSON's types.
         ahead: the forecast.
+        overview: the state at a glance.
         port, log: as for the proxy.
         fetch: downloads a report; raises CliError. None if the browser can do so itself: it does not trust the
             certificate of local AWS.
@@ -124,12 +129,13 @@ class PageServer(Proxy):
         client: TroopClient,
         about: Mapping[str, Any],
         ahead: Ahead,
+        overview: OverviewReader,
         port: int,
         log: Callable[[str], None],
         fetch: Callable[[str], bytes] | None = None,
     ) -> None:
         super().__init__(client.api, port, log)
-        self.client, self.about, self.ahead, self.fetch = client, about, ahead, fetch
+        self.client, self.about, self.ahead, self.overview, self.fetch = client, about, ahead, overview, fetch
         self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
@@ -229,6 +235,13 @@ class _PageHandler(Handler):
         if path == "/ui/calendar":
             weeks = _number(query.get("weeks", "4"), MOST_WEEKS)
             return Answer(HTTPStatus.OK, self.server.ahead(weeks, unleashed=query.get("unleashed") == "true"))
+        if path == "/ui/overview":
+            return Answer(HTTPStatus.OK, self.server.overview.document())
+        if path == "/ui/units":
+            return Answer(HTTPStatus.OK, self.server.overview.units())
+        if path == "/ui/year":
+            overview, unit = self.server.overview, query.get("unit")
+            return Answer(HTTPStatus.OK, overview.year_of(unit) if unit else overview.year())
         return Answer(HTTPStatus.OK, self.server.about)
 
     def _passed_on(self, admitted: Admitted) -> Answer:
@@ -236,6 +249,7 @@ class _PageHandler(Handler):
         answer = self.passed(admitted)
         if admitted.method != "GET":
             self.server.ahead.forget()
+            self.server.overview.forget()
         if answer.status < HTTPStatus.BAD_REQUEST or is_own(answer):
             return answer
         return error_answer(

@@ -75,9 +75,11 @@ def go(page: Page, view: str) -> None:
 def test_units_and_where_their_values_come_from(page: Page, bench: Bench) -> None:
     expect(page.locator("#where")).to_have_text(f"{bench.deployment.name} local AWS")
     expect(page.locator("#switch")).to_contain_text("unleashed")
+    expect(page.get_by_role("region", name="Ticks")).to_contain_text("Next:")
+    expect(page.get_by_role("region", name="Units")).to_contain_text("taking part")
+    go(page, "units")
     page.get_by_label("Search").fill("ui")
     expect(page.locator("tbody tr")).to_have_count(2)
-    expect(page.get_by_role("row", name=re.compile(f"^{WEB}"))).to_contain_text("settings")
     page.get_by_role("link", name=LEDGER).click()
     expect(page.get_by_role("heading", level=1)).to_have_text(LEDGER)
     expect(page.get_by_role("row", name=re.compile("^Probability"))).to_contain_text("settings")

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from cli.forecasts import calendar_ahead, group_files
 from cli.forecasts.calendar_ahead import Basis
 from cli.shared import settings_files
 from cli.shared.settings_files import TriedSettings
+from cli.web.overview_reader import OverviewReader
 from cli.web.page_server import PageServer
 from tests.unit.cli.conftest import FakeApi
 from troop.chaos.facts import Account, Switch
@@ -187,4 +188,5 @@ def page_server(
     client = TroopClient(
         world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
     )
-    return PageServer(client, ABOUT, ahead, 0, log.append, fetch)
+    overview = OverviewReader(client, lambda now: (now.replace(microsecond=0) + timedelta(minutes=7), "default"))
+    return PageServer(client, ABOUT, ahead, overview, 0, log.append, fetch)

@@ -76,7 +76,7 @@ def test_the_file_leads_a_browser_in(browser: Browser, opened: Queue[str]) -> No
         page = browser.new_page()
         page.set_default_timeout(PAGE_PATIENCE_MS)
         page.goto(address)
-        expect(page.get_by_role("heading", name="Units")).to_be_visible()
+        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         assert not path_of(address).exists()
         page.close()
 

@@ -1,15 +1,23 @@
 // The next weeks of each calendar: open and closed days with reasons, and expected terminations.
 
+import { address } from "./address.js";
+import { stamp } from "./freshness.js";
 import { get } from "./api.js";
+import { dayText, heatMap } from "./charts.js";
 import { badge, fill, h, heading, loading, name, problem, select } from "./dom.js";
-import { count, day as shortDay, unitAddress } from "./format.js";
+import { clock, count, day as shortDay, unitAddress } from "./format.js";
 
 const WEEKS = [["2", "2 weeks"], ["4", "4 weeks"], ["8", "8 weeks"], ["12", "12 weeks"]];
+const OLD = 600_000; // milliseconds, after which the view is marked as old
 const FEW = 5; // terminations of a day that are visible at first
 const filters = { weeks: "4", calendar: null, unleashed: false };
 
 export async function show(main, signal) {
   const place = h("div", {});
+  const past = h("div", {});
+  let days = null; // counts of past days; null until they are known
+  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+  let shown; // the forecast that the view shows
   const chooser = h("div", { class: "field" });
   const weeks = select(WEEKS, filters.weeks, (value) => { filters.weeks = value; load(); });
   const unleashed = h("input", { type: "checkbox", id: "unleashed", checked: filters.unleashed, onchange: (event) => { filters.unleashed = event.target.checked; load(); } });
@@ -24,7 +32,9 @@ export async function show(main, signal) {
       h("div", { class: "field" }, h("label", { for: "weeks" }, "Period"), weeks),
       h("label", { class: "check", for: "unleashed" }, unleashed, " Ignore leash and halt"),
     ),
+    age,
     place,
+    past,
   );
   addEventListener("troop-switched", () => load(), { signal });
   let round = 0; // of loading: responses to earlier rounds are dropped
@@ -34,7 +44,10 @@ export async function show(main, signal) {
     fill(place, loading("the calendar"));
     try {
       const forecast = await get("ui/calendar", { weeks: filters.weeks, unleashed: String(filters.unleashed) }, signal);
-      if (mine === round) draw(forecast);
+      if (mine !== round) return;
+      fill(age.firstChild, `Loaded at ${clock(new Date())}`);
+      stamp(age, new Date(), OLD);
+      draw((shown = forecast));
     } catch (error) {
       if (!signal.aborted && mine === round) fill(place, problem(error, load));
     }
@@ -48,10 +61,29 @@ export async function show(main, signal) {
     fill(chooser, h("label", { for: "which" }, "Calendar"), choose);
     const calendar = forecast.calendars.find((one) => one.calendar === filters.calendar);
     const hits = (forecast.expected ?? []).filter((hit) => hit.calendar === filters.calendar);
-    fill(place, summary(forecast, calendar, hits), grid(calendar, hits), assumptions(forecast));
+    fill(place, summary(forecast, calendar, hits), grid(calendar, hits, days), assumptions(forecast));
+  }
+
+  /** Loads the counts of past days: of all calendars, because an event does not name its own. */
+  async function loadPast() {
+    try {
+      const { value, error } = await get("ui/year", {}, signal);
+      if (!value) throw new Error(error);
+      days = value.days;
+      if (shown) draw(shown);
+      fill(
+        past,
+        h("h2", {}, "Terminations of the last year"),
+        heatMap(days, value.since, value.until, (day) => address("#/events", { day })),
+        h("p", { class: "muted small" }, "Past days count the units of all calendars.", value.complete_since && ` Events before ${value.complete_since} are not included.`),
+      );
+    } catch (error) {
+      if (!signal.aborted) fill(past, problem(error, loadPast));
+    }
   }
 
   await load();
+  loadPast();
 }
 
 function summary(forecast, calendar, hits) {
@@ -59,7 +91,7 @@ function summary(forecast, calendar, hits) {
   const real = !forecast.unleashed;
   return [
     h("p", {}, `Open ${calendar.open} to ${calendar.close} in ${calendar.time_zone}; ${open} open days ahead.`),
-    real && forecast.halted && h("p", { class: "notice" }, badge("halted", "bad"), " No terminations until someone resumes."),
+    real && forecast.halted && h("p", { class: "notice" }, badge("halted", "quiet"), " No terminations until someone resumes."),
     real && !forecast.halted && forecast.leashed && h("p", { class: "notice" }, badge("leashed", "info"), " Dry run: Troop would terminate these instances, but terminates nothing."),
     real && forecast.halted ? null : forecast.expected === null
       ? h("p", { class: "notice" }, `Terminations cannot be predicted without the salt: ${forecast.not_expected}`)
@@ -67,18 +99,18 @@ function summary(forecast, calendar, hits) {
   ];
 }
 
-function grid(calendar, hits) {
+function grid(calendar, hits, days) {
   const by = new Map();
   for (const hit of hits) by.set(hit.day, [...(by.get(hit.day) ?? []), hit]);
   // If weekends are open, their columns are as wide as others.
   const even = calendar.days.some((one, index) => index % 7 > 4 && !one.closed) ? " even" : "";
   return [
     h("div", { class: `weekdays${even}`, "aria-hidden": "true" }, ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].map((one) => h("span", {}, one))),
-    h("ol", { class: `days${even}` }, calendar.days.map((one) => cell(one, calendar.today, by.get(one.day) ?? [], hits.length > 0))),
+    h("ol", { class: `days${even}` }, calendar.days.map((one) => cell(one, calendar.today, by.get(one.day) ?? [], hits.length > 0, days && (days[one.day] ?? null)))),
   ];
 }
 
-function cell(one, today, hits, any) {
+function cell(one, today, hits, any, counts) {
   const state = one.closed?.reason ?? "open";
   const past = one.day < today;
   const few = hits.slice(0, FEW);
@@ -89,6 +121,7 @@ function cell(one, today, hits, any) {
     h("h2", {}, h("time", { datetime: one.day }, shortDay(one.day)), one.day === today && h("span", { class: "now" }, " today")),
     one.closed && h("p", { class: "closed", title: one.closed.detail }, state === "weekend" ? "weekend" : [h("strong", {}, state), " ", name(one.closed.detail)]),
     !one.closed && !past && one.ticks === 0 && h("p", { class: "closed" }, "closed for today"),
+    one.day <= today && counts && h("p", { class: "done" }, h("a", { href: address("#/events", { day: one.day }) }, dayText(counts))),
     any && !one.closed && one.ticks > 0 && !few.length && h("p", { class: "closed muted" }, one.day === today ? "none left today" : "none"),
     few.length > 0 && h("ul", {}, few.map(expected)),
     others.length > 0 && more(others),

@@ -1,5 +1,6 @@
 // Recorded terminations, newest first, with live updates.
 
+import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, facts, fill, h, heading, link, loading, name, problem, select, still, table } from "./dom.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
@@ -22,7 +23,11 @@ const STATUS = {
 };
 const HOURS = [["", "All time"], ["1", "Last hour"], ["24", "Last day"], ["168", "Last week"], ["720", "Last 30 days"]];
 
-const filters = { search: "", status: "", hours: "", live: true };
+const DEFAULTS = { q: "", status: "", hours: "", day: "" }; // in the address
+let filters = { ...DEFAULTS };
+let following = true; // whether the view is live
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const AROUND = 14; // hours: the farthest that the day of a calendar is from that of UTC
 
 export const COLUMNS = [
   { label: "Time", cell: (event) => moment(event.at) },
@@ -35,6 +40,10 @@ export const COLUMNS = [
 ];
 
 export async function show(main, signal) {
+  filters = filtersOf(DEFAULTS);
+  if (!Object.hasOwn(STATUS, filters.status)) filters.status = "";
+  if (!HOURS.some(([value]) => value === filters.hours)) filters.hours = "";
+  if (!DAY.test(filters.day) || Number.isNaN(Date.parse(filters.day))) filters.day = "";
   let events = [];
   let cursor = null;
   let paged = false; // whether events older than the first page are loaded
@@ -46,10 +55,11 @@ export async function show(main, signal) {
   const summary = h("p", { class: "muted", role: "status" });
   const liveness = h("p", { class: "muted", id: "liveness" });
   const more = h("div", { class: "buttons" });
-  const search = h("input", { type: "search", id: "search", value: filters.search, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { filters.search = event.target.value; draw(); } });
-  const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], filters.status, (value) => { filters.status = value; reload(); });
-  const hours = select(HOURS, filters.hours, (value) => { filters.hours = value; reload(); });
-  const live = h("input", { type: "checkbox", id: "live", checked: filters.live, onchange: (event) => { filters.live = event.target.checked; wait = SOON; filters.live ? update() : stop("Not live."); } });
+  const search = h("input", { type: "search", id: "search", value: filters.q, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { choose({ q: event.target.value }); draw(); } });
+  const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], filters.status, (value) => { choose({ status: value }, true); reload(); });
+  const hours = select(HOURS, filters.hours, (value) => { choose({ hours: value, ...(value && { day: "" }) }, true); day.value = filters.day; reload(); });
+  const day = h("input", { type: "date", id: "day", value: filters.day, onchange: (event) => { choose({ day: event.target.value, ...(event.target.value && { hours: "" }) }, true); hours.value = filters.hours; reload(); } });
+  const live = h("input", { type: "checkbox", id: "live", checked: following, onchange: (event) => { following = event.target.checked; wait = SOON; following ? update() : stop("Not live."); } });
   status.id = "status";
   hours.id = "hours";
   fill(
@@ -61,21 +71,29 @@ export async function show(main, signal) {
       h("div", { class: "field grow" }, h("label", { for: "search" }, "Search"), search),
       h("div", { class: "field" }, h("label", { for: "status" }, "Status"), status),
       h("div", { class: "field" }, h("label", { for: "hours" }, "Period"), hours),
+      h("div", { class: "field" }, h("label", { for: "day" }, "Day"), day),
     ),
     h("div", { class: "sides" }, summary, liveness),
     list,
     more,
     h("details", { class: "legend" }, h("summary", {}, "Meaning of each status"), facts(Object.entries(STATUS).map(([one, meaning]) => [badge(words(one), kind(one)), meaning]))),
   );
-  const visibility = () => (document.hidden ? stop("Not live while the page is hidden.") : filters.live && ((wait = SOON), update()));
+  const visibility = () => (document.hidden ? stop("Not live while the page is hidden.") : following && ((wait = SOON), update()));
   document.addEventListener("visibilitychange", visibility, { signal });
   signal.addEventListener("abort", () => clearTimeout(timer));
 
   const query = () => ({
     limit: PAGE,
     status: filters.status,
-    since: filters.hours && new Date(Date.now() - filters.hours * 3_600_000).toISOString(),
+    since: filters.day ? near(-AROUND) : filters.hours && new Date(Date.now() - filters.hours * 3_600_000).toISOString(),
+    until: filters.day && near(24 + AROUND),
   });
+  const near = (more) => new Date(Date.parse(filters.day) + more * 3_600_000).toISOString();
+
+  function choose(values, step = false) {
+    Object.assign(filters, values);
+    remember(filters, DEFAULTS, step);
+  }
 
   function stop(text) {
     clearTimeout(timer);
@@ -110,7 +128,8 @@ export async function show(main, signal) {
       changes += await renew(pending.slice(0, BY_ID), mine);
       if (mine !== round || signal.aborted) return;
       wait = changes ? SOON : Math.min(LATE, wait * 1.5);
-      if (!document.hidden) fill(liveness, filters.live ? liveAt(at, pending.length) : "Not live.");
+      liveness.classList.remove("old");
+      if (!document.hidden) fill(liveness, following ? liveAt(at, pending.length) : "Not live.");
     } catch (error) {
       if (signal.aborted || mine !== round) return;
       if (first && !events.length) {
@@ -119,11 +138,12 @@ export async function show(main, signal) {
         return;
       }
       wait = Math.min(WORST, wait * 2);
+      liveness.classList.add("old");
       fill(liveness, `Not live: ${sentence(error.message)} Next attempt in ${Math.round(wait / 1000)} s.`);
       if (error.status === 401) return;
     }
     clearTimeout(timer); // of another update in progress
-    if (filters.live && !document.hidden) timer = setTimeout(update, wait);
+    if (following && !document.hidden) timer = setTimeout(update, wait);
   }
 
   /** Replaces the events, redraws after changes, and announces which events of the response are new. Returns their number. */
@@ -170,12 +190,12 @@ export async function show(main, signal) {
   }
 
   function draw() {
-    const terms = filters.search.toLowerCase().split(/\s+/);
+    const terms = filters.q.toLowerCase().split(/\s+/);
     const matches = events.filter((event) => {
       const text = [event.unit, event.group, event.instance_id, event.zone, event.detail].join("\n").toLowerCase();
-      return terms.every((term) => text.includes(term));
+      return (!filters.day || event.day === filters.day) && terms.every((term) => text.includes(term));
     });
-    fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.hours ? "No events match these filters." : "There are no events yet.");
+    fill(summary, events.length ? share(matches.length, events.length, "event", cursor) : filters.status || filters.hours || filters.day ? "No events match these filters." : "There are no events yet.");
     fill(list, matches.length ? table("Terminations, newest first", COLUMNS, matches) : null);
     fill(more, cursor && h("button", { type: "button", onclick: older }, "Load older events"));
   }

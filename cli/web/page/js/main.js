@@ -1,12 +1,15 @@
 // Admits this tab, and shows the view that the address names.
 
+import { path, visited } from "./address.js";
 import { UNREACHABLE, get } from "./api.js";
 import { fill, h, heading, name, problem } from "./dom.js";
+import { listen } from "./keys.js";
 import { enter } from "./session.js";
 import { watch } from "./switch.js";
 
 // Addresses, their modules (loaded on first use), their entry in the navigation, and their content for error messages.
 const VIEWS = [
+  [/^#\/overview$/, () => import("./overview.js"), "#/overview", "the overview"],
   [/^#\/units$/, () => import("./units.js"), "#/units", "the units"],
   [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units", "the unit"],
   [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
@@ -21,11 +24,12 @@ const main = document.getElementById("main");
 let leave = new AbortController();
 
 async function show(first = false) {
-  const [pattern, load, parent, content] = VIEWS.find(([pattern]) => pattern.test(location.hash)) ?? [];
+  const [pattern, load, parent, content] = VIEWS.find(([pattern]) => pattern.test(path())) ?? [];
   if (!pattern) {
-    location.replace("#/units");
+    location.replace("#/overview");
     return;
   }
+  visited();
   const open = document.querySelector("dialog[open]");
   if (open && !open.querySelector("[aria-busy]")) open.close(); // it concerns the previous view
   leave.abort();
@@ -37,7 +41,7 @@ async function show(first = false) {
   }
   if (!first) fill(document.getElementById("flash"));
   try {
-    const parameters = pattern.exec(location.hash).slice(1).map(decodeURIComponent);
+    const parameters = pattern.exec(path()).slice(1).map(decodeURIComponent);
     const view = await load().catch((error) => {
       throw error instanceof TypeError ? new Error(UNREACHABLE) : error; // the module could not be fetched
     });
@@ -84,7 +88,8 @@ async function start() {
     event.preventDefault(); // the address's fragment names a view
     main.focus();
   });
-  if (!/\/report$/.test(location.hash)) watch();
+  listen();
+  if (!/\/report$/.test(path())) watch();
   get("ui/about").then(about, () => {});
   await show(true);
 }

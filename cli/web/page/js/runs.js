@@ -3,9 +3,11 @@
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { fleets } from "./fleets.js";
-import { cost, count, duration, kind, moment, share, who, words } from "./format.js";
+import { stamp } from "./freshness.js";
+import { clock, cost, count, duration, kind, moment, share, who, words } from "./format.js";
 
 const PAGE = 50;
+const OLD = 600_000; // milliseconds, after which the list is marked as old
 
 export const elapsed = (run) => duration(Math.max(0, (run.ended_at ? new Date(run.ended_at) : new Date()) - new Date(run.at)) / 1000);
 
@@ -33,7 +35,8 @@ export async function show(main, signal) {
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", onclick: () => load(true) }, "Refresh")), summary, list, more, standing.element);
+  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh")), h("div", { class: "sides" }, summary, age), list, more, standing.element);
 
   async function load(refresh = false) {
     const mine = ++round;
@@ -46,7 +49,11 @@ export async function show(main, signal) {
     try {
       const page = await get("benchmarks", { limit: PAGE, cursor }, signal);
       if (mine !== round) return;
-      if (!cursor) standing.load();
+      if (!cursor) {
+        standing.load();
+        fill(age.firstChild, `Loaded at ${clock(new Date())}`);
+        stamp(age, new Date(), OLD);
+      }
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
       fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. To start one: ", h("code", {}, "troop bench run FILE")]);

@@ -13,7 +13,7 @@ tabs.addEventListener("message", ({ data }) => {
 export async function enter() {
   const match = /^#ticket=([\w-]+)$/.exec(location.hash);
   if (match) {
-    history.replaceState(null, "", "#/units"); // the ticket must not enter the history
+    history.replaceState(null, "", "#/overview"); // the ticket must not enter the history
     return store(await redeem(match[1]));
   }
   return store(sessionStorage.getItem(KEY) ?? (await borrow()));

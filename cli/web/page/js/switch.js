@@ -3,9 +3,11 @@
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, field, fill, flash, h } from "./dom.js";
+import { stamp } from "./freshness.js";
 import { clock, moment, who } from "./format.js";
 
 const EVERY = 30_000;
+const OLD = 90_000; // milliseconds, after which the state of the switch is marked as old
 
 const SENTENCE = {
   halted: "Halted: no rolls, no terminations.",
@@ -19,13 +21,16 @@ const BRIEFLY = {
 };
 const state = (now) => (now.halted ? "halted" : now.leashed ? "leashed" : "unleashed");
 const ALREADY = { true: "Already halted.", false: "Already resumed." };
-const KIND = { halted: "bad", leashed: "info", unleashed: "good" };
+// Unleashed is the dangerous state: never green. Halted and leashed are safe.
+const KIND = { halted: "quiet", leashed: "info", unleashed: "live" };
 
 const place = () => document.getElementById("switch");
 
 let known; // the last state of the switch, and `at`: its time
+let unreadable = false; // whether the last attempt failed
 let turns = 0; // changes by this page: responses to requests before a change are outdated
 const label = h("span", {});
+const age = h("span", { class: "age" });
 const means = h("span", { class: "means muted small" });
 const retry = h("button", { type: "button", class: "retry", onclick: () => refresh() }, "Check again");
 // The element stays the same, so that a refresh does not take its focus.
@@ -50,6 +55,7 @@ async function refresh(then = draw, failed = drawUnknown) {
 
 function draw(now) {
   known = { ...now, at: new Date() };
+  unreadable = false;
   const by = [now.changed_by && `, by ${who(now.changed_by)}`, now.reason && `: ${now.reason}`];
   const text = [BRIEFLY[state(now)], ...(now.halted ? by : [])].filter(Boolean).join("");
   show(state(now), KIND[state(now)], text, { resume: now.halted, loud: now.halted });
@@ -57,12 +63,14 @@ function draw(now) {
 
 /** Halting needs no state: it works even if the switch cannot be read. */
 function drawUnknown(error) {
+  unreadable = true;
   const text = known ? `as of ${clock(known.at)}: ${BRIEFLY[state(known)]}. The current state cannot be read.` : `Cannot read the switch: ${error.message}`;
-  show(known ? state(known) : "unknown", "warn", text, { unread: error.message, loud: true });
+  show(known ? state(known) : "unknown", known && state(known) === "unleashed" ? "live" : "warn", text, { unread: error.message, loud: true });
 }
 
 function show(status, kind, text, { resume = false, loud = false, unread = "" }) {
-  fill(label, badge(status, kind));
+  fill(label, badge(status, kind), age);
+  if (known) stamp(place(), known.at, OLD);
   fill(means, text);
   means.title = retry.title = unread;
   retry.hidden = !unread;
@@ -72,17 +80,35 @@ function show(status, kind, text, { resume = false, loud = false, unread = "" })
   const words = resume ? "Resume …" : "Halt …";
   if (button.textContent !== words) fill(button, words);
   if (!place().contains(button)) fill(place(), label, means, retry, button);
+  place().classList.toggle("unread", Boolean(unread));
+  dispatchEvent(new Event("troop-switch-read"));
 }
 
-const since = (now) =>
-  h(
-    "p",
-    { class: "muted" },
-    SENTENCE[state(now)],
+/** The switch as a tile of the overview, which follows the header. Unleashing is a matter of the command. */
+export function switchTile(signal) {
+  const title = h("h2", { id: "tile-switch" }, "Chaos", h("span", { class: "age" }));
+  const content = h("div", {});
+  const leashing = h("button", { type: "button", onclick: () => once(leash) }, "Leash …");
+  const tile = h("section", { class: "tile", "aria-labelledby": "tile-switch" }, title, content, leashing);
+  const update = () => {
+    const which = known && state(known);
+    fill(content, known ? [h("p", { class: "large" }, badge(which, KIND[which])), h("p", {}, SENTENCE[which]), changed(known) && h("p", { class: "muted small" }, changed(known))] : h("p", { class: "muted" }, "Not read yet."));
+    leashing.hidden = !known || known.leashed;
+    if (known) stamp(tile, known.at, OLD);
+    tile.classList.toggle("unread", unreadable);
+  };
+  update();
+  addEventListener("troop-switch-read", update, { signal });
+  return tile;
+}
+
+const since = (now) => h("p", { class: "muted" }, SENTENCE[state(now)], changed(now));
+
+const changed = (now) => [
     now.changed_at
       ? [" Changed ", moment(now.changed_at), " by ", who(now.changed_by), now.reason && `: ${now.reason}`, "."]
       : now.reason && [" Changed directly in the table: ", now.reason, "."],
-  );
+];
 
 async function halt() {
   const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
@@ -115,13 +141,29 @@ async function resume() {
   });
 }
 
+async function leash() {
+  const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
+  await turn({
+    title: "Leash?",
+    yes: "Leash",
+    target: { leashed: true },
+    describe: (now) => [
+      h("p", {}, "From now on, ticks decide and record, but terminate nothing. To unleash again, use ", h("code", {}, "troop unleash"), "."),
+      now && since(now),
+    ],
+    reason,
+    done: "Leashed: a dry run until someone unleashes.",
+  });
+}
+
 async function turn({ title, yes, danger, target, describe, reason, done }) {
   const status = h("div", {}, describe(known));
   const display = (now) => {
     draw(now);
-    fill(status, now.halted === target.halted ? [h("p", {}, h("strong", {}, ALREADY[String(now.halted)])), since(now)] : describe(now));
+    const already = target.leashed ? now.leashed && "Already leashed." : now.halted === target.halted && ALREADY[String(now.halted)];
+    fill(status, already ? [h("p", {}, h("strong", {}, already)), since(now)] : describe(now));
   };
-  if (target.halted) refresh(display); // halting does not wait for the state
+  if (target.halted || target.leashed) refresh(display); // halting and leashing do not wait for the state
   else {
     try {
       display(await get("switch")); // the dialog must say what resuming leads to

@@ -1,9 +1,12 @@
 // One unit: the decision of a day, its policy with sources, groups, events and changes; opting out and in.
 
+import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
+import { heatMap, recoveries } from "./charts.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, field, fill, flash, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { lapse } from "./event.js";
+import { stamp } from "./freshness.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
 import { dayAfter, earliestToday, longDay, moment, plain, sourceName, who } from "./format.js";
 import { updateRow } from "./units.js";
@@ -12,6 +15,8 @@ const LABELS = {
   takes_part: "Takes part", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
   min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
 };
+
+const OLD = 600_000; // milliseconds, after which the view is marked as old
 
 export async function show(main, signal, id) {
   const path = `groups/${id}`;
@@ -28,12 +33,15 @@ export async function show(main, signal, id) {
   const decision = decisionPanel(unit.unit, signal);
   fill(main, place, decision.element);
   const rest = h("div", {});
-  main.append(rest);
+  const year = yearPanel(unit.unit, signal);
+  main.append(year.element, rest);
   draw();
   decision.refresh();
+  year.load();
 
   function draw() {
     fill(place, head(unit, () => once(optOut), () => once(optIn)));
+    stamp(place, new Date(), OLD);
     fill(rest, details(unit));
   }
 
@@ -143,7 +151,7 @@ function head(unit, optOut, optIn) {
   const shield = protection(unit);
   const malformed = unit.problems.length > 0;
   return [
-    h("p", { class: "back" }, link("#/units", "← Units")),
+    h("p", { class: "back" }, link(lastOf("#/units"), "← Units"), h("span", { class: "age" })),
     h(
       "div",
       { class: "headline" },
@@ -253,4 +261,25 @@ function decisionPanel(unit, signal) {
     }
   }
   return { element, refresh };
+}
+
+/** The recoveries and terminations of the unit's last year. */
+function yearPanel(unit, signal) {
+  const result = h("div", {});
+  const element = h("section", { "aria-labelledby": "year" }, h("h2", { id: "year" }, "Recovery in the last year"), result);
+  async function load() {
+    fill(result, loading("the last year"));
+    try {
+      const { since, until, complete_since: complete, recoveries: points, days } = await get("ui/year", { unit }, signal);
+      fill(
+        result,
+        points.length ? recoveries(points, since, until) : h("p", { class: "muted" }, "No recovery in the last year."),
+        Object.keys(days).length > 0 && [h("h3", {}, "Terminations"), heatMap(days, since, until, (day) => address("#/events", { q: unit, day }))],
+        complete && h("p", { class: "muted small" }, `Events before ${complete} are not included.`),
+      );
+    } catch (error) {
+      if (!signal.aborted) fill(result, problem(error, load));
+    }
+  }
+  return { element, load };
 }

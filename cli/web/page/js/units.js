@@ -1,19 +1,39 @@
 // All units: search, sort, policy values and their sources.
 
+import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
 import { lapse } from "./event.js";
+import { stamp } from "./freshness.js";
 import { clock, count, share, sourceName } from "./format.js";
 
 const PAGE = 50; // the API's maximum
 const AT_ONCE = 500; // groups that one load requests
 const STALE = 60_000; // milliseconds, after which the view refreshes the list when it opens
 const SHOWN = 200; // rows that are visible at first
+const OLD = 600_000; // milliseconds, after which the list is marked as old
+const ALL = 5_000; // groups that are loaded for a filter in the address, which must not miss any
 
 // Lives as long as the page, so that the view shows the same list when it opens again.
-const state = { rows: [], at: null, cursor: undefined, search: "", part: "all", by: "unit", down: false, shown: SHOWN };
+const state = { rows: [], at: null, cursor: undefined, shown: SHOWN };
 
-const PARTS = [["all", "All"], ["in", "Taking part"], ["out", "Not taking part"], ["wrong", "With problems"]];
+const DEFAULTS = { q: "", show: "all", owner: "", sort: "unit" }; // in the address; "-" before a sort: descending
+const SORTS = new Set(["unit", "groups", "takes_part", "probability", "min_healthy", "in_service", "calendar", "last_day", "problems"]);
+let filters = { ...DEFAULTS };
+
+const STATES = ["taking part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected"];
+const PARTS = [["all", "All"], ["in", "Taking part, any size"], ["out", "Not taking part"], ["wrong", "With problems"], ...STATES.map((one) => [one, `State: ${one}`])];
+const NO_OWNER = "-"; // an owner's name has no such default
+
+/** The state of a unit, as `troop status` counts it. */
+function stateOf(groups) {
+  const open = groups.filter((group) => !group.protected);
+  if (!open.length) return "protected";
+  if (groups.some((group) => group.problems.length)) return "malformed";
+  if (groups.some((group) => group.unrecovered)) return "unrecovered";
+  if (!open.every((group) => group.takes_part)) return groups.every((group) => group.sources?.takes_part === "settings") ? "not opted in" : "opted out";
+  return groups.some((group) => group.desired) ? "taking part" : "no instances";
+}
 
 const one = (values) => (new Set(values).size === 1 ? values[0] : undefined);
 
@@ -25,6 +45,8 @@ export function units(rows) {
   for (const row of rows) byUnit.set(row.unit, [...(byUnit.get(row.unit) ?? []), row]);
   return [...byUnit.values()].map((groups) => ({
     unit: groups[0].unit,
+    state: stateOf(groups),
+    owners: [...new Set(groups.map((group) => group.owner).filter(Boolean))],
     id: groups[0].id,
     groups: groups.map((group) => group.group),
     takes_part: one(groups.map((group) => group.takes_part)),
@@ -45,37 +67,47 @@ export function units(rows) {
 }
 
 export async function show(main, signal) {
-  const list = h("div", {});
+  filters = filtersOf(DEFAULTS);
+  if (!PARTS.some(([part]) => part === filters.show)) filters.show = DEFAULTS.show;
+  if (!SORTS.has(filters.sort.replace(/^-/, ""))) filters.sort = DEFAULTS.sort;
+  state.shown = SHOWN;
+  const list = h("div", { class: "dense" });
   const summary = h("p", { class: "muted", role: "status" });
-  const age = h("p", { class: "muted" });
+  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
   const more = h("div", { class: "buttons" });
   const search = h("input", {
-    type: "search", id: "search", value: state.search, placeholder: "unit, group, owner, reason, calendar", autocomplete: "off", spellcheck: "false",
-    oninput: (event) => change({ search: event.target.value, shown: SHOWN }),
+    type: "search", id: "search", value: filters.q, placeholder: "unit, group, owner, reason, calendar", autocomplete: "off", spellcheck: "false",
+    oninput: (event) => change({ q: event.target.value }),
   });
-  const parts = select(PARTS, state.part, (part) => change({ part, shown: SHOWN }));
+  const parts = select(PARTS, filters.show, (show) => change({ show }, true));
   parts.id = "part";
+  const owners = select([], filters.owner, (owner) => change({ owner }, true));
+  owners.id = "owner";
   fill(
     main,
-    h("div", { class: "headline" }, heading("Units"), h("button", { type: "button", onclick: () => load(true) }, "Refresh")),
+    h("div", { class: "headline" }, heading("Units"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh")),
     h(
       "div",
       { class: "filters", role: "search" },
       h("div", { class: "field grow" }, h("label", { for: "search" }, "Search"), search),
       h("div", { class: "field" }, h("label", { for: "part" }, "Show"), parts),
+      h("div", { class: "field" }, h("label", { for: "owner" }, "Owner"), owners),
     ),
     h("div", { class: "sides" }, summary, age),
     list,
+    h("p", { class: "muted small" }, "Values without a source come from the settings."),
     more,
   );
 
-  function change(values) {
-    Object.assign(state, values);
+  function change(values, step = false) {
+    Object.assign(filters, values);
+    remember(filters, DEFAULTS, step);
+    state.shown = SHOWN;
     draw();
   }
 
   function sort(by) {
-    change({ by, down: state.by === by && !state.down });
+    change({ sort: filters.sort === by ? `-${by}` : by }, true);
     list.querySelector(`[data-sort="${by}"]`)?.focus();
   }
 
@@ -83,12 +115,15 @@ export async function show(main, signal) {
     const all = units(state.rows);
     const hits = ordered(all.filter(matches));
     const rows = hits.slice(0, state.shown);
-    fill(age, `Loaded at ${clock(state.at)}.`);
+    fill(age.firstChild, `Loaded at ${clock(state.at)}`);
+    stamp(age, state.at, OLD);
+    const names = [...new Set([...all.flatMap((unit) => unit.owners), ...(filters.owner && filters.owner !== NO_OWNER ? [filters.owner] : [])])].sort(COLLATOR.compare);
+    fill(owners, [["", "Any owner"], [NO_OWNER, "Without an owner"], ...names.map((one) => [one, one])].map(([value, label]) => h("option", { value, selected: value === filters.owner }, label)));
     fill(summary, all.length || state.cursor ? share(hits.length, all.length, "unit", state.cursor) : "There are no Auto Scaling groups in this account and region.");
-    fill(list, rows.length ? table("Units and their policies", COLUMNS, rows, { by: state.by, down: state.down, change: sort }) : null);
+    fill(list, rows.length ? table("Units and their policies", COLUMNS, rows, { by: filters.sort.replace(/^-/, ""), down: filters.sort.startsWith("-"), change: sort }) : null);
     fill(
       more,
-      hits.length > state.shown && h("button", { type: "button", onclick: () => change({ shown: state.shown + SHOWN }) }, `Show ${count(Math.min(SHOWN, hits.length - state.shown))} more`),
+      hits.length > state.shown && h("button", { type: "button", onclick: () => { state.shown += SHOWN; draw(); } }, `Show ${count(Math.min(SHOWN, hits.length - state.shown))} more`),
       state.cursor && h("button", { type: "button", onclick: () => load() }, "Load more"),
     );
   }
@@ -97,7 +132,8 @@ export async function show(main, signal) {
 
   async function load(refresh = false) {
     const mine = ++round;
-    const until = refresh ? Math.max(AT_ONCE, state.rows.length) : state.rows.length + AT_ONCE;
+    const linked = refresh && (filters.q || filters.owner || filters.show !== "all");
+    const until = refresh ? Math.max(linked ? ALL : AT_ONCE, state.rows.length) : state.rows.length + AT_ONCE;
     if (refresh) Object.assign(state, { rows: [], at: new Date(), cursor: undefined });
     if (!state.rows.length) fill(list, loading("units"));
     fill(more);
@@ -107,8 +143,9 @@ export async function show(main, signal) {
         if (mine !== round) return;
         state.rows = [...state.rows, ...page.groups];
         state.cursor = page.cursor;
-        if (state.rows.length <= PAGE || !state.cursor) draw();
-        else fill(summary, `${count(state.rows.length)} groups loaded …`);
+        if (state.rows.length % AT_ONCE <= PAGE || !state.cursor) draw();
+        if (state.cursor) fill(more);
+        if (state.rows.length > PAGE) fill(summary, `${count(state.rows.length)} groups loaded …`);
       } while (state.cursor && state.rows.length < until);
       draw();
     } catch (error) {
@@ -135,17 +172,20 @@ export function updateRow(unit) {
 
 function matches(unit) {
   const wrong = unit.problems.length > 0 || Boolean(unit.unrecovered);
-  if (state.part === "in" && !(unit.takes_part && !wrong)) return false;
-  if (state.part === "out" && unit.takes_part && !wrong) return false;
-  if (state.part === "wrong" && !wrong) return false;
+  if (filters.show === "in" && !(unit.takes_part && !wrong)) return false;
+  if (filters.show === "out" && unit.takes_part && !wrong) return false;
+  if (filters.show === "wrong" && !wrong) return false;
+  if (STATES.includes(filters.show) && unit.state !== filters.show) return false;
+  if (filters.owner && !(filters.owner === NO_OWNER ? !unit.owners.length : unit.owners.includes(filters.owner))) return false;
   const text = [unit.unit, ...unit.groups, unit.calendar ?? "", unit.owner, unit.reason, unit.until, ...unit.problems].join("\n").toLowerCase();
-  return state.search.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return filters.q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 function ordered(list) {
-  const value = (unit) => (state.by === "groups" ? unit.groups.join() : state.by === "problems" ? problemsOf(unit).length : (unit[state.by] ?? ""));
+  const by = filters.sort.replace(/^-/, "");
+  const value = (unit) => (by === "groups" ? unit.groups.join() : by === "problems" ? problemsOf(unit).length : (unit[by] ?? ""));
   const compare = (a, b) => (typeof a === "string" || typeof b === "string" ? COLLATOR.compare(String(a), String(b)) : a - b);
-  const sign = state.down ? -1 : 1;
+  const sign = filters.sort.startsWith("-") ? -1 : 1;
   return list.sort((a, b) => sign * compare(value(a), value(b)) || COLLATOR.compare(a.unit, b.unit));
 }
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
@@ -158,8 +198,8 @@ function skipReason(unit) {
   return ["opted out", unit.until && ` until ${unit.until}`, unit.reason && [": ", name(unit.reason)]];
 }
 
-/** A value with its source in small print. */
-const sourced = (shown, source) => [shown, source && h("small", { class: "source" }, name(sourceName(source)))];
+/** A value with its source in small print; without one it comes from the settings. */
+const sourced = (shown, source) => [shown, source && source !== "settings" && h("small", { class: "source" }, name(sourceName(source)))];
 const differs = () => h("span", { class: "muted" }, "differs");
 
 const COLUMNS = [

@@ -37,7 +37,7 @@ def test_the_keyboard_goes_everywhere(looking: Looking) -> None:
     expect(page.get_by_role("link", name="Benchmarks")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    order = ["Halt …", "Units", "Events", "Calendar", "Benchmarks"]
+    order = ["Halt …", "Overview", "Units", "Events", "Calendar", "Benchmarks"]
     page.get_by_role("button", name="Halt").focus()
     for expected in order:
         assert page.evaluate("document.activeElement.textContent") == expected
@@ -116,12 +116,13 @@ def test_it_fits_a_phone_and_every_control_has_a_name(looking: Looking) -> None:
     for view, title in VIEWS.items():
         looking.go(view)
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
-        expect(page.locator("main table, main .days").first).to_be_visible()
+        expect(page.locator("main table, main .days, main .tile").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 375, view
         assert page.evaluate(NAMELESS) == [], view
 
 
 VIEWS = {
+    "overview": "Overview",
     "units": "Units",
     "units/web": "web",
     "events": "Events",

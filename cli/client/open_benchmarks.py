@@ -1,0 +1,43 @@
+"""Reads the benchmark runs and standing fleets that have not ended, with their cost so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from cli.client.client import TroopClient
+from cli.shared import side_by_side
+from cli.shared.errors import CliError
+
+_NEWEST = 100
+"""Runs and fleets, among which the open ones are: one page of the API."""
+
+_COSTED = 10
+"""Open runs and fleets whose cost is asked for, each with a request."""
+
+
+def open_runs(client: TroopClient) -> list[dict[str, Any]]:
+    """Returns the runs that have not ended, newest first; ``cost_so_far`` is None where it is unknown."""
+    return _open(client, "run")
+
+
+def open_fleets(client: TroopClient) -> list[dict[str, Any]]:
+    """Returns the standing fleets that have not ended, as :func:`open_runs` does."""
+    return _open(client, "fleet")
+
+
+def _open(client: TroopClient, kind: str) -> list[dict[str, Any]]:
+    """Returns the runs or fleets that have not ended, with what the first of them cost so far."""
+    benchmarks = client.benchmarks
+    fetch, fetch_one = (benchmarks.runs, benchmarks.run) if kind == "run" else (benchmarks.fleets, benchmarks.fleet)
+
+    def cost(record: Mapping[str, Any]) -> Any:
+        try:
+            return fetch_one(str(record[kind])).get("cost_so_far")
+        except CliError:
+            return None  # the cost is a detail; the record itself is known
+
+    records = [record for record in fetch(_NEWEST) if not record["ended_at"]]
+    costs = side_by_side.answers({str(record[kind]): partial(cost, record) for record in records[:_COSTED]})
+    return [record | {"cost_so_far": costs.get(str(record[kind]))} for record in records]

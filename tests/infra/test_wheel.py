@@ -119,7 +119,7 @@ def test_the_command_works_in_an_empty_folder(installed: Installed) -> None:
     for words in (("--help",), ("bench", "--help"), ("policy", "diff", "--help")):
         shown = installed.run("troop", *words)
         assert (shown.returncode, shown.stderr) == (0, ""), words
-    line = {"_TROOP_COMPLETE": "complete_bash", "COMP_WORDS": "troop bench val", "COMP_CWORD": "2"}
+    line: dict[str, Any] = {"_TROOP_COMPLETE": "complete_bash", "COMP_WORDS": "troop bench val", "COMP_CWORD": "2"}
     assert installed.run("troop", **line).stdout.split() == ["validate"]
 
 

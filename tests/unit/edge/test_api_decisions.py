@@ -59,10 +59,12 @@ def store(account: Account, unit: str, tick: datetime, day: date = FRIDAY, **mor
 )
 def test_a_filter_that_there_is_not_is_refused(account: Account, parameter: str, words: str) -> None:
     """An answer without it would read like one with it."""
-    status, answer = ask("GET", "/decisions", day="2026-11-20", **{parameter: "terminate"})
+    more: dict[str, Any] = {parameter: "terminate"}
+    status, answer = ask("GET", "/decisions", day="2026-11-20", **more)
     assert status == 400
     assert words in answer["message"]
-    signed, _ = ask("GET", "/decisions", day="2026-11-20", **{"X-Amz-Date": "20261120T000000Z"})
+    signature: dict[str, Any] = {"X-Amz-Date": "20261120T000000Z"}
+    signed, _ = ask("GET", "/decisions", day="2026-11-20", **signature)
     assert signed == 200
 
 
@@ -239,7 +241,7 @@ def test_a_cursor_belongs_to_its_listing(account: Account) -> None:
 
 @pytest.mark.parametrize("query", [{"unit": "web"}, {"unit": "web", "day": "2026-11-20"}, {"day": "2026-11-20"}])
 @pytest.mark.parametrize("position", ["~", "\x00", "~" * 24, "2026-11-20T20:00:00.000Z" + "x" * 1100])
-def test_a_forged_cursor_is_no_server_error(account: Account, query: dict[str, str], position: str) -> None:
+def test_a_forged_cursor_is_no_server_error(account: Account, query: dict[str, Any], position: str) -> None:
     day = date.fromisoformat(query["day"]) if "day" in query else None
     cursor = cursors.encode(position, ["decisions", query.get("unit"), day])
     refused = "unit" in query or len(position) > 1024  # where DynamoDB would refuse to start

@@ -19,6 +19,7 @@ from infra.bench_permissions import (
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
+from infra.scheduled_runs import SCHEDULE_OBJECTS
 from troop.bench.images import OF_AWS
 from troop.bench.names import GROUPS
 from troop.bench.snapshots import ALL
@@ -119,6 +120,14 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
     yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
     yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    requests = f"{results}/{SCHEDULE_OBJECTS}"
+    yield functions.roles["api"], [requests], _OBJECTS
+    yield functions.roles["start"], [runs, artifacts, requests], _OBJECTS
+    yield (
+        functions.roles["api"],
+        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{logical_id(benchmarks.scheduled.group)}>/*"],
+        "Callers name schedules at run time; the role is limited to those of one group.",
+    )
     yield functions.roles["fleet"], [groups], _REMOVED
     yield functions.roles["fleet"], [registrations], _OBJECTS
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS

@@ -23,6 +23,7 @@ from troop.api import (
     health,
     policies,
     reports,
+    schedules,
     simian,
     switch,
     terminations,
@@ -36,7 +37,20 @@ from troop.flows.bench.benchmarks import BucketError, OtherRunError
 from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
 from troop.values import spelling
 
-ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
+ROUTES = (
+    events,
+    decisions,
+    groups,
+    policies,
+    switch,
+    health,
+    terminations,
+    simian,
+    benchmarks,
+    schedules,
+    reports,
+    fleets,
+)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)

@@ -13,12 +13,14 @@ from troop.aws.bench.report_claims import ReportClaims
 from troop.aws.bench.run_files import RunFiles
 from troop.aws.bench.run_keys import RunKeys
 from troop.aws.bench.run_machines import RunMachines
+from troop.aws.bench.schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.aws.clients import client, presigning_client, quick_client, regional_client
 from troop.environment import Variable
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
 from troop.flows.bench.fleets import StandingFleets
 from troop.flows.bench.report_links import ReportLinks
+from troop.flows.bench.schedules import ScheduledRuns
 from troop.tables import FLEET
 from troop.wiring import bench, environment
 from troop.wiring.environment import settings, variable
@@ -52,6 +54,27 @@ def estimating() -> Estimating:
     price_list = PriceList(regional_client("pricing", served), region) if served else None
     cache = PriceCache(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
     return Estimating(PriceBook(region, price_list, ec2, cache, environment.now), quick_client("service-quotas"))
+
+
+@cache
+def schedules() -> ScheduledRuns:
+    return ScheduledRuns(
+        benchmarks=benchmarks(),
+        states=ScheduleStates(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        requests=ScheduleRequests(client("s3"), variable(Variable.RESULTS_BUCKET)),
+        group=_schedule_group,
+        clock=environment.now,
+    )
+
+
+def _schedule_group() -> ScheduleGroup:
+    return ScheduleGroup(
+        client("scheduler"),
+        group=variable(Variable.RUN_SCHEDULE_GROUP),
+        function=variable(Variable.START_FUNCTION),
+        role=variable(Variable.RUN_SCHEDULE_ROLE),
+        undelivered=variable(Variable.RUN_SCHEDULE_UNDELIVERED),
+    )
 
 
 @cache

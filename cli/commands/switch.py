@@ -1,4 +1,4 @@
-"""Implements `troop leash`, `unleash`, `halt`, `resume`, `reaper` and `schedules`: changes the switch of the deployment."""
+"""Implements `troop leash`, `unleash`, `halt`, `resume`, `reaper` and `schedules`, which change the switch."""
 
 from __future__ import annotations
 

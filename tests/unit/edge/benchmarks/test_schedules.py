@@ -72,16 +72,12 @@ def test_the_months_budget_refuses_a_start_and_the_next_month_does_not(
     half: Half, settings: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     most = schedule()[1]["most"]
-    budget = 500
-    for n in range(int(budget / most) + 1):
-        client("dynamodb").update_item(
-            TableName="State",
-            Key={"key": {"S": "scheduled-cost#2026-11"}},
-            UpdateExpression="SET amount = :a",
-            ExpressionAttributeValues={":a": {"N": str(budget - most / 2)}},
-        )
-        if n == 0:
-            break
+    client("dynamodb").update_item(
+        TableName="State",
+        Key={"key": {"S": "scheduled-cost#2026-11"}},
+        UpdateExpression="SET amount = :amount",
+        ExpressionAttributeValues={":amount": {"N": str(settings["max_scheduled_cost"] - most / 2)}},
+    )
     refused = fire()
     assert refused["run"] is None
     assert "troop:max_scheduled_cost" in refused["refusal"]
@@ -112,7 +108,7 @@ def test_one_switch_stops_all(half: Half) -> None:
 
 def test_what_a_run_needs_must_still_exist(half: Half) -> None:
     sha256 = half.stage(b"tool")
-    artifact = {"name": "tool", "sha256": sha256, "url": "https://example.com/tool"}
+    artifact = {"name": "tool", "sha256": sha256, "source": "https://example.com/tool"}
     status, answer = schedule(definition=changed(artifacts=[artifact]))
     assert status == 201, answer
     half.s3.delete_object(Bucket="results-bucket", Key=f"artifacts/{sha256}")

@@ -125,7 +125,7 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield functions.roles["start"], [runs, artifacts, requests], _OBJECTS
     yield (
         functions.roles["api"],
-        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{logical_id(benchmarks.scheduled.group)}>/*"],
+        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{benchmarks.scheduled.group_id}>/*"],
         "Callers name schedules at run time; the role is limited to those of one group.",
     )
     yield functions.roles["fleet"], [groups], _REMOVED

@@ -81,6 +81,11 @@ class ScheduledRuns(Construct):
             allow(["s3:DeleteObject", "s3:PutObject"], self._results.arn_for_objects(SCHEDULE_OBJECTS)),
         ]
 
+    @property
+    def group_id(self) -> str:
+        """The logical id of the group."""
+        return str(cdk.Stack.of(self).resolve(self.group.logical_id))
+
     def schedule_arns(self) -> str:
         """Returns the ARN of all schedules of the group."""
         return cdk.Stack.of(self).format_arn(

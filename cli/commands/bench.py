@@ -21,6 +21,7 @@ from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
+from cli.bench.options import File, Json, Set, Sizes
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
@@ -50,17 +51,7 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
 )
 
-File = Annotated[Path, typer.Argument(help="Benchmark file or its folder.")]
-Sizes = Annotated[
-    list[str] | None,
-    typer.Option("--size", help="A size that the file defines; repeatable, and a later one wins."),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
-]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @app.command("list", cls=Command)

@@ -10,9 +10,9 @@ import typer
 
 from cli.bench import files as bench_files
 from cli.bench.artifacts import Staging
+from cli.bench.options import File, Json, Set, Sizes
 from cli.client.bench_client import RefusedFileError
 from cli.client.connection import connection
-from cli.commands.bench import File, Json, Set, Sizes
 from cli.shared import aws, listings, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
@@ -85,9 +85,8 @@ def schedule(
         show.document(created)
         return
     cost, most = (shown(created[key], created["currency"]) for key in ("expected", "most"))
-    show.say(
-        f"{name} {'already exists' if existed else 'is scheduled'}: {expression} {zone}, each run {cost}, at most {most}"
-    )
+    state = "already exists" if existed else "is scheduled"
+    show.say(f"{name} {state}: {expression} {zone}, each run {cost}, at most {most}")
 
 
 def unschedule(

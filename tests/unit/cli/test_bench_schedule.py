@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,11 +46,11 @@ def test_what_cannot_be_scheduled_asks_no_api(run: Run, api: FakeApi, words: tup
     result = run("bench", "schedule", DISKS, *words)
     assert result.exit_code == Exit.USAGE, result.output
     assert why in result.stderr
-    assert not api.requests
+    assert not api.calls
 
 
 def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> None:
-    api.answers["GET", "benchmarks/schedules"] = Answer(200, ANSWER)
+    api.refusals["GET", "benchmarks/schedules"] = [Answer(200, ANSWER)]
     result = run("bench", "schedules", "-o", "wide")
     assert result.exit_code == 0, result.output
     for words in (
@@ -64,7 +63,8 @@ def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> Non
 
 
 def test_an_unknown_schedule_is_named(run: Run, api: FakeApi) -> None:
-    api.answers["DELETE", "benchmarks/schedules/other"] = Answer(404, {"statusCode": 404, "message": "no"})
+    missing = Answer(404, {"statusCode": 404, "message": "no"})
+    api.refusals["DELETE", "benchmarks/schedules/other"] = [missing]
     result = run("bench", "unschedule", "other")
     assert result.exit_code == Exit.NO_SUCH_UNIT
     assert "there is no schedule 'other'" in result.stderr

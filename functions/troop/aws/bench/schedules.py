@@ -32,8 +32,8 @@ from troop.state_keys import (
 
 _SECONDS = 900
 _ATTEMPTS = 3
-_MONTHS_KEPT = timedelta(days=400)
-_DELETED_KEPT = timedelta(days=1)
+_COST_LIFETIME = timedelta(days=400)
+_REMOVED_LIFETIME = timedelta(days=1)
 _OUTCOME = ("last_at", "last_run", "last_refusal")
 
 
@@ -201,7 +201,7 @@ class ScheduleStates:
 
     def delete(self, name: str, now: datetime) -> None:
         """Removes a schedule. DynamoDB deletes the item later."""
-        values = {":expires_at": int((now + _DELETED_KEPT).timestamp())}
+        values = {":expires_at": int((now + _REMOVED_LIFETIME).timestamp())}
         parts = [
             self._update(
                 BENCH_SCHEDULE + name,
@@ -248,13 +248,13 @@ class ScheduleStates:
         """
         if budget is not None and amount > budget:
             return False
-        token, kept = int((now + KEY_LIFETIME).timestamp()), int((now + _MONTHS_KEPT).timestamp())
+        token, month_end = int((now + KEY_LIFETIME).timestamp()), int((now + _COST_LIFETIME).timestamp())
         room = {} if budget is None else {":room": budget - amount}
         condition = "attribute_not_exists(#amount) OR #amount <= :room" if room else None
         names, set_once = ("amount", "expires_at"), "SET #amount = :amount, #expires_at = :expires_at"
         add = "SET #expires_at = :expires_at ADD #amount :amount"
         values = {":amount": amount, ":expires_at": token}
-        month_values = {":amount": amount, ":expires_at": kept, **room}
+        month_values = {":amount": amount, ":expires_at": month_end, **room}
         parts = [
             self._update(SCHEDULED_START + start, set_once, values, names, "attribute_not_exists(#amount)"),
             self._update(SCHEDULED_COST + month, add, month_values, names, condition),

@@ -54,11 +54,12 @@ def bench_acknowledgements(
     for name in benchmarks.images:
         if name.endswith("*"):
             account = "" if name.startswith(OF_AWS) else "<AWS::AccountId>"
-            yield (
-                functions.roles["api"],
-                f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
-                "The settings allow all parameters with this beginning, and the role only reads them.",
-            )
+            for reader in ("api", "start"):
+                yield (
+                    functions.roles[reader],
+                    f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
+                    "The settings allow all parameters with this beginning, and the role only reads them.",
+                )
     if ALL in benchmarks.snapshots:
         yield (
             functions.roles["launch"],

@@ -21,7 +21,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Starts a run: ``{"name", "digest", "scheduled"}`` of a schedule -> ``{"run", "refusal"}``. Both are None if the
     schedule was removed.
     """
-    outcome = bench_api.schedules().start(event["name"], event["digest"], moments.parse(event["scheduled"]))
+    outcome = bench_api.starts().start(event["name"], event["digest"], moments.parse(event["scheduled"]))
     logger.info("started", schedule=event["name"], run=outcome.run, refusal=outcome.refusal)
     if outcome.refusal:
         emit(environment.settings().deployment, {Metric.STARTS_REFUSED: 1})

@@ -20,7 +20,7 @@ from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
 from troop.flows.bench.fleets import StandingFleets
 from troop.flows.bench.report_links import ReportLinks
-from troop.flows.bench.schedules import ScheduledRuns
+from troop.flows.bench.schedules import ScheduledRuns, ScheduledStarts
 from troop.tables import FLEET
 from troop.wiring import bench, environment
 from troop.wiring.environment import settings, variable
@@ -57,24 +57,26 @@ def estimating() -> Estimating:
 
 
 @cache
-def schedules() -> ScheduledRuns:
-    return ScheduledRuns(
+def starts() -> ScheduledStarts:
+    return ScheduledStarts(
         benchmarks=benchmarks(),
         states=ScheduleStates(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         requests=ScheduleRequests(client("s3"), variable(Variable.RESULTS_BUCKET)),
-        group=_schedule_group,
         clock=environment.now,
     )
 
 
-def _schedule_group() -> ScheduleGroup:
-    return ScheduleGroup(
+@cache
+def schedules() -> ScheduledRuns:
+    group = ScheduleGroup(
         client("scheduler"),
         group=variable(Variable.RUN_SCHEDULE_GROUP),
         function=variable(Variable.START_FUNCTION),
         role=variable(Variable.RUN_SCHEDULE_ROLE),
         undelivered=variable(Variable.RUN_SCHEDULE_UNDELIVERED),
     )
+    common = starts()
+    return ScheduledRuns(common.benchmarks, common.states, common.requests, common.clock, group)
 
 
 @cache

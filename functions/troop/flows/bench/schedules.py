@@ -81,103 +81,17 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class ScheduledRuns:
-    """Scheduled runs of benchmarks.
+class ScheduledStarts:
+    """Starts runs for schedules.
 
     Attributes:
-        group: returns EventBridge Scheduler's side, which starts do not need.
         clock: returns the current moment, aware.
     """
 
     benchmarks: Benchmarks
     states: ScheduleStates
     requests: ScheduleRequests
-    group: Callable[[], ScheduleGroup]
     clock: Callable[[], datetime]
-
-    def create(
-        self, name: str, expression: str, time_zone: str, request: Mapping[str, Any], caller: str
-    ) -> tuple[Schedule, bool]:
-        """Creates a schedule, or completes one whose creation was interrupted. Starts nothing.
-
-        Args:
-            request: the body of a request to run, without its key.
-            caller: ARN of the caller.
-
-        Returns:
-            The schedule, and whether it existed already.
-
-        Raises:
-            BadScheduleError: the name, the expression or the time zone cannot be used.
-            ScheduleExistsError: there is another schedule of this name.
-            TooManySchedulesError: there are too many.
-            BadBenchmarkError: the benchmark cannot run, or its worst case exceeds the budget.
-            BucketError: it reads a bucket that is not allowed.
-        """
-        now = self.clock()
-        _check("name", name, lambda: schedules.check_name(name))
-        _check("time_zone", time_zone, lambda: schedules.check_zone(time_zone))
-        digest = _digest(expression, time_zone, request)
-        earlier = self.states.find(name)
-        if earlier is not None and earlier.digest != digest:
-            raise ScheduleExistsError(name)
-        if earlier is not None:
-            self.requests.put(name, digest, request)
-            self.group().create(earlier)
-            return earlier, True
-        _check("expression", expression, lambda: schedules.check_expression(expression, time_zone, now))
-        read = read_all(request["definition"], _files(request), request["size"], request["set"])
-        judged = self.benchmarks.estimate(read.benchmark, read.plan)
-        if judged.problems:
-            raise BadBenchmarkError(judged.problems)
-        cost = judged.expected
-        budget = self._budget
-        if budget is not None and cost.most > budget:
-            raise BadScheduleError(_beyond(cost, budget, Decimal(0), "a month"))
-        schedule = Schedule(
-            name=name,
-            expression=expression,
-            time_zone=time_zone,
-            digest=digest,
-            benchmark=read.benchmark.name,
-            size=request["size"],
-            expected=cost.expected,
-            most=cost.most,
-            currency=cost.currency,
-            created_at=now,
-            created_by=caller,
-        )
-        self.requests.put(name, digest, request)
-        if not self.states.create(schedule):
-            raise ScheduleExistsError(name)
-        try:
-            self.group().create(schedule)
-        except RefusedExpressionError as refused:
-            self.delete(name)
-            raise BadScheduleError(
-                f"expression is {expression!r}: EventBridge Scheduler refuses it: {refused}"
-            ) from None
-        return schedule, False
-
-    def delete(self, name: str) -> Schedule:
-        """Removes a schedule; its runs stay.
-
-        Raises:
-            MissingScheduleError: there is none of this name.
-        """
-        schedule = self.states.find(name)
-        if schedule is None:
-            raise MissingScheduleError(name)
-        # The record goes last, so that an interrupted removal can be repeated.
-        self.group().delete(name)
-        self.requests.delete(name, schedule.digest)
-        self.states.delete(name, self.clock())
-        return schedule
-
-    def list(self) -> Listing:
-        """Returns all schedules, and the month's cost. Costs 3 items and 1 for each schedule."""
-        month = _month(self.clock())
-        return Listing(self.states.all(), self.states.off(), month, self.states.cost(month), self._budget)
 
     def start(self, name: str, digest: str, scheduled: datetime) -> Outcome:
         """Starts a run for a schedule, and records the outcome. A repeated start returns the same run.
@@ -222,6 +136,101 @@ class ScheduledRuns:
     def _budget(self) -> Decimal | None:
         budget = self.benchmarks.settings.max_scheduled_cost
         return None if budget is None else Decimal(str(budget))
+
+
+@dataclass(frozen=True)
+class ScheduledRuns(ScheduledStarts):
+    """Creates, lists and removes schedules.
+
+    Attributes:
+        group: where they are in EventBridge Scheduler.
+    """
+
+    group: ScheduleGroup
+
+    def create(
+        self, name: str, expression: str, time_zone: str, request: Mapping[str, Any], caller: str
+    ) -> tuple[Schedule, bool]:
+        """Creates a schedule, or completes one whose creation was interrupted. Starts nothing.
+
+        Args:
+            request: the body of a request to run, without its key.
+            caller: ARN of the caller.
+
+        Returns:
+            The schedule, and whether it existed already.
+
+        Raises:
+            BadScheduleError: the name, the expression or the time zone cannot be used.
+            ScheduleExistsError: there is another schedule of this name.
+            TooManySchedulesError: there are too many.
+            BadBenchmarkError: the benchmark cannot run, or its worst case exceeds the budget.
+            BucketError: it reads a bucket that is not allowed.
+        """
+        now = self.clock()
+        _check("name", name, lambda: schedules.check_name(name))
+        _check("time_zone", time_zone, lambda: schedules.check_zone(time_zone))
+        digest = _digest(expression, time_zone, request)
+        earlier = self.states.find(name)
+        if earlier is not None and earlier.digest != digest:
+            raise ScheduleExistsError(name)
+        if earlier is not None:
+            self.requests.put(name, digest, request)
+            self.group.create(earlier)
+            return earlier, True
+        _check("expression", expression, lambda: schedules.check_expression(expression, time_zone, now))
+        read = read_all(request["definition"], _files(request), request["size"], request["set"])
+        judged = self.benchmarks.estimate(read.benchmark, read.plan)
+        if judged.problems:
+            raise BadBenchmarkError(judged.problems)
+        cost = judged.expected
+        budget = self._budget
+        if budget is not None and cost.most > budget:
+            raise BadScheduleError(_beyond(cost, budget, Decimal(0), "a month"))
+        schedule = Schedule(
+            name=name,
+            expression=expression,
+            time_zone=time_zone,
+            digest=digest,
+            benchmark=read.benchmark.name,
+            size=request["size"],
+            expected=cost.expected,
+            most=cost.most,
+            currency=cost.currency,
+            created_at=now,
+            created_by=caller,
+        )
+        self.requests.put(name, digest, request)
+        if not self.states.create(schedule):
+            raise ScheduleExistsError(name)
+        try:
+            self.group.create(schedule)
+        except RefusedExpressionError as refused:
+            self.delete(name)
+            raise BadScheduleError(
+                f"expression is {expression!r}: EventBridge Scheduler refuses it: {refused}"
+            ) from None
+        return schedule, False
+
+    def delete(self, name: str) -> Schedule:
+        """Removes a schedule; its runs stay.
+
+        Raises:
+            MissingScheduleError: there is none of this name.
+        """
+        schedule = self.states.find(name)
+        if schedule is None:
+            raise MissingScheduleError(name)
+        # The record goes last, so that an interrupted removal can be repeated.
+        self.group.delete(name)
+        self.requests.delete(name, schedule.digest)
+        self.states.delete(name, self.clock())
+        return schedule
+
+    def list(self) -> Listing:
+        """Returns all schedules, and the month's cost. Costs 3 items and 1 for each schedule."""
+        month = _month(self.clock())
+        return Listing(self.states.all(), self.states.off(), month, self.states.cost(month), self._budget)
 
 
 def _beyond(cost: Expected, budget: Decimal, spent: Decimal, month: str) -> str:

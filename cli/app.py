@@ -78,6 +78,10 @@ class Commands(LazyGroup):
             "cli.commands.switch:reaper",
             "The reaper of benchmarks, which removes what remains after runs.",
         ),
+        "schedules": (
+            "cli.commands.switch:schedules",
+            "All schedules of benchmarks, stopped or not by one switch.",
+        ),
         "policy": (
             "cli.commands.policy:app",
             "Policies of many units as one YAML file; differences between stages.",

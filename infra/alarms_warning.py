@@ -124,6 +124,12 @@ def benchmark_warning_specs(scope: Construct, daily_cost: float, failed_reports:
         "left-behind",
         ours(Metric.LEFT_BEHIND, period=_TWO_ROUNDS),
     )
+    yield AlarmSpec(
+        "StartsRefused",
+        "A schedule of a benchmark could not start its run.",
+        "starts-refused",
+        ours(Metric.STARTS_REFUSED),
+    )
     # The requester of a report gets no error: the teardown ignores its failure, and the API does not wait. Both leave
     # retries to Lambda, which drops calls that were throttled or failed at every try. China lacks the metric for that,
     # AsyncEventsDropped.

@@ -19,6 +19,7 @@ from infra.bench_permissions import (
 from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
+from infra.scheduled_runs import SCHEDULE_OBJECTS
 from troop.bench.images import OF_AWS
 from troop.bench.names import GROUPS
 from troop.bench.snapshots import ALL
@@ -53,11 +54,12 @@ def bench_acknowledgements(
     for name in benchmarks.images:
         if name.endswith("*"):
             account = "" if name.startswith(OF_AWS) else "<AWS::AccountId>"
-            yield (
-                functions.roles["api"],
-                f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
-                "The settings allow all parameters with this beginning, and the role only reads them.",
-            )
+            for reader in ("api", "start"):
+                yield (
+                    functions.roles[reader],
+                    f"IAM5[Resource::arn:<AWS::Partition>:ssm:<AWS::Region>:{account}:parameter{name}]",
+                    "The settings allow all parameters with this beginning, and the role only reads them.",
+                )
     if ALL in benchmarks.snapshots:
         yield (
             functions.roles["launch"],
@@ -119,6 +121,14 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
     yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
     yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
+    requests = f"{results}/{SCHEDULE_OBJECTS}"
+    yield functions.roles["api"], [requests], _OBJECTS
+    yield functions.roles["start"], [runs, artifacts, requests], _OBJECTS
+    yield (
+        functions.roles["api"],
+        [f"arn:<AWS::Partition>:scheduler:{_ACCOUNT}:schedule/<{benchmarks.scheduled.group_id}>/*"],
+        "Callers name schedules at run time; the role is limited to those of one group.",
+    )
     yield functions.roles["fleet"], [groups], _REMOVED
     yield functions.roles["fleet"], [registrations], _OBJECTS
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS

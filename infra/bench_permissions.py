@@ -382,6 +382,46 @@ def api(
         allow(["dynamodb:Query"], index(data.runs, RUNS_BY_TIME)),
         allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in (RUN_OBJECTS, ARTIFACT_OBJECTS))),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
+        *_looks_up(images, snapshots, targets, is_own_network),
+        allow(
+            ["states:StartExecution"],
+            *(machine.state_machine_arn for machine in workflows),
+            teardown_machine.state_machine_arn,
+        ),
+        allow(["states:StopExecution"], *(_executions(stack, one) for one in workflows)),
+        *_registrations(data),
+        allow(["autoscaling:DescribeScalingActivities"], "*"),
+        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
+        _list_objects(data, *LOOKED_FOR),
+        *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
+    ]
+
+
+def start(
+    data: BenchData,
+    state: dynamodb.ITable,
+    workflow: sfn.StateMachine,
+    images: Sequence[str],
+    snapshots: Sequence[str],
+    targets: Sequence[str],
+    is_own_network: bool,
+) -> list[iam.PolicyStatement]:
+    """Allows admitting scheduled runs, as :func:`api` allows admitting others, and recording the outcomes."""
+    return [
+        _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], state.table_arn),
+        allow(["s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
+        *_looks_up(images, snapshots, targets, is_own_network),
+        allow(["states:StartExecution"], workflow.state_machine_arn),
+    ]
+
+
+def _looks_up(
+    images: Sequence[str], snapshots: Sequence[str], targets: Sequence[str], is_own_network: bool
+) -> list[iam.PolicyStatement]:
+    """Allows looking up what files name, instance types, prices and quotas."""
+    return [
         *([allow(["ssm:GetParameter"], *parameters)] if (parameters := parameter_arns(images)) else []),
         *([allow(["ec2:DescribeSnapshots"], "*")] if snapshots else []),
         *_of_targets(targets, is_own_network),
@@ -398,17 +438,6 @@ def api(
             ],
             "*",
         ),
-        allow(
-            ["states:StartExecution"],
-            *(machine.state_machine_arn for machine in workflows),
-            teardown_machine.state_machine_arn,
-        ),
-        allow(["states:StopExecution"], *(_executions(stack, one) for one in workflows)),
-        *_registrations(data),
-        allow(["autoscaling:DescribeScalingActivities"], "*"),
-        allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
-        _list_objects(data, *LOOKED_FOR),
-        *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
 
 

@@ -4,6 +4,8 @@ rely on them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
@@ -19,6 +21,7 @@ from infra.functions import Functions
 from infra.machines import make_machine
 from infra.network import Network
 from infra.nodes import Nodes
+from infra.scheduled_runs import ScheduledRuns
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from troop.environment import Variable
@@ -44,6 +47,7 @@ class Benchmarks(Construct):
         teardown: the workflow that removes the resources of a run or of one cell.
         roles: of the workflows, including ``benchmark_role``.
         map_children: the permissions of a run's workflow on itself.
+        scheduled: the schedules of runs, and the function that starts them.
         ended: the rule for runs whose workflow failed, timed out or was stopped.
     """
 
@@ -79,6 +83,22 @@ class Benchmarks(Construct):
         self.roles = [teardown_role, self.benchmark_role, self.fleet_role]
         workflows = [self.benchmark, self.fleet]
         self.reaper = make_reaper(functions, data, self.data, self.network, self.nodes, workflows, self.teardown)
+        self.scheduled = ScheduledRuns(
+            self,
+            "Scheduled",
+            data=self.data,
+            functions=functions,
+            schedules=schedules,
+            statements=bench_permissions.start(self.data, data.state, self.benchmark, *self._allowed),
+            environment={
+                Variable.RUNS_TABLE: self.data.runs.table_name,
+                Variable.STATE_TABLE: data.state.table_name,
+                Variable.RESULTS_BUCKET: self.data.results.bucket_name,
+                Variable.BENCHMARK_MACHINE: self.benchmark.state_machine_arn,
+                Variable.TEARDOWN_MACHINE: self.teardown.state_machine_arn,
+                **self.network.environment(),
+            },
+        )
         self.ended = self._hear_of_ends(schedules)
 
     def environment_of_api(self) -> dict[Variable, str]:
@@ -92,14 +112,19 @@ class Benchmarks(Construct):
             Variable.FLEET_FUNCTION: self.functions.fleet.function_arn,
             Variable.REPORT_FUNCTION: self.functions.report.function_arn,
             **self.network.environment(),
+            **self.scheduled.environment_of_api(),
         }
 
     def permissions_of_api(self) -> list[iam.PolicyStatement]:
         """Returns the permissions of the API's function on these resources."""
         stack, workflows = cdk.Stack.of(self), [self.benchmark, self.fleet]
         called = [self.functions.fleet, self.functions.report]
-        allowed = self.images, self.snapshots, self.targets, self.network.vpc is not None
-        return bench_permissions.api(stack, self.data, workflows, self.teardown, called, *allowed)
+        runs = bench_permissions.api(stack, self.data, workflows, self.teardown, called, *self._allowed)
+        return [*runs, *self.scheduled.permissions_of_api()]
+
+    @property
+    def _allowed(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], bool]:
+        return self.images, self.snapshots, self.targets, self.network.vpc is not None
 
     def _teardown(self, settings: DeploymentSettings) -> tuple[sfn.StateMachine, iam.Role]:
         functions = self.functions

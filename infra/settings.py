@@ -245,5 +245,6 @@ def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
     objects = ("units", "calendars")
     document = {key: getattr(settings, key) for key in chaos.KEYS if key not in objects}
     document["max_run_cost"] = settings.max_run_cost or chaos.NO_LIMIT
+    document["max_scheduled_cost"] = settings.max_scheduled_cost or chaos.NO_LIMIT
     document |= {key: chaos.json_object(raw[key]) for key in objects}
     return json.dumps(document, indent=2) + "\n"

@@ -105,6 +105,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "number of nodes from its admission until its teardown ends; a fleet holds its size.",
         "max_run_cost": "What one run or standing fleet can cost, in US dollars (in China, yuan); `none` for no limit "
         "([more](costs.md#limits)). Troop refuses one that it expects to cost more, and stops one that has cost more.",
+        "max_scheduled_cost": "What the runs that schedules start in one month (UTC) can cost in the worst case, in "
+        "dollars (in China, yuan); `none` for no limit ([more](benchmarks.md#schedules)). Then Troop refuses starts.",
         "instance_types": "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. IAM "
         "enforces them, too: the launching role cannot start another type.",
     },

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.shared import show
-from troop.state_keys import REAPER_OFF
+from troop.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 
 def describe(switch: Mapping[str, Any]) -> str:
-    """Returns a sentence about the switch. An older API does not return the state of the reaper."""
-    return _chaos(switch) + ("; the reaper is off: what remains after runs stays" if switch.get(REAPER_OFF) else "")
+    """Returns a sentence about the switch. An older API does not return the state of the reaper or of schedules."""
+    reaper = "; the reaper is off: what remains after runs stays" if switch.get(REAPER_OFF) else ""
+    return _chaos(switch) + reaper + ("; schedules start no benchmarks" if switch.get(SCHEDULES_OFF) else "")
 
 
 def _chaos(switch: Mapping[str, Any]) -> str:

@@ -122,6 +122,31 @@ class BenchClient:
             raise self._refusal(answer, "POST", path)
         return _moment(answer.body.get("requested_at")) if isinstance(answer.body, dict) else None
 
+    def create_schedule(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """Creates a schedule (POST /benchmarks/schedules). Retries, as a repeated request changes nothing.
+
+        Returns:
+            The schedule, and whether it existed already.
+        """
+        answer = self.calls.again("POST", "benchmarks/schedules", request)
+        if answer.status in (200, 201) and isinstance(answer.body, dict):
+            return answer.body, answer.status == 200
+        raise self._refusal(answer, "POST", "benchmarks/schedules")
+
+    def delete_schedule(self, name: str) -> dict[str, Any]:
+        """Removes a schedule (DELETE /benchmarks/schedules/{name}). Returns the schedule."""
+        path = f"benchmarks/schedules/{urllib.parse.quote(name, safe='')}"
+        answer = self.calls.send("DELETE", path, None)
+        if answer.status == 200 and isinstance(answer.body, dict):
+            return answer.body
+        if answer.status == 404:
+            raise CliError(Exit.NO_SUCH_UNIT, f"there is no schedule {name!r}: `troop bench schedules` lists them")
+        raise self._refusal(answer, "DELETE", path)
+
+    def schedules(self) -> dict[str, Any]:
+        """Returns all schedules, and the month's cost (GET /benchmarks/schedules)."""
+        return self._got("benchmarks/schedules")
+
     def stage(self, sha256: str, size: int | None = None) -> dict[str, Any]:
         """Returns whether an artifact is staged and, with a size, where to upload it (POST /benchmarks/artifacts)."""
         body = {"sha256": sha256} | ({"size": size} if size is not None else {})

@@ -21,6 +21,7 @@ from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
+from cli.bench.options import File, Json, Set, Sizes
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
@@ -42,6 +43,9 @@ class Commands(LazyGroup):
             "cli.commands.bench_copy:copy",
             "Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts.",
         ),
+        "schedule": ("cli.commands.bench_schedule:schedule", "Run a benchmark on a schedule."),
+        "unschedule": ("cli.commands.bench_schedule:unschedule", "Remove a schedule; its runs stay."),
+        "schedules": ("cli.commands.bench_schedule:schedules", "List the schedules with their last outcomes."),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
         "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
     }
@@ -51,17 +55,7 @@ app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
 )
 
-File = Annotated[Path, typer.Argument(help="Benchmark file, its folder, or a name in the catalogue.")]
-Sizes = Annotated[
-    list[str] | None,
-    typer.Option("--size", help="A size that the file defines; repeatable, and a later one wins."),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
-]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 @app.command("list", cls=Command)

@@ -1,4 +1,4 @@
-"""Implements `troop leash`, `unleash`, `halt`, `resume` and `reaper`: changes the switch of the deployment."""
+"""Implements `troop leash`, `unleash`, `halt`, `resume`, `reaper` and `schedules`, which change the switch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
 from troop import values
 from troop.outputs import STATE_TABLE
-from troop.state_keys import REAPER_OFF
+from troop.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 Reason = Annotated[
     str | None,
@@ -77,6 +77,23 @@ def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_js
     conn = connection(ctx)
     confirm(f"Let the reaper of {conn.deployment} remove what remains after runs", yes)
     _change(conn, {REAPER_OFF: False}, reason, as_json)
+
+
+schedules = typer.Typer(no_args_is_help=True, help="All schedules of benchmarks, stopped or not by one switch.")
+
+
+@schedules.command("off")
+def schedules_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+    """Stop all schedules of benchmarks from starting runs. Runs that have started go on."""
+    _change(connection(ctx), {SCHEDULES_OFF: True}, reason, as_json)
+
+
+@schedules.command("on")
+def schedules_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Let schedules start runs of benchmarks. Asks first."""
+    conn = connection(ctx)
+    confirm(f"Let the schedules of {conn.deployment} start runs", yes)
+    _change(conn, {SCHEDULES_OFF: False}, reason, as_json)
 
 
 def _checked(reason: str | None) -> str | None:

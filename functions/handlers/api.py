@@ -23,6 +23,7 @@ from troop.api import (
     health,
     policies,
     reports,
+    schedules,
     simian,
     switch,
     terminations,
@@ -37,7 +38,20 @@ from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
 from troop.values import spelling
 from troop.version import VERSION, VERSION_HEADER
 
-ROUTES = (events, decisions, groups, policies, switch, health, terminations, simian, benchmarks, reports, fleets)
+ROUTES = (
+    events,
+    decisions,
+    groups,
+    policies,
+    switch,
+    health,
+    terminations,
+    simian,
+    benchmarks,
+    schedules,
+    reports,
+    fleets,
+)
 
 logger = Logger()
 app = APIGatewayRestResolver(enable_validation=True)

@@ -69,6 +69,8 @@ class Metric(StrEnum):
     NOTIFICATIONS = "Notifications"
     NOTIFICATIONS_FAILED = "NotificationsFailed"
     SLOW_RECOVERIES = "SlowRecoveries"
+    # of scheduled runs
+    STARTS_REFUSED = "StartsRefused"
     # of any function
     STEPS_FAILED = "StepsFailed"
     REPAIRS = "Repairs"

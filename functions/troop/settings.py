@@ -51,6 +51,8 @@ class Settings:
         max_nodes: the most nodes that one run can have at one time, in all its fleets together.
         max_nodes_total: the most nodes of all open runs and standing fleets together.
         max_run_cost: what one run or standing fleet can cost, in dollars, in China in yuan; None for no limit.
+        max_scheduled_cost: what the runs that schedules start in a month can cost in the worst case, in dollars, in
+            China in yuan; None for no limit.
         instance_types: globs over the instance types that nodes can have, such as ``c7g.*``.
         allowed_buckets: names of the buckets that nodes can read, if a benchmark requests them.
         allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
@@ -80,6 +82,7 @@ class Settings:
     max_nodes: int
     max_nodes_total: int
     max_run_cost: float | None
+    max_scheduled_cost: float | None
     instance_types: tuple[str, ...]
     allowed_buckets: tuple[str, ...]
     allowed_images: tuple[str, ...]
@@ -210,6 +213,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "max_nodes": values.whole(1, 5000),
     "max_nodes_total": values.whole(1, 100_000),
     "max_run_cost": _run_cost,
+    "max_scheduled_cost": _run_cost,
     "instance_types": _instance_types,
     "allowed_buckets": _buckets,
     "allowed_images": _images,

@@ -8,6 +8,9 @@ SWITCH = "switch"
 REAPER_OFF = "reaper_off"
 """Attribute of the switch."""
 
+SCHEDULES_OFF = "schedules_off"
+"""Attribute of the switch: schedules start no runs of benchmarks."""
+
 IN_FLIGHT = "in-flight"
 """How many terminations are in flight."""
 
@@ -22,7 +25,19 @@ UNRECOVERED = "unrecovered"
 are authoritative.
 """
 
+BENCH_SCHEDULES = "bench-schedules"
+"""Its attribute ``names`` is the set of all schedules of benchmarks."""
+
+BENCH_SCHEDULE = "bench-schedule#"
+"""With a name: a schedule of a benchmark; without the attribute ``digest`` it was removed, and expires."""
+
 # The items below expire.
+
+SCHEDULED_COST = "scheduled-cost#"
+"""With a month: the worst cases of all runs that schedules have started in it."""
+
+SCHEDULED_START = "scheduled-start#"
+"""With a key of a scheduled run: that it was counted."""
 
 REQUEST_KEY = "key#"
 """With a digest of a group and an idempotency key: its termination."""

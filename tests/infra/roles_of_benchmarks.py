@@ -24,6 +24,21 @@ from tests.infra.statements import (
 PLACEMENT_GROUPS = ec2("placement-group", OF_RUNS)
 CREATED_BY_TROOP = ("LaunchTemplate", "PlacementGroup", "SecurityGroup")
 
+SCHEDULES = "<Results.Arn>/schedules/*"
+ADMITS = (
+    record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    | allow(RUNS, "s3:PutObject")
+    | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
+    | allow(
+        "*",
+        "ec2:DescribeSpotPriceHistory",
+        "pricing:GetProducts",
+        "servicequotas:GetAWSDefaultServiceQuota",
+        "servicequotas:GetServiceQuota",
+    )
+    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+)
+
 REMOVES = (
     record("GetItem", "Query", "UpdateItem")
     | allow(
@@ -231,24 +246,32 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Benchmark", "/*"), "states:DescribeExecution", "states:StopExecution")
     | OF_MACHINES,
+    "StartRole": of_function("Start")
+    | ADMITS
+    | allow("<State.Arn>", "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
+    | allow(ARTIFACTS, "s3:GetObject")
+    | allow(SCHEDULES, "s3:GetObject"),
+    "BenchmarksScheduledRole": allow("<Start.Arn>", "lambda:InvokeFunction")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "ReaperScheduleRole": allow("<Reaper.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
 }
 
 API_OF_BENCHMARKS = (
-    record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
+    ADMITS
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
-    | allow(RUNS, "s3:PutObject")
     | allow(ARTIFACTS, "s3:GetObject", "s3:PutObject")
-    | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
+    | allow(SCHEDULES, "s3:DeleteObject", "s3:PutObject")
     | allow(
-        "*",
-        "ec2:DescribeSpotPriceHistory",
-        "pricing:GetProducts",
-        "servicequotas:GetAWSDefaultServiceQuota",
-        "servicequotas:GetServiceQuota",
+        f"arn:<AWS::Partition>:scheduler:{ACCOUNT}:schedule/<BenchmarksScheduledGroup>/*",
+        "scheduler:CreateSchedule",
+        "scheduler:DeleteSchedule",
     )
-    | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
+    | only(
+        {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
+        "<BenchmarksScheduledRole.Arn>",
+        "iam:PassRole",
+    )
     | allow("<BenchmarksTeardownMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:StopExecution")
     | allow("<BenchmarksFleetMachine>", "states:StartExecution")

@@ -85,6 +85,7 @@ WARNINGS: dict[str, tuple[str, str, str, dict[str, str], str, int, str]] = {
     "StepsFailing": ("steps-failing", "Troop", "StepsFailed", OURS, "Sum", 3600, "notBreaching"),
     "NotificationsFailing": ("notifications-failing", "Troop", "NotificationsFailed", OURS, "Sum", 900, "notBreaching"),
     "ReaperFound": ("reaper-found", "Troop", "ReaperFinds", OURS, "Maximum", 300, "ignore"),
+    "StartsRefused": ("starts-refused", "Troop", "StartsRefused", OURS, "Maximum", 300, "notBreaching"),
     "ReaperOff": ("reaper-off", "Troop", "ReaperOff", OURS, "Maximum", 1800, "notBreaching"),
     "LeftBehind": ("left-behind", "Troop", "LeftBehind", OURS, "Maximum", 1800, "notBreaching"),
     "ReportFailed": (

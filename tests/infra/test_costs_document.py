@@ -22,7 +22,7 @@ IN_USE = SECTIONS["In use: 1,000 groups at probability 0.2"]
 BENCHMARKS = SECTIONS["Benchmarks, while none runs"]
 IDLE = next(body for heading, body in SECTIONS.items() if heading.startswith("Idle"))
 
-OF_BENCHMARKS = re.compile(r"Reaper|Teardown|Report|BenchmarkCost|Cell|Runs|LeftBehind")
+OF_BENCHMARKS = re.compile(r"Reaper|Teardown|Report|BenchmarkCost|StartsRefused|Cell|Runs|LeftBehind")
 """Alarms of the half that runs benchmarks; a test of the alarms holds that there are no others without it."""
 
 FREE_DASHBOARDS = 3

@@ -72,6 +72,7 @@ EXPECTED = {
     "Teardown": (120, 256),
     "Report": (300, 1769),
     "Reaper": (120, 256),
+    "Start": (60, 512),
 }
 """Seconds, megabytes."""
 
@@ -186,6 +187,7 @@ def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> Non
     assert layers == {name: {"<RuntimeLayer>"} for name in EXPECTED} | {
         "Api": {"<RuntimeLayer>", "<ApiLayer>"},
         "Report": {"<RuntimeLayer>", "<ApiLayer>", "<ReportLayer>"},
+        "Start": {"<RuntimeLayer>", "<ApiLayer>"},
         "Widgets": {"<RuntimeLayer>", "<ReportLayer>"},
     }
     measured = {handler: {f"<{layer.title()}Layer>" for layer in its} for handler, its in LAYERS_OF.items()}
@@ -207,6 +209,7 @@ def test_what_a_schedule_calls_is_called_again_by_the_schedule(template: Templat
     rounds = {f"<{name}>": (900, 0) for name in ("Watchdog", "Sweep", "Notify")} | {"<Reaper>": (900, 2)}
     called = _called_without_waiting(template)
     del called["<Report>"]
+    assert called.pop("<Start>") == (900, 2), "its schedules are created later"
     assert called == rounds
     scheduled = {
         text(one["Properties"]["Target"]["Arn"]) for one in of_type(template, "AWS::Scheduler::Schedule").values()

@@ -67,6 +67,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "max_nodes": 400,
             "max_nodes_total": 500,
             "max_run_cost": 500,
+            "max_scheduled_cost": 500,
             "instance_types": ["*"],
             "allowed_buckets": [],
             "allowed_images": [],

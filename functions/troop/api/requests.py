@@ -14,7 +14,9 @@ from troop.version import COMMAND_HEADER, OLDEST_COMMAND, VERSION, is_older
 LARGEST_BODY = 64 * 1024
 """Characters: a hundred times the longest sensible change."""
 
-LARGEST_BODIES = dict.fromkeys(("/benchmarks", "/benchmarks/estimate", "/fleets"), 2 * 1024 * 1024)
+LARGEST_BODIES = dict.fromkeys(
+    ("/benchmarks", "/benchmarks/estimate", "/benchmarks/schedules", "/fleets"), 2 * 1024 * 1024
+)
 """Larger limits, by path: benchmarks and fleets come with their files."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})

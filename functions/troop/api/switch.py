@@ -14,13 +14,13 @@ from troop.api.models import In, Moment
 from troop.api.requests import author_of
 from troop.api.run_answers import FORBIDDEN, check_switched_on
 from troop.flows.chaos.edits import ConflictError, SwitchView
-from troop.state_keys import REAPER_OFF
+from troop.state_keys import REAPER_OFF, SCHEDULES_OFF
 from troop.wiring import chaos_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 
-TURNED = ("halted", "leashed", REAPER_OFF)
+TURNED = ("halted", "leashed", REAPER_OFF, SCHEDULES_OFF)
 
 
 class SwitchOut(BaseModel):
@@ -31,6 +31,7 @@ class SwitchOut(BaseModel):
     reaper_off: bool = Field(
         description="The reaper of benchmarks reports leftovers but removes nothing; chaos is not affected"
     )
+    schedules_off: bool = Field(description="Schedules start no runs of benchmarks; chaos is not affected")
     changed_at: Moment | None = Field(
         description="null while the settings apply, and after a manual halt by the runbook"
     )
@@ -43,6 +44,7 @@ class SwitchOut(BaseModel):
             halted=view.switch.halted,
             leashed=view.switch.leashed,
             reaper_off=view.switch.reaper_off,
+            schedules_off=view.switch.schedules_off,
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
@@ -56,6 +58,9 @@ class SwitchPatch(In):
     leashed: StrictBool = Field(False, description="true leashes, false unleashes")
     reaper_off: StrictBool = Field(
         False, description="true switches the reaper of benchmarks off, false switches it on"
+    )
+    schedules_off: StrictBool = Field(
+        False, description="true stops all schedules of benchmarks, false lets them start"
     )
     reason: str | None = Field(None, max_length=256, description="Why; null or omitted for no reason")
 
@@ -87,10 +92,11 @@ def get_switch() -> SwitchOut:
 )
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     """Changes the switch with immediate effect: a halt also stops claims made before it. Records the caller and the
-    change; a repeated request changes nothing. Without benchmarks, the deployment answers ``reaper_off`` with 403.
+    change; a repeated request changes nothing. Without benchmarks, the deployment answers ``reaper_off``
+    and ``schedules_off`` with 403.
     Costs two items and a transaction, repeated up to five times when other callers change it concurrently.
     """
-    if REAPER_OFF in body.model_fields_set:
+    if {REAPER_OFF, SCHEDULES_OFF} & body.model_fields_set:
         check_switched_on()
     try:
         chaos_api.editor().change_switch(body.changes, author_of(router.current_event.raw_event))

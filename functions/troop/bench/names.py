@@ -17,6 +17,8 @@ RUNS_PREFIX = "runs/"
 ARTIFACTS_PREFIX = "artifacts/"
 ARTIFACT_LIFETIME = timedelta(days=30)
 """Time after upload when the bucket's lifecycle rule deletes them."""
+SCHEDULES_PREFIX = "schedules/"
+"""Requests that schedules repeat. They stay until their schedule is removed."""
 DATA_PREFIX = "data/"
 """Objects that nodes create to measure with, if the deployment and the file allow it."""
 DATA_LIFETIME = timedelta(days=2)
@@ -43,6 +45,11 @@ CELL = re.compile(r"c\d{3}(-[2-9])?")
 def run_id(now: datetime, key: str) -> str:
     """Returns an id such as ``20261121-150312-1f0c9b2e``. Ids sort by time; ``key`` separates runs of one second."""
     return f"{now.astimezone(UTC):%Y%m%d-%H%M%S}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+def schedule_key(name: str, digest: str) -> str:
+    """Returns the key of the request that a schedule repeats."""
+    return f"{SCHEDULES_PREFIX}{name}/{digest}.json"
 
 
 def cell_id(number: int) -> str:

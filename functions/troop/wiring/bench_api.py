@@ -13,12 +13,14 @@ from troop.aws.bench.report_claims import ReportClaims
 from troop.aws.bench.run_files import RunFiles
 from troop.aws.bench.run_keys import RunKeys
 from troop.aws.bench.run_machines import RunMachines
+from troop.aws.bench.schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.aws.clients import client, presigning_client, quick_client, regional_client
 from troop.environment import Variable
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
 from troop.flows.bench.fleets import StandingFleets
 from troop.flows.bench.report_links import ReportLinks
+from troop.flows.bench.schedules import ScheduledRuns, ScheduledStarts
 from troop.tables import FLEET
 from troop.wiring import bench, environment
 from troop.wiring.environment import settings, variable
@@ -52,6 +54,29 @@ def estimating() -> Estimating:
     price_list = PriceList(regional_client("pricing", served), region) if served else None
     cache = PriceCache(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
     return Estimating(PriceBook(region, price_list, ec2, cache, environment.now), quick_client("service-quotas"))
+
+
+@cache
+def starts() -> ScheduledStarts:
+    return ScheduledStarts(
+        benchmarks=benchmarks(),
+        states=ScheduleStates(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        requests=ScheduleRequests(client("s3"), variable(Variable.RESULTS_BUCKET)),
+        clock=environment.now,
+    )
+
+
+@cache
+def schedules() -> ScheduledRuns:
+    group = ScheduleGroup(
+        client("scheduler"),
+        group=variable(Variable.RUN_SCHEDULE_GROUP),
+        function=variable(Variable.START_FUNCTION),
+        role=variable(Variable.RUN_SCHEDULE_ROLE),
+        undelivered=variable(Variable.RUN_SCHEDULE_UNDELIVERED),
+    )
+    common = starts()
+    return ScheduledRuns(common.benchmarks, common.states, common.requests, common.clock, group)
 
 
 @cache

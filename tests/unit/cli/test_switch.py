@@ -32,6 +32,7 @@ FINE = FAILING | {"name": "tables", "status": "ok", "value": 5, "todo": ""}
         ("leash", {"leashed": True}, "leashed"),
         ("halt", {"halted": True}, "halted: it decides nothing"),
         ("reaper off", {"reaper_off": True}, "the reaper is off"),
+        ("schedules off", {"schedules_off": True}, "schedules start no benchmarks"),
     ],
 )
 def test_what_stops_chaos_asks_nobody(
@@ -43,7 +44,12 @@ def test_what_stops_chaos_asks_nobody(
     assert message in result.stdout
 
 
-RISKY = [("unleash", {"leashed": False}), ("resume", {"halted": False}), ("reaper on", {"reaper_off": False})]
+RISKY = [
+    ("unleash", {"leashed": False}),
+    ("resume", {"halted": False}),
+    ("reaper on", {"reaper_off": False}),
+    ("schedules on", {"schedules_off": False}),
+]
 
 
 @pytest.mark.parametrize(("command", "change"), RISKY)

@@ -50,6 +50,7 @@ DEFAULTS: dict[str, Any] = {
     "max_nodes": 400,
     "max_nodes_total": 500,
     "max_run_cost": 500,
+    "max_scheduled_cost": 500,
     "instance_types": ["*"],
     "allowed_buckets": [],
     "allowed_images": [],

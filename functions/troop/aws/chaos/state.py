@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.aws.dynamo import batch_get, plain, scan
 from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
-from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SWITCH, UNIT
+from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class StateTable:
             halted=bool(item.get("halted", False)),
             leashed=bool(item.get("leashed", self.leashed)),
             reaper_off=bool(item.get(REAPER_OFF, False)),
+            schedules_off=bool(item.get(SCHEDULES_OFF, False)),
         )
 
     def _get(self, key: str) -> dict[str, Any]:

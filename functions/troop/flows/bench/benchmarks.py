@@ -26,7 +26,7 @@ from troop.bench.limits import Limits, forbidden_data, no_room
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
-from troop.bench.record import Cell, Kind, Resource, Run, RunStatus
+from troop.bench.record import Cell, Expected, Kind, Resource, Run, RunStatus
 from troop.bench.snapshots import forbidden_snapshots, named_snapshots, unusable_snapshots
 from troop.bench.spending import Bought
 from troop.bench.standing import Standing
@@ -121,7 +121,15 @@ class Benchmarks:
     estimating: Estimating
     kind: str = BENCHMARK
 
-    def admit(self, benchmark: Benchmark, plan: Plan, files: Mapping[str, bytes], key: str, caller: str) -> Admitted:
+    def admit(
+        self,
+        benchmark: Benchmark,
+        plan: Plan,
+        files: Mapping[str, bytes],
+        key: str,
+        caller: str,
+        approve: Callable[[Expected], None] | None = None,
+    ) -> Admitted:
         """Records a run and starts it, unless a check fails.
 
         The same key again returns the same run, and continues a request that was interrupted.
@@ -132,6 +140,7 @@ class Benchmarks:
             files: contents by name.
             key: the caller's idempotency key.
             caller: ARN of the caller.
+            approve: checks the cost of a run that is not yet on record; raises an error to refuse it.
 
         Raises:
             BucketError: the benchmark requests a bucket that is not allowed.
@@ -147,6 +156,8 @@ class Benchmarks:
         judged = self._judged(benchmark, plan, staged=True)
         if judged.problems:
             raise BadBenchmarkError(judged.problems)
+        if approve:
+            approve(judged.expected)
         now = self.clock()
         # The id is reserved before anything else, so that an interrupted request leaves no second run behind.
         used = self.keys.use(key, names.run_id(now, key), digest, now)

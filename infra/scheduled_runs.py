@@ -46,7 +46,12 @@ class ScheduledRuns(Construct):
         self.group = scheduler.CfnScheduleGroup(self, "Group")
         reads = allow(["s3:GetObject"], data.results.arn_for_objects(SCHEDULE_OBJECTS))
         self.start = functions.make(
-            "start", [*statements, reads], environment, layers=[functions.api_layer], seconds=60, megabytes=512
+            "start",
+            [*statements, reads],
+            {**environment, Variable.RUN_SCHEDULE_GROUP: self.group.ref},
+            layers=[functions.api_layer],
+            seconds=60,
+            megabytes=512,
         )
         self.start.configure_async_invoke(max_event_age=cdk.Duration.minutes(_MINUTES), retry_attempts=2)
         self.role = make_role(

@@ -30,6 +30,7 @@ from infra.schedules import Schedules
 from infra.settings import DeploymentSettings, feature_flags
 from infra.widgets import make_widgets
 from troop import outputs
+from troop.environment import Variable
 from troop.metrics import CHILDREN
 from troop.tables import DECISIONS
 from troop.tags import DEPLOYMENT_TAG
@@ -111,6 +112,8 @@ class TroopStack(cdk.Stack):
         for call in calls:
             Calls(self, call, self.schedules)
         self.observers.set_other_schedules(len(calls))
+        if self.benchmarks:
+            self.observers.watchdog.add_environment(Variable.RUN_SCHEDULE_GROUP, self.benchmarks.scheduled.group.ref)
         self.api = Api(self, "Api", settings=settings, handler=self.observers.api)
         self.alarms.watch(
             watched=watched,

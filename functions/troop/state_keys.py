@@ -25,11 +25,11 @@ UNRECOVERED = "unrecovered"
 are authoritative.
 """
 
-BENCH_SCHEDULES = "bench-schedules"
-"""Its attribute ``names`` is the set of all schedules of benchmarks."""
+BENCH_SCHEDULES = "bench-schedules#"
+"""With the name of a group: its attribute ``names`` is the set of all schedules of benchmarks."""
 
 BENCH_SCHEDULE = "bench-schedule#"
-"""With a name: a schedule of a benchmark; without the attribute ``digest`` it was removed, and expires."""
+"""With group and name: a schedule of a benchmark; without the attribute ``digest`` it was removed, and expires."""
 
 # The items below expire.
 

@@ -1,14 +1,16 @@
 """Decides what to do with dead letters: messages that could not be delivered. Pure.
 
 There are two queues. One has what no schedule could deliver, and what the rule about failed runs could not. Troop does
-not retry these: an old tick does nothing, and everything else that a schedule calls is called again within the hour.
-Such a letter only reports a fault, so it is dropped after the alarm. The other queue has notifications that were not
-sent. They are sent again while the table's stream still has their records.
+not retry these: an old tick does nothing, a benchmark runs again at its schedule's next time, and everything else that
+a schedule calls is called again within the hour. Such a letter only reports a fault, so it is dropped after the alarm.
+The other queue has notifications that were not sent. They are sent again while the table's stream still has their
+records.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -62,13 +64,13 @@ class Batch:
         return int(self.first) <= int(number) <= int(self.last)
 
 
-def is_obsolete(letter: Letter, schedule_group: str, now: datetime) -> bool:
+def is_obsolete(letter: Letter, schedule_groups: Iterable[str], now: datetime) -> bool:
     """Checks whether a letter has caused its alarm, and can be dropped. Letters of an unknown sender never can.
 
     Args:
-        schedule_group: name of the group of the deployment's schedules.
+        schedule_groups: names of the groups of the deployment's schedules.
     """
-    ours = f":schedule/{schedule_group}/" in letter.attributes.get("SCHEDULE_ARN", "")
+    ours = any(f":schedule/{group}/" in letter.attributes.get("SCHEDULE_ARN", "") for group in schedule_groups)
     return (ours or "RULE_ARN" in letter.attributes) and now - letter.sent >= WARNING_TIME
 
 

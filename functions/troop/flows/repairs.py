@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ class DeadLetters:
     """Drops obsolete messages that schedules could not deliver, once an alarm has reported them."""
 
     queue: Queue
-    schedule_group: str
+    schedule_groups: Collection[str]
     clock: Callable[[], datetime]
 
     def drop(self, tell: Callable[[Letter], None]) -> Iterator[Letter]:
@@ -36,7 +36,7 @@ class DeadLetters:
         """
         now = self.clock()
         for letter in self.queue.letters(MOST_LETTERS):
-            if is_obsolete(letter, self.schedule_group, now):
+            if is_obsolete(letter, self.schedule_groups, now):
                 tell(letter)
                 self.queue.remove(letter)
                 yield letter

@@ -60,7 +60,9 @@ def estimating() -> Estimating:
 def starts() -> ScheduledStarts:
     return ScheduledStarts(
         benchmarks=benchmarks(),
-        states=ScheduleStates(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        states=ScheduleStates(
+            client("dynamodb"), variable(Variable.STATE_TABLE), variable(Variable.RUN_SCHEDULE_GROUP), environment.sleep
+        ),
         requests=ScheduleRequests(client("s3"), variable(Variable.RESULTS_BUCKET)),
         clock=environment.now,
     )

@@ -73,4 +73,7 @@ def health_and_alarms() -> Health:
 @cache
 def dead_letters() -> DeadLetters:
     queue = Queue(quick_client("sqs"), variable(Variable.UNDELIVERED_QUEUE))
-    return DeadLetters(queue, variable(Variable.SCHEDULE_GROUP), environment.now)
+    groups = [variable(Variable.SCHEDULE_GROUP)]
+    if settings().benchmarks:
+        groups.append(variable(Variable.RUN_SCHEDULE_GROUP))
+    return DeadLetters(queue, groups, environment.now)

@@ -29,6 +29,7 @@ RULE = {"RULE_ARN": "arn:aws:events:eu-central-1:123456789012:rule/Ended"}
     [
         ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, WARNING_TIME, True),
         ({"SCHEDULE_ARN": SCHEDULE.format("Troop")}, WARNING_TIME - timedelta(seconds=1), False),
+        ({"SCHEDULE_ARN": SCHEDULE.format("Runs")}, WARNING_TIME, True),
         (RULE, WARNING_TIME, True),
         (RULE, timedelta(), False),
         ({"SCHEDULE_ARN": SCHEDULE.format("Troop-2")}, timedelta(days=9), False),
@@ -40,7 +41,7 @@ RULE = {"RULE_ARN": "arn:aws:events:eu-central-1:123456789012:rule/Ended"}
 def test_only_what_the_deployment_itself_sends_is_dropped_and_not_at_once(
     attributes: dict[str, str], age: timedelta, obsolete: bool
 ) -> None:
-    assert is_obsolete(Letter("r", "{}", NOW - age, attributes=attributes), "Troop", NOW) is obsolete
+    assert is_obsolete(Letter("r", "{}", NOW - age, attributes=attributes), ["Troop", "Runs"], NOW) is obsolete
 
 
 @pytest.mark.parametrize(("age", "dropped"), [(timedelta(), False), (TRIED_FOR, False), (timedelta(hours=25), True)])

@@ -136,10 +136,13 @@ class ScheduleStates:
 
     Attributes:
         client: DynamoDB's.
+        group: the name of the schedules' group. A deployment that takes over the table of an earlier one has another
+            group, and none of its schedules.
     """
 
     client: Any
     table: str
+    group: str
     sleep: Sleep = time.sleep
 
     def off(self) -> bool:
@@ -148,7 +151,7 @@ class ScheduleStates:
 
     def find(self, name: str) -> Schedule | None:
         """Returns a schedule; None if there is none."""
-        item = self._item(BENCH_SCHEDULE + name)
+        item = self._item(self._key(name))
         if "digest" not in item:
             return None
         values: dict[str, Any] = {key: item.get(key) for key in Schedule.__dataclass_fields__}
@@ -159,7 +162,7 @@ class ScheduleStates:
 
     def all(self) -> list[Schedule]:
         """Returns all schedules in the order of their names. Costs an item for each."""
-        names = self._item(BENCH_SCHEDULES).get("names", ())
+        names = self._item(BENCH_SCHEDULES + self.group).get("names", ())
         return [schedule for name in sorted(names) if (schedule := self.find(name))]
 
     def create(self, schedule: Schedule) -> bool:
@@ -174,7 +177,7 @@ class ScheduleStates:
         removed = {key: key for key in (*_OUTCOME, "expires_at", *({"size"} - values.keys()))}
         parts = [
             self._update(
-                BENCH_SCHEDULE + schedule.name,
+                self._key(schedule.name),
                 "SET "
                 + ", ".join(f"#{key} = :{key}" for key in values)
                 + " REMOVE "
@@ -184,7 +187,7 @@ class ScheduleStates:
                 "attribute_not_exists(#digest)",
             ),
             self._update(
-                BENCH_SCHEDULES,
+                BENCH_SCHEDULES + self.group,
                 "ADD #names :one",
                 {":one": {schedule.name}, ":most": MOST_SCHEDULES},
                 ("names",),
@@ -204,12 +207,12 @@ class ScheduleStates:
         values = {":expires_at": int((now + _REMOVED_LIFETIME).timestamp())}
         parts = [
             self._update(
-                BENCH_SCHEDULE + name,
+                self._key(name),
                 "SET #expires_at = :expires_at REMOVE #digest",
                 values,
                 ("digest", "expires_at"),
             ),
-            self._update(BENCH_SCHEDULES, "DELETE #names :one", {":one": {name}}, ("names",)),
+            self._update(BENCH_SCHEDULES + self.group, "DELETE #names :one", {":one": {name}}, ("names",)),
         ]
         transact(self.client, parts, self.sleep)
 
@@ -222,7 +225,7 @@ class ScheduleStates:
             refusal: why; None if it was not refused.
         """
         request = self._update(
-            BENCH_SCHEDULE + schedule.name,
+            self._key(schedule.name),
             "SET #last_at = :at" + (", #last_run = :run REMOVE #last_refusal" if run else "")
             + (", #last_refusal = :refusal REMOVE #last_run" if not run else ""),
             {":at": moments.iso(at), ":digest": schedule.digest, **({":run": run} if run else {":refusal": refusal})},
@@ -264,6 +267,9 @@ class ScheduleStates:
         except ConditionFailed as failed:
             return failed.part == 0
         return True
+
+    def _key(self, name: str) -> str:
+        return f"{BENCH_SCHEDULE}{self.group}#{name}"
 
     def _item(self, key: str) -> dict[str, Any]:
         answer = self.client.get_item(TableName=self.table, Key=typed({"key": key}), ConsistentRead=True)

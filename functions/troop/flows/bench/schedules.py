@@ -117,14 +117,14 @@ class ScheduledStarts:
         return outcome
 
     def _started(self, schedule: Schedule, scheduled: datetime) -> str:
-        if self.states.off():
-            raise RefusedStartError("all schedules are switched off: `troop schedules on` switches them on")
         request = self.requests.get(schedule.name, schedule.digest)
         files = _files(request)
         read = read_all(request["definition"], files, request["size"], request["set"])
         key = f"schedule/{schedule.name}/{schedule.digest[:16]}/{scheduled:%Y-%m-%dT%H:%M:%SZ}"
 
-        def approve(cost: Expected) -> None:
+        def approve(cost: Expected) -> None:  # of a new run only: a repeated start returns its run
+            if self.states.off():
+                raise RefusedStartError("all schedules are switched off: `troop schedules on` switches them on")
             month, budget = _month(scheduled), self._budget
             if not self.states.count(key, month, cost.most, budget, self.clock()):
                 raise RefusedStartError(_beyond(cost, budget or Decimal(0), self.states.cost(month), month))

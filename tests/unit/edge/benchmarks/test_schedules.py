@@ -12,6 +12,7 @@ from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.asking import BERT, ask, get, patch
 from tests.unit.edge.bench import Half, changed, request
 from troop.aws.clients import client
+from troop.wiring import bench_api
 
 GROUP, ROLE = "runs", "arn:aws:iam::123456789012:role/start"
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:start"
@@ -104,6 +105,29 @@ def test_one_switch_stops_all(half: Half) -> None:
     assert half.started() == {}
     patch("/switch", {"schedules_off": False})
     assert fire("2026-11-21T04:46:00Z")["run"]
+
+
+def test_a_start_delivered_twice_keeps_its_run_when_schedules_are_switched_off_between(half: Half) -> None:
+    schedule(size="smoke", set={"parameters.threads": 8})
+    first = fire()
+    patch("/switch", {"schedules_off": True})
+    assert fire() == first
+    assert only()["last_run"] == first["run"]
+
+
+def test_a_deployment_that_takes_over_the_tables_has_no_schedules_of_the_earlier_one(
+    half: Half, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule()
+    earlier = payload()
+    client("scheduler").create_schedule_group(Name="runs-2")
+    monkeypatch.setenv("TROOP_RUN_SCHEDULE_GROUP", "runs-2")
+    bench_api.starts.cache_clear()
+    bench_api.schedules.cache_clear()
+    assert get("/benchmarks/schedules")["schedules"] == []
+    assert fire(event=earlier) == {"run": None, "refusal": None}
+    assert schedule()[0] == 201
+    assert half.started() == {}
 
 
 def test_what_a_run_needs_must_still_exist(half: Half) -> None:

@@ -30,7 +30,12 @@ from infra.bundling import bundle, size
 SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
 """Packages of Lambda's Python runtime."""
 
-LAYERS_OF = {"api": ("runtime", "api"), "report": ("runtime", "api", "report"), "widgets": ("runtime", "report")}
+LAYERS_OF = {
+    "api": ("runtime", "api"),
+    "report": ("runtime", "api", "report"),
+    "start": ("runtime", "api"),
+    "widgets": ("runtime", "report"),
+}
 """Layers by function, as in infra. Other functions have the first layer only."""
 
 CLIENTS = {"decide": ("autoscaling", "cloudwatch", "ec2", "dynamodb", "secretsmanager", "s3")}

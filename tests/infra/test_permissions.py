@@ -77,13 +77,21 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["SchedulesRole", "WatchdogScheduleRole", "SweepScheduleRole", "RedriveScheduleRole", "ReaperScheduleRole"],
+    [
+        "SchedulesRole",
+        "WatchdogScheduleRole",
+        "SweepScheduleRole",
+        "RedriveScheduleRole",
+        "ReaperScheduleRole",
+        "BenchmarksScheduledRole",
+    ],
 )
 def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
     role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
+    group = "<BenchmarksScheduledGroup.Arn>" if name.startswith("Benchmarks") else "<SchedulesGroup.Arn>"
     assert text(statement["Condition"]) == {
-        "StringEquals": {"aws:SourceAccount": "<AWS::AccountId>", "aws:SourceArn": "<SchedulesGroup.Arn>"}
+        "StringEquals": {"aws:SourceAccount": "<AWS::AccountId>", "aws:SourceArn": group}
     }
 
 

@@ -15,8 +15,8 @@ from tests.patience import PATIENCE
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
 HANDLERS = sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py"))
-THAT_MAY = {"api", "report"}
-"""Import pydantic: what callers send, and what a report consists of, is validated by it."""
+THAT_MAY = {"api", "report", "start"}
+"""Import pydantic: it validates what callers send or schedules repeat, and what a report consists of."""
 OF_BOTH_HALVES = {"api", "widgets"}
 BENCHMARKS = ("troop.bench", "troop.bench_file", "troop.aws.bench", "troop.flows.bench", "troop.wiring.bench")
 CHAOS = ("troop.chaos", "troop.aws.chaos", "troop.flows.chaos", "troop.wiring.chaos")

@@ -155,6 +155,8 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
                     [ours(Metric.LEFT_BEHIND, _MAXIMUM, _QUARTER, "resources")],
                     right=[ours(Metric.REAPER_OFF, _MAXIMUM, _QUARTER, "reaper off")],
                 ),
+                _graph("Reaper findings", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")]),
+                _graph("Refused starts of schedules", [ours(Metric.STARTS_REFUSED, _SUM, _HOUR, "refused")]),
             ]
         )
     return rows
@@ -252,11 +254,6 @@ def _operations(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         [
             _graph("Dead letters", [waiting_in(queue, name) for name, queue in shown.queues.items()]),
             _graph("Repairs", [ours_by(Metric.REPAIRS, _SUM, _HOUR)], stacked=True),
-            *(
-                [_graph("Reaper findings", [ours(Metric.REAPER_FINDS, _MAXIMUM, _QUARTER, "findings")])]
-                if shown.benchmarks
-                else []
-            ),
         ],
     ]
 

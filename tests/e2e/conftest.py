@@ -142,13 +142,12 @@ class Deployment:
 
     def schedules(self) -> list[dict[str, Any]]:
         """All schedules of the deployment, as ListSchedules tells of them."""
-        (group,) = [
-            g["Name"]
-            for g in self.scheduler.list_schedule_groups()["ScheduleGroups"]
-            if g["Name"].startswith(self.name)
+        return [
+            schedule
+            for group in self.scheduler.list_schedule_groups()["ScheduleGroups"]
+            if group["Name"].startswith(self.name)
+            for schedule in self.scheduler.list_schedules(GroupName=group["Name"])["Schedules"]
         ]
-        schedules: list[dict[str, Any]] = self.scheduler.list_schedules(GroupName=group)["Schedules"]
-        return schedules
 
     def change_schedule(self, part: str, **changes: str) -> None:
         """Changes the schedule whose name contains ``part``."""

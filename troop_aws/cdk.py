@@ -94,6 +94,7 @@ class Settings(TypedDict, total=False):
     max_nodes: int
     max_nodes_total: int
     max_run_cost: float | Literal["none"]
+    max_scheduled_cost: float | Literal["none"]
     instance_types: Sequence[str]
     results_retention_days: int
 

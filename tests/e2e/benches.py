@@ -92,23 +92,38 @@ class Bench:
         orders: Mapping[str, Any] | None = None,
         phases: Iterable[Mapping[str, Any]] = (),
         fleets: Mapping[str, Mapping[str, Any]] | None = None,
-        attempts: int = 1,
         **more: Any,
     ) -> str:
         """A new run's id.
 
         Args:
+            orders: what to do to it, see interference.py.
+            key, nodes, phases, fleets, more: of :meth:`body`.
+        """
+        if orders:
+            (self.orders / f"{suffix(key)}.json").write_text(json.dumps(orders))
+        return str(self._ask("POST", "benchmarks", self.body(key, nodes, phases, fleets, **more))["run"])
+
+    def body(
+        self,
+        key: str,
+        nodes: Mapping[str, int] | None = None,
+        phases: Iterable[Mapping[str, Any]] = (),
+        fleets: Mapping[str, Mapping[str, Any]] | None = None,
+        attempts: int = 1,
+        **more: Any,
+    ) -> dict[str, Any]:
+        """The body of a request for a run.
+
+        Args:
             key: under which it is asked for.
             nodes: how many of each role.
-            orders: what to do to it, see interference.py.
             phases: as in a benchmark's file; a measured one of all roles unless told otherwise.
             fleets: further keys of the fleets, by role.
             attempts: at a cell that a lost node makes INVALID.
             more: further keys of the file.
         """
         counts = nodes or {"drivers": 1}
-        if orders:
-            (self.orders / f"{suffix(key)}.json").write_text(json.dumps(orders))
         measure = {"name": "measure", "roles": list(counts), "script": "measure.sh", "measured": "1s", "timeout": "2m"}
         definition = {
             "name": "simulated",
@@ -121,12 +136,8 @@ class Bench:
             "attempts": attempts,
             **more,
         }
-        body = {
-            "definition": definition,
-            "files": {"measure.sh": base64.b64encode(b"#!/bin/sh\n").decode()},
-            "key": key,
-        }
-        return str(self._ask("POST", "benchmarks", body)["run"])
+        files = {"measure.sh": base64.b64encode(b"#!/bin/sh\n").decode()}
+        return {"definition": definition, "files": files, "key": key}
 
     def stop(self, run: str) -> None:
         self._ask("DELETE", f"benchmarks/{run}")

@@ -41,6 +41,7 @@ WORKERS = {
     "test_bench_leftovers.py": "fleets",
     "test_bench_matrix.py": "fleets",
     "test_bench_scale.py": "fleets",
+    "test_bench_schedule.py": "fleets",
     "test_bench_spot.py": "fleets",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",

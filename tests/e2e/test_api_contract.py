@@ -58,6 +58,8 @@ EXPECTED = {
     "POST /simianarmy/api/v1/chaos": {400},
     "POST /benchmarks": {400},
     "POST /benchmarks/estimate": {400},
+    "POST /benchmarks/schedules": {400},
+    "DELETE /benchmarks/schedules/{name}": {404},
     "GET /benchmarks/{run}": {404},
     "DELETE /benchmarks/{run}": {404},
     **{f"{method} /benchmarks/{{run}}/report": {404} for method in ("GET", "POST")},
@@ -126,6 +128,7 @@ def test_no_server_error_and_answers_as_described(deployment: Deployment, route:
         "id": st.sampled_from([_id(unit) for unit in KNOWN]),
         "run": st.just(RUN),
         "fleet": st.just(RUN),
+        "name": st.just("nightly"),
     }
     seen = set()
 

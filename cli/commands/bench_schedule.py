@@ -47,9 +47,9 @@ def schedule(
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
-    """Run a benchmark on a schedule. Uploads its files and artifacts, and starts nothing now.
+    """Run a benchmark on a schedule.
 
-    Each start passes the same checks as `run`, and the month's budget (troop:max_scheduled_cost).
+    Uploads its files and artifacts, and starts nothing now. Each start passes the same checks as `run`, and the month's budget (troop:max_scheduled_cost).
     """
     expression = _expression(every, cron, at)
     try:
@@ -94,7 +94,7 @@ def unschedule(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a schedule, from `troop bench schedules`.")],
     as_json: Json = False,
 ) -> None:
-    """Remove a schedule. Runs that it has started go on, and stay on record."""
+    """Remove a schedule; its runs stay."""
     removed = connection(ctx).client.benchmarks.delete_schedule(name)
     if as_json:
         show.document(removed)
@@ -109,7 +109,7 @@ def schedules(
     output: listings.Output = None,
     as_json: listings.AsJson = False,
 ) -> None:
-    """List the schedules with their last outcomes, and what their runs can cost this month."""
+    """List the schedules with their last outcomes."""
     form = listings.form_of(output, as_json)
     answer = connection(ctx).client.benchmarks.schedules()
     every: list[dict[str, Any]] = listings.ordered(answer["schedules"], COLUMNS, sort, reverse)

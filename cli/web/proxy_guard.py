@@ -26,10 +26,11 @@ _SEGMENT = r"[A-Za-z0-9._~-]+"
 _RUN = r"[0-9][0-9a-f-]+"
 BENCHMARKS_PATH = "/benchmarks"
 ESTIMATE_PATH = f"{BENCHMARKS_PATH}/estimate"
+SCHEDULES_PATH = f"{BENCHMARKS_PATH}/schedules"
 REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
 FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
-TAKE_FILES = (BENCHMARKS_PATH, ESTIMATE_PATH, FLEETS_PATH, FLEET_ESTIMATE_PATH)
+TAKE_FILES = (BENCHMARKS_PATH, ESTIMATE_PATH, SCHEDULES_PATH, FLEETS_PATH, FLEET_ESTIMATE_PATH)
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
@@ -50,6 +51,8 @@ ROUTES: Routes = (
     (re.compile(CHAOS_PATH), frozenset({"GET", "POST"})),
     (re.compile(BENCHMARKS_PATH), frozenset({"GET", "POST"})),
     (re.compile(ESTIMATE_PATH), frozenset({"POST"})),
+    (re.compile(SCHEDULES_PATH), frozenset({"GET", "POST"})),
+    (re.compile(f"{SCHEDULES_PATH}/{_SEGMENT}"), frozenset({"DELETE"})),
     (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
     (REPORT_PATH, frozenset({"GET", "POST"})),

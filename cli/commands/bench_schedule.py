@@ -49,7 +49,8 @@ def schedule(
 ) -> None:
     """Run a benchmark on a schedule.
 
-    Uploads its files and artifacts, and starts nothing now. Each start passes the same checks as `run`, and the month's budget (troop:max_scheduled_cost).
+    Uploads its files and artifacts, and starts nothing now. Each start passes the same checks as `run`, and the month's
+    budget (troop:max_scheduled_cost).
     """
     expression = _expression(every, cron, at)
     try:

@@ -166,7 +166,7 @@ def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
 
 
 def _filled(path: str) -> str:
-    filled = path.replace("{id}", "2026-11-20~web").replace("{unit}", "web~2Fapi")
+    filled = path.replace("{id}", "2026-11-20~web").replace("{unit}", "web~2Fapi").replace("{name}", "nightly")
     return filled.replace("{run}", "20261121-150312-1f0c9b2e").replace("{fleet}", "20261121-150312-1f0c9b2e")
 
 

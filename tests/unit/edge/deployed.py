@@ -118,6 +118,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         "TROOP_ACT_NOW_TOPIC": topic,
         "TROOP_CHAOS_MACHINE": machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
+        "TROOP_RUN_SCHEDULE_GROUP": "Runs",
         "TROOP_UNDELIVERED_QUEUE": queue,
         "TROOP_TICK_MINUTES": "15",
         "TROOP_OTHER_SCHEDULES": "4",

@@ -24,6 +24,7 @@ from .patches import (
     lambda_start,
     listeners,
     node_credentials,
+    precise_resources,
     root_key,
     scheduler,
     service_linked_roles,
@@ -35,7 +36,6 @@ from .patches import (
     states_start,
     states_stop,
     states_timeout,
-    stream_resources,
 )
 from .request_filter import Door
 from .secret import Secrets
@@ -65,7 +65,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     scheduler.apply()
     service_linked_roles.apply()
     ssm_public.apply()
-    stream_resources.apply()
+    precise_resources.apply()
     cloudformation_alarm.apply()
     cloudformation_custom.apply()
     cloudformation_schedule.apply()

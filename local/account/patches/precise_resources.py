@@ -1,4 +1,6 @@
-"""Requires a permission on the specific stream of a table; MiniStack requires one on all streams."""
+"""Requires a permission on the specific stream of a table, and on a schedule in its group. MiniStack requires one on
+all streams, and takes each schedule to be in the group ``default``.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,19 @@ def apply() -> None:
         **more: Any,
     ) -> str:
         arn = original(service, method, path, headers, body, *request, **more)
+        if service == "scheduler":
+            query = request[0] if request else more["query_params"]
+            return arn.replace(":schedule/default/", f":schedule/{_group(body, query)}/")
         return (_stream(body) or arn) if service == "dynamodbstreams" else arn
+
+
+def _group(body: bytes, query: Any) -> str:
+    """Returns the group of the schedule in a request: in its body, or in its address."""
+    try:
+        named = json.loads(body).get("GroupName")
+    except (ValueError, AttributeError):
+        named = None
+    return str(named or iam_actions._query_param(query, "groupName") or "default")
 
 
 def _stream(body: bytes) -> str | None:

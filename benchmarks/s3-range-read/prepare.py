@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from credentials import CredentialsError, CredentialStore
-from fill import FillError, bucket_of, count_of, create
+from fill import FillError, bucket_of, count_of, create, share
 from fill import objects as created
 from objects import Objects, ObjectsError, of_file, of_inventory, of_listing, store
 from s3 import Bucket, Listed, S3Error
@@ -41,8 +41,10 @@ def main() -> None:
     print(f"{bucket}: saw {seen:,} objects, chose {count:,} of at least {most:,} bytes: {total / 1e9:,.3f} GB")
     if not count:
         sys.exit(f"nothing to read: no object in {bucket} has at least max_bytes = {most} bytes")
-    key = unquote(Objects(Path(os.environ["TROOP_SHARED"])).at(0)[0])
-    Bucket(bucket, CredentialStore()).ask("GET", key, {}, headers={"range": "bytes=0-0"})  # before load, with a reason
+    own = share()[0] if count_of(parameters) else 0  # other nodes may still create theirs
+    if own < count:
+        key = unquote(Objects(Path(os.environ["TROOP_SHARED"])).at(own)[0])
+        Bucket(bucket, CredentialStore()).ask("GET", key, {}, headers={"range": "bytes=0-0"})  # a reason before load
 
 
 def range_bytes(parameters: Mapping[str, Any]) -> tuple[int, int]:

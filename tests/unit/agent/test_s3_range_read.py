@@ -253,7 +253,7 @@ def created(account: FakeAccount) -> dict[str, int]:
 
 def test_each_node_creates_its_part_of_the_objects_and_reads_all(scripts: Scripts) -> None:
     before = dict(scripts.account.objects)
-    for scripts.rank in range(3):
+    for scripts.rank in (2, 0, 1):  # the owner of the first object is not the first to be ready
         assert len(scripts.prepared(**FILLED)) == 30
     assert created(scripts.account) == {f"{n:07d}": 2048 for n in range(40)}
     done, read = scripts.measured(lambda read: read.times.count > 5, **FILLED)

@@ -55,7 +55,7 @@ def looking(browser: Browser, world: World) -> Iterator[Looking]:
         page.goto(server.link())
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         looking.go("units")
-        expect(page.get_by_role("heading", name="Units")).to_be_visible()
+        expect(page.get_by_role("heading", name="Units", level=1)).to_be_visible()
         yield looking
         context.close()
         assert looking.errors == []

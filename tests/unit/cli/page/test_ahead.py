@@ -127,5 +127,5 @@ def test_a_double_click_asks_once(looking: Looking) -> None:
     page.get_by_role("button", name="Halt").click()  # it opens again after a cancel
     expect(page.get_by_role("dialog")).to_be_visible()
     page.go_back()  # the dialog concerns another view
-    expect(page.get_by_role("heading", name="Units")).to_be_visible()
+    expect(page.get_by_role("heading", name="Units", level=1)).to_be_visible()
     expect(page.locator("dialog")).to_have_count(0)

@@ -38,10 +38,11 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
 
 def test_a_server_that_was_started_anew_or_is_gone_is_told(looking: Looking) -> None:
     page, server = looking.page, looking.server
-    page.context.set_offline(True)
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.route("**/*", lambda route: route.abort())  # set_offline(False) returns before the network is back
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_text("`troop ui` does not answer")).to_be_visible()
-    page.context.set_offline(False)
+    page.unroute_all()
     server.guard = replace(server.guard, token="another")
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="Open a new link")).to_be_focused()
@@ -61,7 +62,7 @@ def test_nobody_gets_in_without_the_link(looking: Looking, browser: Browser) -> 
 
 def test_another_tab_and_a_reload_need_no_other_link(looking: Looking) -> None:
     looking.page.reload()
-    expect(looking.page.get_by_role("heading", name="Units")).to_be_visible()
+    expect(looking.page.get_by_role("heading", name="Units", level=1)).to_be_visible()
     assert "ticket" not in looking.page.url
     other = looking.page.context.new_page()
     other.set_default_timeout(PAGE_PATIENCE_MS)

@@ -91,12 +91,12 @@ def test_a_page_that_was_open_overnight_looks_old_at_once(looking: Looking) -> N
     expect(page.locator(".tile.old, #switch.old")).to_have_count(0)
     for path in ("switch", "events", "health", "groups", "benchmarks", "fleets"):
         looking.world.refusals["GET", path] = [BROKEN]
-    page.context.set_offline(True)
+    page.route("**/*", lambda route: route.abort())
     page.clock.fast_forward("08:00:00")
     expect(page.locator("#switch.old")).to_contain_text("8 hours ago")
     expect(page.locator(".tile.old")).to_have_count(6)
     expect(page.get_by_role("alert")).to_contain_text("This view is not current")
-    page.context.set_offline(False)
+    page.unroute_all()
     looking.world.refusals.clear()
     page.get_by_role("button", name="Refresh").click()
     page.get_by_role("button", name="Check again").click()

@@ -105,7 +105,7 @@ def test_an_address_of_no_unit_is_explained_to_people(looking: Looking) -> None:
     page = looking.go("units/no~2Fsuch")
     expect(page.get_by_role("heading", name="There is no unit no/such")).to_be_visible()
     page.get_by_role("link", name="the list of units").click()
-    expect(page.get_by_role("heading", name="Units")).to_be_visible()
+    expect(page.get_by_role("heading", name="Units", level=1)).to_be_visible()
 
 
 def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:

@@ -79,8 +79,7 @@ aws autoscaling create-auto-scaling-group --auto-scaling-group-name first-hour-w
   --launch-template LaunchTemplateName=first-hour-web --vpc-zone-identifier "$subnets" \\
   --min-size 2 --desired-capacity 2 --max-size 3 \\
   --tags Key=troop:opt_in,Value=true,PropagateAtLaunch=false""",
-        "EC2's capacity, the boot of Amazon Linux 2023, and Auto Scaling's service-linked role, which the first group "
-        "of an account creates",
+        "EC2's capacity, the boot of Amazon Linux 2023, and the service-linked role that the first group creates",
         expects=("LaunchTemplateName",),
     ),
     Step(
@@ -107,8 +106,7 @@ troop events --unit first-hour-web""",
 troop set first-hour-web probability=0
 troop unleash --yes --reason "first hour"
 troop terminate first-hour-web --yes""",
-        "that the role may terminate an instance of a group by IAM's conditions; how fast EC2, Auto Scaling and their "
-        "health checks replace it",
+        "that IAM's conditions let the role terminate an instance of a group, and how fast EC2 and Auto Scaling replace it",
         expects=("claimed: i-", "RECOVERED|recovered"),
     ),
     Step(
@@ -117,8 +115,7 @@ troop terminate first-hour-web --yes""",
 troop events --unit first-hour-web --status RECOVERED
 troop events --unit first-hour-web --status RECOVERED --json
 aws cloudwatch list-dashboards --query 'DashboardEntries[].DashboardName' --output text""",
-        "that API Gateway accepts your signature by IAM's rules, that CloudWatch has the metrics, and that the custom "
-        "widgets of dashboards show the event",
+        "that IAM lets you call the API, that CloudWatch has the metrics, and that the dashboards' widgets show the event",
         expects=("RECOVERED", '"recovery_seconds"', "Troop-first-hour"),
     ),
     Step(
@@ -138,7 +135,7 @@ troop resume --yes""",
 troop bench estimate s3-range-read --size smoke --size own-data --set parameters.fill_objects=1000
 troop bench run s3-range-read --size smoke --size own-data --set parameters.fill_objects=1000""",
         "Spot capacity and its service-linked role, quotas of vCPUs, the agent's boot on Amazon Linux 2023, DNS, "
-        "the gateway endpoint of S3, and the policies that let nodes reach only their own data",
+        "the gateway endpoint of S3, and the policies of nodes",
         expects=("SUCCEEDED", r"\$0\.0"),
     ),
     Step(
@@ -155,7 +152,7 @@ troop bench status "$run"''',
         """\
 aws ce get-cost-and-usage --region us-east-1 --granularity DAILY --metrics UnblendedCost \\
   --time-period "Start=$(date -u +%F),End=$(date -u -d tomorrow +%F)" --group-by Type=DIMENSION,Key=SERVICE""",
-        "the bill: what AWS charges in fact; the figures are complete after a day",
+        "the bill: it is complete after a day",
         skipped="local AWS has no Cost Explorer and no bill",
     ),
     Step(

@@ -106,7 +106,7 @@ troop events --unit first-hour-web""",
 troop set first-hour-web probability=0
 troop unleash --yes --reason "first hour"
 troop terminate first-hour-web --yes""",
-        "that IAM's conditions let the role terminate an instance of a group, and how fast EC2 and Auto Scaling replace it",
+        "that IAM's conditions allow the termination, and how fast EC2 and Auto Scaling replace the instance",
         expects=("claimed: i-", "RECOVERED|recovered"),
     ),
     Step(
@@ -115,7 +115,7 @@ troop terminate first-hour-web --yes""",
 troop events --unit first-hour-web --status RECOVERED
 troop events --unit first-hour-web --status RECOVERED --json
 aws cloudwatch list-dashboards --query 'DashboardEntries[].DashboardName' --output text""",
-        "that IAM lets you call the API, that CloudWatch has the metrics, and that the dashboards' widgets show the event",
+        "that IAM lets you call the API, that CloudWatch has the metrics, and that its widgets show the event",
         expects=("RECOVERED", '"recovery_seconds"', "Troop-first-hour"),
     ),
     Step(

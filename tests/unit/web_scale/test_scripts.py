@@ -256,12 +256,12 @@ class Application(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     failing: ClassVar[dict[str, int]] = {}
-    seen: ClassVar[list[str]] = []
+    requests: ClassVar[list[str]] = []
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.split("?")[0]
-        type(self).seen.append(f"{self.command} {path}")
+        type(self).requests.append(f"{self.command} {path}")
         if path != "/session" and "flights_session=T" not in (self.headers.get("Cookie") or ""):
             self.send_response(401)
         else:
@@ -282,7 +282,7 @@ class Application(BaseHTTPRequestHandler):
 @pytest.fixture
 def application(tmp_path: Path) -> Iterator[Any]:
     """A phase whose only proxy is an application."""
-    Application.failing, Application.seen = {}, []
+    Application.failing, Application.requests = {}, []
     with ThreadingHTTPServer(("127.0.0.1", 0), Application) as serving:
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
@@ -299,7 +299,7 @@ def application(tmp_path: Path) -> Iterator[Any]:
 def test_a_check_makes_all_requests_of_both_clients(application: Any, capsys: pytest.CaptureFixture[str]) -> None:
     visit.check(application)
     assert "17 requests through 1 proxies succeeded" in capsys.readouterr().out
-    assert "DELETE /bookings/A-B-1-0.7" in Application.seen
+    assert "DELETE /bookings/A-B-1-0.7" in Application.requests
 
 
 def test_a_check_names_the_request_that_fails(application: Any) -> None:

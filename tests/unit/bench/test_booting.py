@@ -110,8 +110,7 @@ def test_a_fleet_of_which_no_node_registers_has_a_common_cause() -> None:
 @pytest.mark.parametrize(
     ("message", "permanent"),
     [
-        ("You have requested more vCPU capacity than your current vCPU limit of 32 allows", True),
-        ("VcpuLimitExceeded", True),
+        ("You have requested more vCPU capacity than your current vCPU limit of 0 allows", True),
         ("VolumeLimitExceeded: Max volumes exceeded", True),
         ("The requested configuration is currently not supported. Please check the documentation", True),
         ("Client.InternalError: Client error on launch.", True),
@@ -139,10 +138,14 @@ def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool
         "UnauthorizedOperation",
         "You are not authorized to use launch template: lt-0123456789abcdef0",
         "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
+        "You have requested more vCPU capacity than your current vCPU limit of 32 allows",
+        "VcpuLimitExceeded",
     ],
 )
-def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(message: str) -> None:
-    """The first group of an account brings the role about with which it launches, and that takes a minute or two."""
+def test_a_lack_of_rights_or_vcpus_ends_a_boot_once_aws_has_settled(message: str) -> None:
+    """The first group of an account creates the role with which it launches, which takes a minute or two. EC2 may count
+    the vCPUs of the previous cell's nodes for as long.
+    """
     seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1"}), refusals=(message,)), SEEN[1])
     assert boot(seen, without("i-d2"), elapsed=90).state is State.WAITING
     failed = boot(seen, without("i-d2"), elapsed=SPREAD)

@@ -105,7 +105,7 @@ class FleetReader:
         answer = self.autoscaling.describe_scaling_activities(
             AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
         )
-        return tuple(of_launches(answer["Activities"], rights_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
+        return tuple(of_launches(answer["Activities"], settled_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
 
     def freeze(self, groups: Iterable[str]) -> None:
         """Stops these groups from launching, replacing and moving instances."""

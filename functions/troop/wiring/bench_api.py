@@ -39,6 +39,7 @@ def benchmarks() -> Benchmarks:
         ec2=client("ec2"),
         ssm=partial(client, "ssm"),
         elb=partial(client, "elbv2"),
+        s3=partial(quick_client, "s3"),
         vpc=variable(Variable.NETWORK_VPC),
         is_own_network=variable(Variable.NETWORK_IS_OWN) == "true",
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),

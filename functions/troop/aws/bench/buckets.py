@@ -13,7 +13,7 @@ REGION_HEADER = "x-amz-bucket-region"
 def read_bucket_regions(s3: Any, buckets: Iterable[str]) -> dict[str, str | None]:
     """Returns the region of each bucket, "" if S3 does not say; None for a bucket that does not exist.
 
-    This needs no permission: S3 names the region also when it refuses.
+    S3 names the region also when it refuses. So an anonymous client suffices, and no role needs a permission.
     """
     return {bucket: _region(s3, bucket) for bucket in sorted(set(buckets))}
 

@@ -100,8 +100,8 @@ class Benchmarks:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:
-        ssm, elb, s3: return the clients of Systems Manager, Elastic Load Balancing and S3, which few requests need. S3's is
-            anonymous.
+        ssm, elb, s3: return the clients of Systems Manager, Elastic Load Balancing and S3, which few requests need.
+            The one of S3 is anonymous.
         vpc, subnets: ids of the network that fleets are launched into, and of its subnets.
         is_own_network: whether the deployment has created this network, with an endpoint of S3.
         clock: returns the current moment, aware.

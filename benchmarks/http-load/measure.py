@@ -21,7 +21,7 @@ from pathlib import Path
 
 import commands
 from commands import Command
-from node import SLACK, Node, this_node
+from node import SLACK, Node
 
 from troop.measure.collectors import jtl, k6, output
 from troop.measure.collectors.common import CollectorError, Problems
@@ -35,7 +35,7 @@ EARLY = 0.5
 
 
 def main() -> None:
-    node = this_node()
+    node = Node.of_script()
     problems = Problems()
     try:
         {"k6": with_k6, "jmeter": with_jmeter, "locust": with_locust}[node.tool](node, problems)

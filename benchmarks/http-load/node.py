@@ -1,16 +1,15 @@
-"""Reads a script's environment from the agent: parameters, target, rank and folders."""
+"""Describes this phase on this driver: the target, and what a plan gets."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from troop.measure.phase_environment import Phase
 
 SLACK = 2
 """Seconds that a plan continues after the measured time."""
@@ -18,29 +17,8 @@ SLACK = 2
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
-@dataclass(frozen=True)
-class Node:
-    """This phase on this driver.
-
-    Attributes:
-        rank: from 0.
-        nodes: the number of drivers.
-        work: the folder with the plan and this driver's part of the data.
-        software: the folder or file of the tool.
-        measured_from: seconds since 1970; 0 for a phase that is not measured.
-    """
-
-    rank: int
-    nodes: int
-    parameters: Mapping[str, Any]
-    targets: Mapping[str, Any]
-    files: Path
-    artifacts: Path
-    shared: Path
-    results: Path
-    measured_from: float
-    measured_seconds: float
-    warm_up_seconds: float
+class Node(Phase):
+    """This phase on this driver."""
 
     @property
     def tool(self) -> str:
@@ -51,11 +29,18 @@ class Node:
         return str(self.parameters["plan"])
 
     @property
+    def drivers(self) -> int:
+        """The number of drivers."""
+        return len(self.nodes[self.role])
+
+    @property
     def work(self) -> Path:
+        """The folder with the plan and this driver's part of the data."""
         return self.shared / "plan"
 
     @property
     def software(self) -> Path:
+        """The folder or file of the tool."""
         return self.shared / "software"
 
     @property
@@ -67,7 +52,7 @@ class Node:
         """How long a plan must run."""
         return math.ceil(self.warm_up_seconds + self.measured_seconds) + SLACK
 
-    def address(self) -> tuple[str, int]:
+    def target(self) -> tuple[str, int]:
         """Returns host and port of the target; ends the script if they are unknown."""
         name = str(self.parameters["target"])
         target = self.targets.get(name)
@@ -81,9 +66,9 @@ class Node:
 
     def values(self) -> dict[str, str]:
         """Returns the text of each name that properties and arguments can contain in braces."""
-        host, port = self.address()
+        host, port = self.target()
         simple = {name: text(value) for name, value in self.parameters.items() if not isinstance(value, (dict, list))}
-        own: dict[str, Any] = {"host": host, "port": port, "rank": self.rank, "nodes": self.nodes}
+        own: dict[str, Any] = {"host": host, "port": port, "rank": self.rank, "nodes": self.drivers}
         own.update(seconds=self.seconds, warm_up=self.warm_up_seconds, measured=self.measured_seconds)
         return {**simple, **{name: text(value) for name, value in own.items()}}
 
@@ -117,29 +102,3 @@ def filled(value: Any, values: Mapping[str, str], where: str) -> str:
         return values[match[1]]
 
     return _PLACE.sub(replaced, text(value))
-
-
-def this_node() -> Node:
-    """Returns the phase from the script's environment."""
-
-    def variable(name: str) -> str:
-        return os.environ[f"TROOP_{name}"]
-
-    def document(name: str) -> dict[str, Any]:
-        read: dict[str, Any] = json.loads(Path(variable(name)).read_text(encoding="utf-8"))
-        return read
-
-    role = variable("ROLE")
-    return Node(
-        rank=int(variable("RANK")),
-        nodes=sum(one["role"] == role for one in document("ROSTER")["nodes"]),
-        parameters=document("PARAMETERS"),
-        targets=document("TARGETS")["targets"],
-        files=Path(variable("FILES")),
-        artifacts=Path(variable("ARTIFACTS")),
-        shared=Path(variable("SHARED")),
-        results=Path(variable("RESULTS")),
-        measured_from=float(os.environ.get("TROOP_MEASURED_FROM") or 0),
-        measured_seconds=float(os.environ.get("TROOP_MEASURED_SECONDS") or 0),
-        warm_up_seconds=float(os.environ.get("TROOP_WARM_UP_SECONDS") or 0),
-    )

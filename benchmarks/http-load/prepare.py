@@ -16,7 +16,7 @@ import tarfile
 from pathlib import Path
 
 import commands
-from node import Node, this_node
+from node import Node
 from parts import write_part
 
 PACKAGES = {"jmeter": "java-17-amazon-corretto-headless", "locust": "python3.11"}
@@ -28,14 +28,14 @@ NOISE = re.compile(r"Exception ignored|greenlet is being finalized")
 
 
 def main() -> None:
-    node = this_node()
+    node = Node.of_script()
     if node.tool not in ("k6", "jmeter", "locust"):
         sys.exit(f"tool is {node.tool!r}: must be k6, jmeter or locust")
     shutil.rmtree(node.work, ignore_errors=True)
     shutil.rmtree(node.software, ignore_errors=True)
     collect_files(node)
     install(node)
-    reach(*node.address())
+    reach(*node.target())
     check(node)
     print(f"{node.tool} is ready, with the plan {node.plan}")
 
@@ -51,8 +51,8 @@ def collect_files(node: Node) -> None:
         for path in folder.iterdir() if folder.is_dir() else ():
             if path.name in data:
                 header = bool(node.parameters.get("csv_header", True))
-                count = write_part(path, node.work / path.name, node.rank, node.nodes, header=header)
-                print(f"{path.name}: {count:,} records for driver {node.rank} of {node.nodes}")
+                count = write_part(path, node.work / path.name, node.rank, node.drivers, header=header)
+                print(f"{path.name}: {count:,} records for driver {node.rank} of {node.drivers}")
             elif path.name == node.plan:
                 shutil.copyfile(path, node.work / path.name)
             elif not (node.work / path.name).exists():

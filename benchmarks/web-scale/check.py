@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import visit
-from node import this_phase
+from node import Phase
 
 if __name__ == "__main__":
-    visit.check(this_phase())
+    visit.check(Phase.of_script())

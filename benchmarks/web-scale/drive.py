@@ -21,7 +21,7 @@ from pathlib import Path
 import tiers
 import visit
 import visits
-from node import Phase, this_phase
+from node import Phase
 
 SLACK = 2.0
 """Seconds of load after the measured time."""
@@ -51,7 +51,7 @@ UNSAVED = (
 
 
 def main() -> None:
-    phase = this_phase()
+    phase = Phase.of_script()
     seconds = phase.measured_from + phase.measured_seconds + SLACK - time.time()
     if phase.parameters["driver"] == "python":
         visit.load(phase)

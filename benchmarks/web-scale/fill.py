@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import tiers
-from node import this_phase
+from node import Phase
 
 
 def main() -> None:
-    done = subprocess.run(list(tiers.fill_command(this_phase())), stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(list(tiers.fill_command(Phase.of_script())), stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         sys.exit("the data tier could not be filled, see the output above")
 

@@ -12,7 +12,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from node import Phase, this_phase
+from node import Phase
 
 PACKAGES = {"java": "java-17-amazon-corretto-headless", "nginx": "nginx", "memcached": "memcached"}
 """Packages of Amazon Linux 2023 by their command."""
@@ -21,7 +21,7 @@ FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
 
 
 def main() -> None:
-    phase = this_phase()
+    phase = Phase.of_script()
     command = needed(phase)
     if command:
         print(install(command, phase.may_change))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import server
-from node import this_phase
+from node import Phase
 
 SECONDS = 60.0
 """The time in which a server must listen."""
@@ -14,7 +14,7 @@ SETTLING = 0.5
 
 
 def main() -> None:
-    phase = this_phase()
+    phase = Phase.of_script()
     running = server.start(phase)
     server.await_listening(phase, running, SECONDS)
     time.sleep(SETTLING)

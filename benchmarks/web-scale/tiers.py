@@ -89,13 +89,13 @@ def command(phase: Phase, folder: Path) -> Sequence[str]:
         words = [_path("memcached"), "-l", phase.address, "-p", str(PORTS["data"]), "-U", "0"]
         words += ["-m", str(mib), "-c", str(connections()), "-t", str(os.cpu_count() or 1)]
         return [*words, "-u", "nobody"] if os.geteuid() == 0 else words
-    return [str(phase.program), phase.role, "--roster", str(phase.roster), "--listen", own, *ports()]
+    return [str(phase.program), phase.role, "--roster", str(phase.roster_path), "--listen", own, *ports()]
 
 
 def fill_command(phase: Phase) -> Sequence[str]:
     """Returns the command that writes this web node's share of the data."""
     size = [f"--days={phase.parameters['days']}", f"--customers={phase.parameters['customers']}"]
-    return [str(phase.program), "fill", "--roster", str(phase.roster), f"--rank={phase.rank}", *size, ports()[0]]
+    return [str(phase.program), "fill", "--roster", str(phase.roster_path), f"--rank={phase.rank}", *size, ports()[0]]
 
 
 def ports() -> list[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import server
-from node import LOST, Phase, this_phase
+from node import LOST, Phase
 
 from troop.measure import hdr_log
 from troop.measure.collectors import output
@@ -75,7 +75,7 @@ class Watch:
 
 
 def main() -> None:
-    phase = this_phase()
+    phase = Phase.of_script()
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     watch = Watch(phase)
     moment = time.time()

@@ -62,38 +62,37 @@ def resume(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json:
     _change(conn, {"halted": False}, reason, as_json)
 
 
-reaper = typer.Typer(no_args_is_help=True, help="The reaper of benchmarks, which removes what remains after runs.")
+def _switch(what: str, field: str, off: str, on: str, question: str) -> typer.Typer:
+    """Returns the commands ``off`` and ``on`` of a field of the switch. ``on`` asks first."""
+    commands = typer.Typer(no_args_is_help=True, help=what)
+
+    @commands.command("off", help=off)
+    def stop(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
+        _change(connection(ctx), {field: True}, reason, as_json)
+
+    @commands.command("on", help=f"{on} Asks first.")
+    def start(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
+        conn = connection(ctx)
+        confirm(question.format(conn.deployment), yes)
+        _change(conn, {field: False}, reason, as_json)
+
+    return commands
 
 
-@reaper.command("off")
-def reaper_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Stop the reaper from removing anything. Runs that end still tear down, and nodes expire."""
-    _change(connection(ctx), {REAPER_OFF: True}, reason, as_json)
-
-
-@reaper.command("on")
-def reaper_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Let the reaper remove what remains after runs. Asks first."""
-    conn = connection(ctx)
-    confirm(f"Let the reaper of {conn.deployment} remove what remains after runs", yes)
-    _change(conn, {REAPER_OFF: False}, reason, as_json)
-
-
-schedules = typer.Typer(no_args_is_help=True, help="All schedules of benchmarks, stopped or not by one switch.")
-
-
-@schedules.command("off")
-def schedules_off(ctx: typer.Context, reason: Reason = None, as_json: AsJson = False) -> None:
-    """Stop all schedules of benchmarks from starting runs. Runs that have started go on."""
-    _change(connection(ctx), {SCHEDULES_OFF: True}, reason, as_json)
-
-
-@schedules.command("on")
-def schedules_on(ctx: typer.Context, reason: Reason = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Let schedules start runs of benchmarks. Asks first."""
-    conn = connection(ctx)
-    confirm(f"Let the schedules of {conn.deployment} start runs", yes)
-    _change(conn, {SCHEDULES_OFF: False}, reason, as_json)
+reaper = _switch(
+    "The reaper of benchmarks, which removes what remains after runs.",
+    REAPER_OFF,
+    "Stop the reaper from removing anything. Runs that end still tear down, and nodes expire.",
+    "Let the reaper remove what remains after runs.",
+    "Let the reaper of {} remove what remains after runs",
+)
+schedules = _switch(
+    "All schedules of benchmarks, stopped or not by one switch.",
+    SCHEDULES_OFF,
+    "Stop all schedules of benchmarks from starting runs. Runs that have started go on.",
+    "Let schedules start runs of benchmarks.",
+    "Let the schedules of {} start runs",
+)
 
 
 def _checked(reason: str | None) -> str | None:

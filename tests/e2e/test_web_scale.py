@@ -19,6 +19,7 @@ from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
+from tests.unit.edge.account import EXHAUSTIVE
 from troop.tags import RUN_TAG
 
 NAME = "Web"
@@ -80,6 +81,7 @@ def test_each_request_reaches_the_web_tier_and_the_authentication_service(deploy
     assert_nothing_left(deployment, detail["run"]["run"])
 
 
+@pytest.mark.skipif(not EXHAUSTIVE, reason="only in make test-all: the watch of a server has unit tests")
 def test_a_server_that_dies_makes_the_cell_invalid_and_the_report_says_which(deployment: Deployment) -> None:
     started = troop(deployment, *run("--no-wait", "--set", "attempts=1", "--set", "phases.measure.measured=60s"))
     name = str(started["run"])

@@ -12,7 +12,7 @@ from troop.api.models import In, Moment, Out
 from troop.api.money_models import CostOut, Rounded, RunKey
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
-from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupSeen, Place, Standing, counted
+from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupStatus, Place, Standing, counted
 from troop.flows.bench.fleets import FleetDetail
 
 MOST_REFUSALS = 3
@@ -165,8 +165,8 @@ class FleetDetailOut(BaseModel):
         return answer.model_copy(update={"nodes": listed, "nodes_left_out": len(nodes) - len(listed)})
 
 
-def _roles(standing: Standing, seen: Any) -> list[RoleOut]:
-    counts_by_role = {role: seen.get(role, Counts()) for role in standing.desired}
+def _roles(standing: Standing, counts: Any) -> list[RoleOut]:
+    counts_by_role = {role: counts.get(role, Counts()) for role in standing.desired}
     return [
         RoleOut(
             role=role,
@@ -195,7 +195,7 @@ def _fitting(nodes: list[FleetNodeOut], room: int) -> list[FleetNodeOut]:
     return [node for node, fit in zip(nodes, fits, strict=True) if fit]
 
 
-def _nodes(group: GroupSeen, view: FleetDetail) -> list[FleetNodeOut]:
+def _nodes(group: GroupStatus, view: FleetDetail) -> list[FleetNodeOut]:
     return [
         FleetNodeOut(
             id=member.id,

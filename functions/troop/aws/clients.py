@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import boto3
+from botocore import UNSIGNED
 from botocore.config import Config
 
 _CONFIG = Config(
@@ -77,3 +78,9 @@ def many_client(service: str) -> Any:
 def quick_client(service: str) -> Any:
     """Returns a client whose calls end within about 10 seconds, retries included."""
     return boto3.client(service, config=_QUICK)  # type: ignore[call-overload]
+
+
+@cache
+def anonymous_client(service: str) -> Any:
+    """Returns a quick client that signs nothing, for what AWS tells everyone."""
+    return boto3.client(service, config=_QUICK.merge(Config(signature_version=UNSIGNED)))  # type: ignore[call-overload]

@@ -97,6 +97,24 @@ def not_allowed(buckets: Iterable[str], allowed: Collection[str]) -> list[str]:
     return [bucket for bucket in buckets if bucket not in allowed]
 
 
+def unreachable_buckets(benchmark: Benchmark, regions: Mapping[str, str | None], region: str) -> list[Problem]:
+    """Lists the buckets that do not exist, or that nodes cannot reach because they are in another region.
+
+    Args:
+        regions: by bucket, "" where unknown; None for a bucket that does not exist.
+        region: the deployment's.
+    """
+    problems = []
+    for n, bucket in enumerate(benchmark.buckets):
+        its = regions.get(bucket, "")
+        if its is None:
+            problems.append(Problem(("buckets", n), f"is {bucket}, which does not exist", "an existing bucket"))
+        elif its not in ("", region):
+            allowed = f"a bucket in {region}, because nodes reach S3 only in their own region"
+            problems.append(Problem(("buckets", n), f"is {bucket}, which is in {its}", allowed))
+    return problems
+
+
 def not_offered(benchmark: Benchmark, offers: Mapping[str, InstanceType]) -> list[Problem]:
     """Lists what cannot be launched in this deployment's region and zones.
 

@@ -18,7 +18,7 @@ SETTLED = 30
 
 
 @dataclass(frozen=True)
-class FleetSeen:
+class FleetStatus:
     """The observed state of a fleet's group.
 
     Attributes:
@@ -45,7 +45,7 @@ class FleetSeen:
 
 def of_boot(
     benchmark: Benchmark,
-    fleets: Sequence[FleetSeen],
+    fleets: Sequence[FleetStatus],
     nodes: Mapping[str, Node],
     elapsed: float,
     interrupted: frozenset[str] = frozenset(),
@@ -66,43 +66,43 @@ def of_boot(
     if verdict := _of_broken(benchmark, fleets, nodes, replaced):
         return verdict
     nodes = {i: node for i, node in nodes.items() if i not in replaced}
-    seen = {fleet.role: fleet for fleet in fleets}
-    missing = [fleet for fleet in benchmark.fleets if not _is_complete(fleet, seen[fleet.role], nodes)]
+    by_role = {fleet.role: fleet for fleet in fleets}
+    missing = [fleet for fleet in benchmark.fleets if not _is_complete(fleet, by_role[fleet.role], nodes)]
     if not missing:
-        uneven = [why for fleet in benchmark.fleets if (why := _uneven(fleet, seen[fleet.role], nodes))]
+        uneven = [why for fleet in benchmark.fleets if (why := _uneven(fleet, by_role[fleet.role], nodes))]
         return invalid("; ".join(uneven)) if uneven else Verdict(State.READY)
-    gone = sorted(fleet.role for fleet in missing if not seen[fleet.role].exists)
+    gone = sorted(fleet.role for fleet in missing if not by_role[fleet.role].exists)
     if gone and elapsed >= SETTLED:
         return failed(f"the Auto Scaling group of the fleet {', '.join(gone)} was deleted")
     for fleet in missing:
-        its = seen[fleet.role]
+        its = by_role[fleet.role]
         refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
         refusal = next((r for r in refusals if is_permanent(r, elapsed)), None)
-        if refusal and len(seen[fleet.role].serving) < fleet.count:
-            return failed(f"{_launched(fleet, seen[fleet.role])}: {cut(refusal)}")
+        if refusal and len(by_role[fleet.role].serving) < fleet.count:
+            return failed(f"{_launched(fleet, by_role[fleet.role])}: {cut(refusal)}")
     late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
     if late:
-        reason = "; ".join(_late(fleet, seen[fleet.role], nodes) for fleet in late)
-        return failed(reason) if any(_is_mute(seen[fleet.role], nodes) for fleet in late) else invalid(reason)
-    return Verdict(State.SHORT if any(_is_short(f, seen[f.role], elapsed) for f in missing) else State.WAITING)
+        reason = "; ".join(_late(fleet, by_role[fleet.role], nodes) for fleet in late)
+        return failed(reason) if any(_is_mute(by_role[fleet.role], nodes) for fleet in late) else invalid(reason)
+    return Verdict(State.SHORT if any(_is_short(f, by_role[f.role], elapsed) for f in missing) else State.WAITING)
 
 
-def _is_short(fleet: Fleet, seen: FleetSeen, elapsed: float) -> bool:
+def _is_short(fleet: Fleet, status: FleetStatus, elapsed: float) -> bool:
     """Checks whether a spot fleet lacks nodes that no group is set to launch, or that spot will never provide."""
-    if not fleet.is_spot or seen.granted >= fleet.count or not seen.exists:
+    if not fleet.is_spot or status.granted >= fleet.count or not status.exists:
         return False
-    is_backed_up = seen.backup_refusals is not None
-    no_spot = any(is_vain(r, elapsed) for r in seen.refusals)
+    is_backed_up = status.backup_refusals is not None
+    no_spot = any(is_vain(r, elapsed) for r in status.refusals)
     return elapsed >= fleet.spot_timeout or is_backed_up or no_spot
 
 
-def _is_complete(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> bool:
+def _is_complete(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> bool:
     of_role = {i for i, node in nodes.items() if node.role == fleet.role}
-    return len(seen.serving) == fleet.count and not seen.starting and seen.serving <= of_role
+    return len(status.serving) == fleet.count and not status.starting and status.serving <= of_role
 
 
 def _of_broken(
-    benchmark: Benchmark, fleets: Sequence[FleetSeen], nodes: Mapping[str, Node], replaced: frozenset[str]
+    benchmark: Benchmark, fleets: Sequence[FleetStatus], nodes: Mapping[str, Node], replaced: frozenset[str]
 ) -> Verdict | None:
     """Returns a verdict if more nodes reported an error than are replaced: FAILED if all nodes of a fleet did."""
     broken = []
@@ -120,16 +120,16 @@ def _could_not_start(nodes: Sequence[Node]) -> str:
     return f"{so_many_nodes(len(nodes))} could not start: {failures}"
 
 
-def _is_mute(seen: FleetSeen, nodes: Mapping[str, Node]) -> bool:
+def _is_mute(status: FleetStatus, nodes: Mapping[str, Node]) -> bool:
     """Checks whether a fleet has several nodes, and none has registered: their cause is a common one."""
-    return len(seen.serving) > 1 and not seen.serving & nodes.keys()
+    return len(status.serving) > 1 and not status.serving & nodes.keys()
 
 
-def _uneven(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | None:
+def _uneven(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> str | None:
     """Returns a reason if a fleet is in fewer zones than required, or if one has more than one node more than another:
     such a cell is not comparable with the others. Auto Scaling does not spread a spot fleet and its backup together.
     """
-    zones = Counter(nodes[i].zone for i in seen.serving)
+    zones = Counter(nodes[i].zone for i in status.serving)
     if "" in zones:
         return None
     if len(zones) < fleet.zones:
@@ -141,20 +141,20 @@ def _uneven(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str | N
     return None
 
 
-def _launched(fleet: Fleet, seen: FleetSeen) -> str:
-    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, only {len(seen.serving)} could be launched"
+def _launched(fleet: Fleet, status: FleetStatus) -> str:
+    return f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}, only {len(status.serving)} could be launched"
 
 
-def _late(fleet: Fleet, seen: FleetSeen, nodes: Mapping[str, Node]) -> str:
-    silent = (seen.serving | seen.starting) - set(nodes)
+def _late(fleet: Fleet, status: FleetStatus, nodes: Mapping[str, Node]) -> str:
+    silent = (status.serving | status.starting) - set(nodes)
     nodes_of_fleet = f"of {so_many_nodes(fleet.count)} in the fleet {fleet.role}"
     reasons = [f"{nodes_of_fleet}, not all registered within {fleet.boot_timeout} s"]
     if silent:
         reasons.append(f"{name_some(silent)} never registered: see output/boot/")
-    refusals = seen.backup_refusals or seen.refusals
+    refusals = status.backup_refusals or status.refusals
     why = f": {cut(refusals[0])}" if refusals else ""
-    if absent := fleet.count - len(seen.serving | seen.starting):
+    if absent := fleet.count - len(status.serving | status.starting):
         reasons.append(f"{so_many_nodes(absent)} {'was' if absent == 1 else 'were'} never launched{why}")
-    elif why and len(seen.serving) < fleet.count:  # instances launch, and die before they are in service
+    elif why and len(status.serving) < fleet.count:  # instances launch, and die before they are in service
         reasons.append(f"launches have failed{why}")
     return "; ".join(reasons)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.definition import Benchmark, Fleet
 from troop.bench.plan import Plan
 from troop.bench.prices import Prices
@@ -83,17 +83,17 @@ def _zones(fleet: Fleet) -> tuple[int, tuple[str, ...]]:
     return fleet.zones, fleet.zone_names
 
 
-def without_capacity(benchmark: Benchmark, fleets: Iterable[FleetSeen]) -> dict[str, str]:
+def without_capacity(benchmark: Benchmark, fleets: Iterable[FleetStatus]) -> dict[str, str]:
     """Returns EC2's refusals for lack of capacity by role, of fleets that lack nodes. A spot fleet counts only when its
     backup on demand lacks capacity, too.
     """
     refusals = {}
-    for seen in fleets:
-        fleet = benchmark.fleet(seen.role)
-        messages = (seen.backup_refusals or ()) if fleet.is_spot else seen.refusals
+    for status in fleets:
+        fleet = benchmark.fleet(status.role)
+        messages = (status.backup_refusals or ()) if fleet.is_spot else status.refusals
         refusal = next(filter(is_for_capacity, messages), None)
-        if refusal is not None and len(seen.serving) < fleet.count:
-            refusals[seen.role] = refusal
+        if refusal is not None and len(status.serving) < fleet.count:
+            refusals[status.role] = refusal
     return refusals
 
 

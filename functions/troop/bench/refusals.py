@@ -10,8 +10,7 @@ from typing import Any
 
 PERMANENT = (
     # quotas
-    "vcpulimitexceeded",
-    "more vcpu capacity than your current vcpu limit",
+    r"vcpu limit of 0\b",
     "than your current instance limit",
     "your quota allows for",
     "instancelimitexceeded",
@@ -61,8 +60,11 @@ OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?ins
 Scaling's role at the first group of an account.
 """
 
+OF_VCPUS = ("vcpulimitexceeded", "more vcpu capacity than your current vcpu limit")
+"""The same for the quota of vCPUs. EC2 may still count nodes that ended seconds ago, such as those of the last cell."""
+
 SPREAD = 180.0
-"""Seconds after which a new role is usable everywhere in AWS."""
+"""Seconds after which a new role is usable everywhere in AWS, and EC2 no longer counts nodes that ended before."""
 
 NO_SPOT = (
     "maxspotinstancecountexceeded",
@@ -73,6 +75,8 @@ NO_SPOT = (
 
 _NO_SPOT_ROLE = ("servicelinkedrole",)
 """Messages if Spot's service-linked role is missing; treated like :data:`OF_RIGHTS`."""
+
+_SETTLING = (*OF_RIGHTS, *_NO_SPOT_ROLE, *OF_VCPUS)
 
 PASSING = ("access denied when attempting to assume role",)
 """Messages of failures that pass, whatever else they contain: Auto Scaling's own new role takes about a minute to
@@ -98,7 +102,7 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
         return False
     if _matches(refusal, OF_RIGHTS):  # also of a launch template
         return elapsed >= SPREAD
-    return _matches(refusal, PERMANENT)
+    return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_VCPUS))
 
 
 def is_for_capacity(refusal: str) -> bool:
@@ -115,14 +119,14 @@ def is_vain(refusal: str, elapsed: float = math.inf) -> bool:
 
 
 def of_launches(
-    activities: Iterable[Mapping[str, Any]], *, since_success: bool = False, rights_since: datetime | None = None
+    activities: Iterable[Mapping[str, Any]], *, since_success: bool = False, settled_since: datetime | None = None
 ) -> Iterator[str]:
     """Yields the reasons of failed launches, in the order of the activities.
 
     Args:
         activities: scaling activities of one group as Auto Scaling describes them, newest first.
         since_success: whether to stop at the newest successful launch: earlier failures have passed.
-        rights_since: omit launches that failed for lack of permissions before this moment; None to omit none.
+        settled_since: omit launches that failed for lack of permissions or vCPUs before this moment; None to omit none.
     """
     for activity in activities:
         description = str(activity.get("Description") or "")
@@ -132,7 +136,7 @@ def of_launches(
             return
         reason = str(activity.get("StatusMessage") or description or NO_REASON)
         began = activity.get("StartTime")
-        if rights_since and began and began < rights_since and _matches(reason, (*OF_RIGHTS, *_NO_SPOT_ROLE)):
+        if settled_since and began and began < settled_since and _matches(reason, _SETTLING):
             continue
         if activity["StatusCode"] == "Failed" or (activity["StatusCode"] == "Cancelled" and _has_died(reason)):
             yield reason

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.definition import Benchmark, Fleet
 from troop.bench.roster import Node
 
@@ -60,7 +60,7 @@ def most(fleet: Fleet) -> int:
 
 def duds(
     benchmark: Benchmark,
-    fleets: Iterable[FleetSeen],
+    fleets: Iterable[FleetStatus],
     nodes: Mapping[str, Node],
     moments: Moments,
     replaced: Mapping[str, str],
@@ -75,13 +75,13 @@ def duds(
         interrupted: ids of nodes that spot takes back; Auto Scaling replaces them by itself.
     """
     chosen = []
-    for seen in fleets:
-        fleet = benchmark.fleet(seen.role)
-        there = (seen.serving | seen.starting) - seen.leaving - interrupted
-        chosen += [Dud(i, seen.role, AGAIN) for i in sorted(there & replaced.keys())]
+    for status in fleets:
+        fleet = benchmark.fleet(status.role)
+        there = (status.serving | status.starting) - status.leaving - interrupted
+        chosen += [Dud(i, status.role, AGAIN) for i in sorted(there & replaced.keys())]
         there -= replaced.keys()
-        failing = [*_broken(seen.role, there, nodes), *_silent(fleet, there & seen.serving, nodes, moments)]
-        chosen += failing[: max(0, most(fleet) - sum(role == seen.role for role in replaced.values()))]
+        failing = [*_broken(status.role, there, nodes), *_silent(fleet, there & status.serving, nodes, moments)]
+        chosen += failing[: max(0, most(fleet) - sum(role == status.role for role in replaced.values()))]
     return chosen
 
 

@@ -112,7 +112,7 @@ class Member:
 
 
 @dataclass(frozen=True)
-class GroupSeen:
+class GroupStatus:
     """The observed state of an Auto Scaling group.
 
     Attributes:
@@ -195,7 +195,7 @@ def _largest(most: int, *, has_backup: bool) -> int:
     return count
 
 
-def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> tuple[Resize, ...]:
+def resizes(groups: Iterable[GroupStatus], desired: Mapping[str, int]) -> tuple[Resize, ...]:
     """Returns the groups to resize. The size is also the limit: nothing else can grow a group.
 
     Args:
@@ -208,7 +208,7 @@ def resizes(groups: Iterable[GroupSeen], desired: Mapping[str, int]) -> tuple[Re
     )
 
 
-def counted(groups: Iterable[GroupSeen], nodes: Mapping[str, Node]) -> dict[str, Counts]:
+def counted(groups: Iterable[GroupStatus], nodes: Mapping[str, Node]) -> dict[str, Counts]:
     """Counts the nodes of each role.
 
     Args:
@@ -221,7 +221,7 @@ def counted(groups: Iterable[GroupSeen], nodes: Mapping[str, Node]) -> dict[str,
     return counts
 
 
-def _counts(group: GroupSeen, nodes: Mapping[str, Node]) -> Counts:
+def _counts(group: GroupStatus, nodes: Mapping[str, Node]) -> Counts:
     ids: dict[Place, list[str]] = {place: [m.id for m in group.members if m.place is place] for place in Place}
     registered = [nodes[i] for i in ids[Place.SERVING] if i in nodes]
     failed = sum(node.error is not None for node in registered)
@@ -236,15 +236,15 @@ def _counts(group: GroupSeen, nodes: Mapping[str, Node]) -> Counts:
     )
 
 
-def is_complete(desired: Mapping[str, int], seen: Mapping[str, Counts], backups: Collection[str] = ()) -> bool:
+def is_complete(desired: Mapping[str, int], counts: Mapping[str, Counts], backups: Collection[str] = ()) -> bool:
     """Checks whether exactly the desired nodes exist and are ready. Roles with a backup may have more nodes."""
-    return all(_is_complete(count, seen.get(role, Counts()), role in backups) for role, count in desired.items())
+    return all(_is_complete(number, counts.get(role, Counts()), role in backups) for role, number in desired.items())
 
 
-def _is_complete(count: int, seen: Counts, has_backup: bool) -> bool:
+def _is_complete(number: int, counts: Counts, has_backup: bool) -> bool:
     if has_backup:
-        return seen.ready >= count
-    return seen.in_service == seen.ready == count and not seen.starting and not seen.leaving
+        return counts.ready >= number
+    return counts.in_service == counts.ready == number and not counts.starting and not counts.leaving
 
 
 def wait(elapsed: float, left: float) -> int:

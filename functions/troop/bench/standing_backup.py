@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from troop.bench.definition import surge
 from troop.bench.roster import Node
-from troop.bench.standing import GroupSeen, Market, Place, Resize, Standing
+from troop.bench.standing import GroupStatus, Market, Place, Resize, Standing
 
 STEADY = timedelta(minutes=5)
 """Time during which spot must have served before the backup shrinks: spot that comes and goes does not flap."""
@@ -41,7 +41,7 @@ class Nodes:
     ready: int
 
     @classmethod
-    def of(cls, group: GroupSeen, nodes: Mapping[str, Node]) -> Nodes:
+    def of(cls, group: GroupStatus, nodes: Mapping[str, Node]) -> Nodes:
         """Counts a group's nodes. Nodes beyond its size are about to go, although Auto Scaling still lists them."""
         staying = [member.id for member in group.members if member.place is not Place.LEAVING]
         serving = [member.id for member in group.members if member.place is Place.SERVING]
@@ -110,7 +110,7 @@ class Purchases:
     is_settled: bool
 
 
-def purchases(standing: Standing, groups: list[GroupSeen], nodes: Mapping[str, Node], now: datetime) -> Purchases:
+def purchases(standing: Standing, groups: list[GroupStatus], nodes: Mapping[str, Node], now: datetime) -> Purchases:
     """Decides the sizes of the groups of all roles with a backup; leaves out roles of which a group is missing.
 
     Args:

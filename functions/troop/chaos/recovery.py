@@ -73,10 +73,10 @@ def assess(
     detail = f"capacity {capacity} of {needed} in service" + (", including the victim" if victim_serves else "")
     since = event.terminated_at or event.at
     if capacity >= needed and not victim_serves:
-        seen = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now)
-        if seen.whole >= CHECKS_NEEDED:
-            return Assessment(Status.RECOVERED, seen, detail, recovered_at=seen.whole_since)
-        return Assessment(None, seen, detail, wait_seconds=CONFIRM_WAIT)
+        watch = Watch(checks, event.watch.whole + 1, event.watch.whole_since or now, now)
+        if watch.whole >= CHECKS_NEEDED:
+            return Assessment(Status.RECOVERED, watch, detail, recovered_at=watch.whole_since)
+        return Assessment(None, watch, detail, wait_seconds=CONFIRM_WAIT)
     if now - since > timeout:
         minutes = timeout.total_seconds() / 60
         return Assessment(Status.UNRECOVERED, not_whole, f"{detail} after {minutes:g} minutes")

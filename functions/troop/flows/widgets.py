@@ -203,14 +203,14 @@ class Widgets:
         those on record.
         """
         alive = {run.run: 0 for run in runs if run.ended_at}
-        alive |= {run.run: _seen(run) for run in runs if run.standing and not run.ended_at}
+        alive |= {run.run: _in_service(run) for run in runs if run.standing and not run.ended_at}
         for run in [run for run in runs if run.run not in alive][:COUNTED]:
             nodes = (one for one in table.resources.of(run.run) if one.kind is Kind.INSTANCE)
             alive[run.run] = sum(one.created_at is not None and one.gone_at is None for one in nodes)
         return alive
 
 
-def _seen(run: Run) -> int:
+def _in_service(run: Run) -> int:
     return sum(counts.in_service for counts in run.standing.seen.values()) if run.standing else 0
 
 

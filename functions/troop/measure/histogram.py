@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from troop.measure.buckets import buckets
-from troop.measure.rows import Counts, by_bucket, is_row, is_valid_row, stored, sum_of
+from troop.measure.rows import Counts, Row, RowError, by_bucket, is_row, row_of, stored, sum_of
 
 DIGITS = 3
 UNIT = "us"
@@ -60,7 +60,7 @@ class Histogram:
                 f"cannot record {value} {count} times: values are from 0 to {HIGHEST}, counts from 1 to {MOST}"
             )
         index, counts = index_of(value), self._counts
-        if isinstance(counts, list):
+        if isinstance(counts, Row):
             counts = self._counts = by_bucket(counts)
         counts[index] = counts.get(index, 0) + count
         self._widen(value, value)
@@ -149,9 +149,10 @@ def from_document(document: Any) -> Histogram:
         raise HistogramError(f"must be an object with digits {DIGITS} and unit {UNIT}")
     result = Histogram()
     result.count, result.min, result.max, result.sum = (_whole(document, key) for key in ("count", "min", "max", "sum"))
-    indices, counts = _columns(document.get("counts"))
-    if sum(counts) != result.count:
-        raise HistogramError(f"count is {result.count}: must be the sum of counts, {sum(counts)}")
+    result._counts, indices, counts = _columns(document.get("counts"))
+    total = sum(counts)
+    if total != result.count:
+        raise HistogramError(f"count is {result.count}: must be the sum of counts, {total}")
     if result.min > result.max:
         raise HistogramError(f"min is {result.min}: must be at most max, {result.max}")
     ends = (index_of(result.min), index_of(result.max)) if result.max <= HIGHEST else (0, _BUCKETS)
@@ -162,7 +163,6 @@ def from_document(document: Any) -> Histogram:
     low, high = _sums(indices, counts, result.min, result.max) if indices else (0, 0)
     if not low <= result.sum <= high:
         raise HistogramError(f"sum is {result.sum}: counts, min and max require a sum from {low} to {high}")
-    result._counts = document["counts"] if isinstance(indices, range) else dict(zip(indices, counts))
     return result
 
 
@@ -202,18 +202,20 @@ def _whole(document: Mapping[str, Any], key: str) -> int:
     return value
 
 
-def _columns(pairs: Any) -> tuple[Sequence[int], list[int]]:
-    """Splits a row or pairs into buckets and counts; a row may have counts of 0 within. A merge may have millions of
-    counts, so all loops here run in C.
+def _columns(pairs: Any) -> tuple[Counts, Sequence[int], list[int]]:
+    """Returns the counts of a row or pairs, their buckets, and a count for each bucket; a row may have counts of 0
+    within. A merge may have millions of counts, so all loops here run in C.
     """
     problem = HistogramError(
         "counts must be a bucket and the counts from there on, without 0 at the ends, or pairs of a bucket, from 0 "
         f"below {_BUCKETS} and ascending, and a count from 1 below 2^63"
     )
     if isinstance(pairs, list) and is_row(pairs):
-        if not is_valid_row(pairs, _BUCKETS, MOST):
-            raise problem
-        return range(pairs[0], pairs[0] + len(pairs) - 1), pairs[1:]
+        try:
+            row = row_of(pairs, _BUCKETS, MOST)
+        except RowError:
+            raise problem from None
+        return row, range(row.first, row.first + row.length), pairs[1:]
     if not isinstance(pairs, list) or not set(map(type, pairs)) <= {list} or not set(map(len, pairs)) <= {2}:
         raise problem
     indices = [pair[0] for pair in pairs]
@@ -224,4 +226,4 @@ def _columns(pairs: Any) -> tuple[Sequence[int], list[int]]:
         raise problem
     if not all(map(operator.lt, indices, indices[1:])):
         raise problem
-    return indices, counts
+    return dict(zip(indices, counts)), indices, counts

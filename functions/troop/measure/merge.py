@@ -58,12 +58,13 @@ class _Series:
 
     def add(self, samples: Samples) -> None:
         whole = _Series(self.interval, samples.start // self.interval, len(samples.series[SERIES[0]]))
+        ones = [1] * whole.length
         for name, values in samples.series.items():
             if is_left_out(name, values):
                 continue
             complete = None not in values
             whole.sums[name] = values if complete else [value or 0 for value in values]  # type: ignore[assignment]
-            whole.nodes[name] = [1] * len(values) if complete else [int(value is not None) for value in values]
+            whole.nodes[name] = ones if complete else [int(value is not None) for value in values]
         self.merge(whole)
 
     def merge(self, other: _Series) -> None:
@@ -74,11 +75,16 @@ class _Series:
         length = max(mine + self.length, more + other.length) - first
         if length > LONGEST_SECONDS:
             raise SummaryError(f"samples of two nodes are {length} intervals apart: check their clocks")
+        shared: dict[tuple[int, int], list[int]] = {}  # most series have the same list of nodes
         for name in SERIES:
-            if not self.nodes[name] and not other.nodes[name]:
+            nodes = self.nodes[name], other.nodes[name]
+            if not any(nodes):
                 continue
             self.sums[name] = aligned_sum(first, length, (mine, self.sums[name]), (more, other.sums[name]))
-            self.nodes[name] = aligned_sum(first, length, (mine, self.nodes[name]), (more, other.nodes[name]))
+            key = id(nodes[0]), id(nodes[1])
+            if key not in shared:
+                shared[key] = aligned_sum(first, length, (mine, nodes[0]), (more, nodes[1]))
+            self.nodes[name] = shared[key]
         self.first, self.length = first, length
 
     def document(self) -> dict[str, Any] | None:

@@ -103,6 +103,9 @@ def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list
     totals += [0] * (length - len(totals))
     for first, values in others:
         at = first - start
+        if not at and len(values) == length:
+            totals = list(map(operator.add, totals, values))
+            continue
         totals[at : at + len(values)] = map(operator.add, totals[at : at + len(values)], values)
     return totals
 

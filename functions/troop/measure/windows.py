@@ -13,7 +13,7 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure.buckets import buckets
 from troop.measure.histogram import HIGHEST, MOST, Histogram, buckets_at
-from troop.measure.rows import Counts, by_bucket, is_row, is_valid_row, stored, sum_of, used
+from troop.measure.rows import Counts, RowError, by_bucket, is_row, row_of, stored, sum_of, used
 
 MOST_STEPS = 2 * 24 * 3600
 """The limit for several nodes: as for counts by second, because a clock may be hours off. :func:`step_for` gives one
@@ -249,9 +249,10 @@ def _step(values: Any, number: int) -> Counts:
     if not isinstance(values, list):
         raise problem
     if is_row(values):
-        if not is_valid_row(values, BUCKETS, MOST):
-            raise problem
-        return values
+        try:
+            return row_of(values, BUCKETS, MOST)
+        except RowError:
+            raise problem from None
     try:
         counts = dict(values)
     except (TypeError, ValueError):

@@ -14,7 +14,7 @@ from troop.aws.bench.run_files import RunFiles
 from troop.aws.bench.run_keys import RunKeys
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
-from troop.aws.clients import client, presigning_client, quick_client, regional_client
+from troop.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
 from troop.environment import Variable
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
@@ -39,6 +39,7 @@ def benchmarks() -> Benchmarks:
         ec2=client("ec2"),
         ssm=partial(client, "ssm"),
         elb=partial(client, "elbv2"),
+        s3=partial(anonymous_client, "s3"),
         vpc=variable(Variable.NETWORK_VPC),
         is_own_network=variable(Variable.NETWORK_IS_OWN) == "true",
         subnets=tuple(variable(Variable.NETWORK_SUBNETS).split(",")),

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import Node
+from tests.unit.agent.s3_scripts import Scripts
 
 
 @pytest.fixture
@@ -23,3 +24,10 @@ def node(account: FakeAccount, tmp_path: Path) -> Iterator[Node]:
     node = Node(account, tmp_path)
     yield node
     node.end()
+
+
+@pytest.fixture
+def scripts(account: FakeAccount, tmp_path: Path) -> Scripts:
+    for name, size in {"a/1": 5000, "a/2": 999, "a/3": 1000, "b/4": 70_000}.items():
+        account.put(f"data/{name}", bytes(size))
+    return Scripts(account, tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.definition import Benchmark, Fleet, Phase, Step
 from troop.bench.roster import Node, make_roster
 
@@ -21,7 +21,7 @@ ALL = frozenset(NODES)
 DRIVER_IDS = frozenset(i for i in NODES if i.startswith("i-d"))
 ROSTER = make_roster(list(NODES.values()))
 
-SEEN = (FleetSeen("drivers", DRIVER_IDS), FleetSeen("servers", ALL - DRIVER_IDS))
+SEEN = (FleetStatus("drivers", DRIVER_IDS), FleetStatus("servers", ALL - DRIVER_IDS))
 
 
 def step(phase: Phase) -> Step:

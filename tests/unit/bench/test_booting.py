@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.bench.build import ALL, BENCHMARK, DRIVER_IDS, NODES, SEEN
-from troop.bench.booting import FleetSeen, of_boot
+from troop.bench.booting import FleetStatus, of_boot
 from troop.bench.record import CellStatus
 from troop.bench.refusals import SPREAD, is_permanent
 from troop.bench.roster import Node
@@ -31,7 +31,7 @@ def without(*ids: str) -> dict[str, Node]:
 def test_all_are_there_exactly_when_every_serving_id_has_registered(
     serving: frozenset[str], registered: frozenset[str], elapsed: float
 ) -> None:
-    seen = [FleetSeen(f.role, f.serving & serving, f.serving - serving) for f in SEEN]
+    seen = [FleetStatus(f.role, f.serving & serving, f.serving - serving) for f in SEEN]
     verdict = boot(seen, {i: NODES[i] for i in registered}, elapsed)
     complete = serving == ALL and registered == ALL
     assert (verdict.state is State.READY) == complete
@@ -57,7 +57,7 @@ def test_no_zone_has_two_nodes_more_than_another(zones: str, is_even: bool) -> N
     """Ten, one and one are three zones, too; but a zone can be a rack, and then one node has a copy of everything."""
     fleet = replace(BENCHMARK.fleets[1], count=len(zones), zones=3)
     nodes = {f"i-{n}": Node(f"i-{n}", "drivers", zone, f"10.0.0.{n}") for n, zone in enumerate(zones)}
-    verdict = of_boot(replace(BENCHMARK, fleets=(fleet,)), [FleetSeen("drivers", frozenset(nodes))], nodes, 0)
+    verdict = of_boot(replace(BENCHMARK, fleets=(fleet,)), [FleetStatus("drivers", frozenset(nodes))], nodes, 0)
     assert verdict.state is (State.READY if is_even else State.FAILED)
     if not is_even:
         assert verdict.status is CellStatus.INVALID
@@ -66,7 +66,7 @@ def test_no_zone_has_two_nodes_more_than_another(zones: str, is_even: bool) -> N
 
 def test_as_many_are_not_the_same() -> None:
     """Three serve and three have registered, but not the same three."""
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1", "i-new"})), SEEN[1])
+    seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1", "i-new"})), SEEN[1])
     assert boot(seen).state is State.WAITING
 
 
@@ -90,7 +90,7 @@ def test_reasons_name_a_few_and_count_the_rest() -> None:
 
 
 def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("no capacity",)), SEEN[1])
+    seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1"}), refusals=("no capacity",)), SEEN[1])
     verdict = boot(seen, without("i-d1"), 300)
     assert verdict == Verdict(
         State.FAILED,
@@ -110,8 +110,7 @@ def test_a_fleet_of_which_no_node_registers_has_a_common_cause() -> None:
 @pytest.mark.parametrize(
     ("message", "permanent"),
     [
-        ("You have requested more vCPU capacity than your current vCPU limit of 32 allows", True),
-        ("VcpuLimitExceeded", True),
+        ("You have requested more vCPU capacity than your current vCPU limit of 0 allows", True),
         ("VolumeLimitExceeded: Max volumes exceeded", True),
         ("The requested configuration is currently not supported. Please check the documentation", True),
         ("Client.InternalError: Client error on launch.", True),
@@ -125,7 +124,7 @@ def test_a_fleet_of_which_no_node_registers_has_a_common_cause() -> None:
 )
 def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool) -> None:
     assert is_permanent(message, 0) == is_permanent(message, SPREAD) == permanent
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", message)), SEEN[1])
+    seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1"}), refusals=("on its way", message)), SEEN[1])
     verdict = boot(seen, without("i-d2"))
     assert verdict.state is (State.FAILED if permanent else State.WAITING)
     if permanent:
@@ -139,11 +138,15 @@ def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool
         "UnauthorizedOperation",
         "You are not authorized to use launch template: lt-0123456789abcdef0",
         "Invalid IamInstanceProfile: arn:aws:iam::111122223333:instance-profile/nodes",
+        "You have requested more vCPU capacity than your current vCPU limit of 32 allows",
+        "VcpuLimitExceeded",
     ],
 )
-def test_a_lack_of_rights_is_believed_once_all_of_aws_knows_what_was_made(message: str) -> None:
-    """The first group of an account brings the role about with which it launches, and that takes a minute or two."""
-    seen = (FleetSeen("drivers", frozenset({"i-d0", "i-d1"}), refusals=(message,)), SEEN[1])
+def test_a_lack_of_rights_or_vcpus_ends_a_boot_once_aws_has_settled(message: str) -> None:
+    """The first group of an account creates the role with which it launches, which takes a minute or two. EC2 may count
+    the vCPUs of the previous cell's nodes for as long.
+    """
+    seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1"}), refusals=(message,)), SEEN[1])
     assert boot(seen, without("i-d2"), elapsed=90).state is State.WAITING
     failed = boot(seen, without("i-d2"), elapsed=SPREAD)
     assert (failed.state, message in (failed.reason or "")) == (State.FAILED, True)
@@ -155,6 +158,6 @@ def test_a_role_that_auto_scaling_cannot_assume_yet_is_waited_for() -> None:
 
 
 def test_a_group_that_is_not_seen_yet_is_waited_for() -> None:
-    seen = (FleetSeen("drivers", frozenset(), exists=False), SEEN[1])
+    seen = (FleetStatus("drivers", frozenset(), exists=False), SEEN[1])
     assert boot(seen, elapsed=29).state is State.WAITING
     assert boot(seen, elapsed=30).reason == "the Auto Scaling group of the fleet drivers was deleted"

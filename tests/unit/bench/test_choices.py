@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from tests.unit.bench.build import BENCHMARK
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.choices import (
     Choice,
     chosen,
@@ -77,20 +77,20 @@ def test_fleets_with_the_same_zones_move_together() -> None:
 @pytest.mark.parametrize(
     ("fleet", "seen", "lacks"),
     [
-        (SERVERS, FleetSeen("servers", frozenset(), refusals=(NO_CAPACITY,)), True),
-        (SERVERS, FleetSeen("servers", frozenset("wxyz"), refusals=(NO_CAPACITY,)), False),
-        (SERVERS, FleetSeen("servers", frozenset(), refusals=("VcpuLimitExceeded",)), False),
-        (SERVERS, FleetSeen("servers", frozenset()), False),
+        (SERVERS, FleetStatus("servers", frozenset(), refusals=(NO_CAPACITY,)), True),
+        (SERVERS, FleetStatus("servers", frozenset("wxyz"), refusals=(NO_CAPACITY,)), False),
+        (SERVERS, FleetStatus("servers", frozenset(), refusals=("VcpuLimitExceeded",)), False),
+        (SERVERS, FleetStatus("servers", frozenset()), False),
         # Spot has a backup on demand: only that one's capacity counts.
-        (replace(SERVERS, purchase=SPOT), FleetSeen("servers", frozenset(), refusals=(NO_CAPACITY,)), False),
+        (replace(SERVERS, purchase=SPOT), FleetStatus("servers", frozenset(), refusals=(NO_CAPACITY,)), False),
         (
             replace(SERVERS, purchase=SPOT),
-            FleetSeen("servers", frozenset(), backup_refusals=("UnfulfillableCapacity",)),
+            FleetStatus("servers", frozenset(), backup_refusals=("UnfulfillableCapacity",)),
             True,
         ),
     ],
 )
-def test_only_a_fleet_that_ec2_refuses_for_lack_of_capacity_moves(fleet: Fleet, seen: FleetSeen, lacks: bool) -> None:
+def test_only_a_fleet_that_ec2_refuses_for_lack_of_capacity_moves(fleet: Fleet, seen: FleetStatus, lacks: bool) -> None:
     assert bool(without_capacity(of(fleet), [seen])) is lacks
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.bench.build import BENCHMARK, DRIVERS
-from troop.bench.booting import FleetSeen, of_boot
+from troop.bench.booting import FleetStatus, of_boot
 from troop.bench.replacing import Moments, duds, most
 from troop.bench.roster import Node
 from troop.bench.verdicts import State
@@ -38,7 +38,7 @@ def chosen_of(
         {i: ago(age) for i, age in ages.items()},
         {i: ago(ages[i] - seconds) for i, seconds in boots.items()},
     )
-    seen = [FleetSeen("drivers", frozenset(ages))]
+    seen = [FleetStatus("drivers", frozenset(ages))]
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=count),))
     return [dud.id for dud in duds(whole, seen, nodes, moments, **{"replaced": {}, **more})]
 
@@ -79,7 +79,7 @@ def test_what_was_requested_before_is_requested_again_and_not_counted() -> None:
 
 
 def test_what_leaves_anyway_is_not_replaced() -> None:
-    seen = [FleetSeen("drivers", frozenset({"i-0"}), frozenset({"i-1"}), frozenset({"i-1"}))]
+    seen = [FleetStatus("drivers", frozenset({"i-0"}), frozenset({"i-1"}), frozenset({"i-1"}))]
     nodes = {i: Node(i, "drivers", error="no disk") for i in ("i-0", "i-1", "i-gone")}
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=200),))
     assert [dud.id for dud in duds(whole, seen, nodes, Moments(NOW), {})] == ["i-0"]
@@ -98,7 +98,7 @@ def test_no_fleet_gets_more_new_nodes_than_it_may(count: int, broken: int, silen
     # What is left of the errors ends the attempt.
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=count),))
     nodes = {i: Node(i, "drivers", "a", error="no disk" if i in errors else None) for i in (*errors, *good)}
-    verdict = of_boot(whole, [FleetSeen("drivers", frozenset(ids))], nodes, 0, replaced=frozenset(chosen))
+    verdict = of_boot(whole, [FleetStatus("drivers", frozenset(ids))], nodes, 0, replaced=frozenset(chosen))
     if set(errors) - set(chosen):
         assert verdict.state is State.FAILED
     else:

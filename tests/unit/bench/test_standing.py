@@ -12,7 +12,7 @@ from troop.bench.standing import (
     FIRST_WAIT,
     LONGEST_WAIT,
     Counts,
-    GroupSeen,
+    GroupStatus,
     Member,
     Place,
     Resize,
@@ -51,10 +51,10 @@ def test_a_role_need_not_be_named_where_there_is_one() -> None:
 
 def test_a_group_is_resized_where_its_size_or_its_limit_is_another() -> None:
     groups = [
-        GroupSeen("right", 3, 3),
-        GroupSeen("small", 2, 2),
-        GroupSeen("open", 3, 5),
-        GroupSeen("gone", exists=False),
+        GroupStatus("right", 3, 3),
+        GroupStatus("small", 2, 2),
+        GroupStatus("open", 3, 5),
+        GroupStatus("gone", exists=False),
     ]
     assert resizes(groups, dict.fromkeys(("right", "small", "open", "gone"), 3)) == (
         Resize("small", 3),
@@ -64,11 +64,11 @@ def test_a_group_is_resized_where_its_size_or_its_limit_is_another() -> None:
 
 def test_nodes_are_counted_by_where_they_are_and_what_they_say() -> None:
     places = [Place.STARTING, Place.SERVING, Place.SERVING, Place.SERVING, Place.LEAVING]
-    group = GroupSeen("w", 4, 4, tuple(Member(f"i-{n}", "a", "t", place) for n, place in enumerate(places)))
+    group = GroupStatus("w", 4, 4, tuple(Member(f"i-{n}", "a", "t", place) for n, place in enumerate(places)))
     nodes = {"i-1": Node("i-1", "w"), "i-2": Node("i-2", "w", error="no bucket"), "i-4": Node("i-4", "w")}
     seen = Counts(in_service=3, starting=1, leaving=1, ready=1, failed=1, on_demand=3)
     assert counted([group], nodes) == {"w": seen}
-    spot = GroupSeen("w", 1, 1, (Member("i-5", "a", "t", Place.SERVING),), is_spot=True)
+    spot = GroupStatus("w", 1, 1, (Member("i-5", "a", "t", Place.SERVING),), is_spot=True)
     both = Counts(in_service=4, starting=1, leaving=1, ready=2, failed=1, spot=1, on_demand=3)
     assert counted([group, spot], {**nodes, "i-5": Node("i-5", "w")}) == {"w": both}
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from troop.bench.definition import surge
 from troop.bench.roster import Node
-from troop.bench.standing import GroupSeen, Market, Member, Place, Resize, Standing
+from troop.bench.standing import GroupStatus, Market, Member, Place, Resize, Standing
 from troop.bench.standing_backup import STEADY, Nodes, Sizes, purchases, sizes
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -86,7 +86,7 @@ def test_what_a_failed_call_has_left_undone_is_decided_again() -> None:
 
 
 @st.composite
-def seen(draw: st.DrawFn, most: int = 30) -> Nodes:
+def nodes_of_group(draw: st.DrawFn, most: int = 30) -> Nodes:
     size = draw(st.integers(0, most))
     here = draw(st.integers(0, size))
     return Nodes(size, here, draw(st.integers(0, here)))
@@ -95,7 +95,7 @@ def seen(draw: st.DrawFn, most: int = 30) -> Nodes:
 MARKETS = st.sampled_from([Market(), SHORT, SURPLUS, Market(LONG_AGO, LONG_AGO), Market(NOW, NOW)])
 
 
-@given(count=st.integers(0, 25), spot=seen(), backup=seen(), market=MARKETS)
+@given(count=st.integers(0, 25), spot=nodes_of_group(), backup=nodes_of_group(), market=MARKETS)
 def test_no_decision_takes_nodes_that_are_needed(count: int, spot: Nodes, backup: Nodes, market: Market) -> None:
     decided = decide(count, spot, backup, market)
     assert 0 <= decided.spot <= count
@@ -146,16 +146,16 @@ def test_whatever_spot_does_enough_nodes_exist_and_never_many_more(count: int, g
     assert changes <= (now - NOW) / STEADY, "it does not flap"
 
 
-def _group(size: int, *ids: str, is_backup: bool = False) -> GroupSeen:
+def _group(size: int, *ids: str, is_backup: bool = False) -> GroupStatus:
     members = tuple(Member(i, "a", "t", Place.SERVING) for i in ids)
-    return GroupSeen("w", size, size, members, is_backup=is_backup, is_spot=not is_backup)
+    return GroupStatus("w", size, size, members, is_backup=is_backup, is_spot=not is_backup)
 
 
 def test_groups_that_shrink_come_first() -> None:
     standing = Standing({"w": 5, "v": 1}, backups={"w": 60}, market={"w": SHORT})
     own, backup = _group(5, "i-1", "i-2"), _group(0, is_backup=True)
     nodes = {i: Node(i, "w") for i in ("i-1", "i-2")}
-    bought = purchases(standing, [own, backup, GroupSeen("v", 9, 9)], nodes, NOW)
+    bought = purchases(standing, [own, backup, GroupStatus("v", 9, 9)], nodes, NOW)
     assert bought.resizes == (Resize("w", 3), Resize("w", 3, is_backup=True)), "v has no backup"
     assert (bought.market, bought.is_settled) == ({"w": SHORT}, False)
     assert purchases(standing, [own, replace(backup, exists=False)], nodes, NOW).resizes == ()
@@ -163,7 +163,7 @@ def test_groups_that_shrink_come_first() -> None:
 
 def test_a_node_that_leaves_or_failed_its_setup_does_not_serve() -> None:
     places = {"i-1": Place.SERVING, "i-2": Place.SERVING, "i-3": Place.STARTING, "i-4": Place.LEAVING}
-    group = GroupSeen("w", 4, 4, tuple(Member(i, "a", "t", place) for i, place in places.items()))
+    group = GroupStatus("w", 4, 4, tuple(Member(i, "a", "t", place) for i, place in places.items()))
     nodes = {"i-1": Node("i-1", "w"), "i-2": Node("i-2", "w", error="no bucket"), "i-4": Node("i-4", "w")}
     assert Nodes.of(group, nodes) == Nodes(4, 3, 1)
     assert Nodes.of(replace(group, desired=1), nodes) == Nodes(1, 1, 1)

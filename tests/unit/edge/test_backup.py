@@ -249,7 +249,7 @@ def test_a_quota_on_demand_fails_the_cell(spot: Spot, monkeypatch: pytest.Monkey
             for group in answer["AutoScalingGroups"]:
                 group["Instances"] = [] if group["AutoScalingGroupName"] == spot.backup else group["Instances"]
         if operation == "DescribeScalingActivities" and not answer["Activities"]:
-            answer["Activities"] = [{"StatusCode": "Failed", "StatusMessage": "VcpuLimitExceeded: more than you may"}]
+            answer["Activities"] = [{"StatusCode": "Failed", "StatusMessage": "VcpuLimitExceeded, vCPU limit of 0"}]
         return answer
 
     with calls(monkeypatch, refused):

@@ -186,7 +186,7 @@ def test_a_node_whose_registration_cannot_be_read_is_replaced(bench: Bench, body
     assert "its registration cannot be read" in next(iter(_replaced(bench).values()))["reason"]
 
 
-VCPU = "Launching a new EC2 instance. Status Reason: You have requested more vCPU capacity than your current vCPU limit"
+VCPU = "Status Reason: You have requested more vCPU capacity than your current vCPU limit of 0"
 CAPACITY = "We currently do not have sufficient c5.large capacity in the Availability Zone you requested"
 
 

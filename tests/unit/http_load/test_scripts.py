@@ -66,7 +66,9 @@ class Node:
             (folder / "files" / name).write_bytes((HOME / name).read_bytes())
         target = {"host": "127.0.0.1", "port": port, "ports": [str(port)], "addresses": ["127.0.0.1/32"]}
         self.write("targets", {"targets": {"app": target}})
-        self.write("roster", {"nodes": [{"role": "drivers", "rank": n} for n in range(nodes)]})
+        self.write(
+            "roster", {"nodes": [{"role": "drivers", "rank": n, "address": f"10.0.0.{n}"} for n in range(nodes)]}
+        )
         self.stand_in()
 
     def write(self, name: str, document: Any) -> None:

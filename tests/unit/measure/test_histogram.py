@@ -170,7 +170,7 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[5, 3, 0]), "without 0 at the ends"),
         (document(counts=[4, 0, 3]), "without 0 at the ends"),
         (document(counts=[5, 2, -1, 2]), "must be a bucket"),
-        (document(counts=[5, 2, True]), "must be a bucket"),
+        (document(counts=[5, 2, 1.0]), "must be a bucket"),
         (document(counts=[5, 2, [2524, 1]]), "must be a bucket"),
         (document(counts=[10**9, 3]), "below"),
         (document(counts=[5, 2**63], count=2**62), "below 2"),

@@ -209,6 +209,14 @@ def document(**changes: Any) -> dict[str, Any]:
     return {"from": START, "step_seconds": 1, "counts": [[[5, 2]], [], [[3, 1], [40, 7]]], **changes}
 
 
+def test_sums_of_the_largest_counts_are_exact() -> None:
+    one = Windows.from_document(document(counts=[[5, 2**62, 2**62 - 1]]))
+    total = Windows(START, 1)
+    for _ in range(7):
+        total.add(one)
+    assert total.document()["counts"] == [[5, 7 * 2**62, 7 * (2**62 - 1)]]
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -230,7 +238,7 @@ def document(**changes: Any) -> dict[str, Any]:
         (document(counts=[[5, 1, -1, 1]]), "must be a bucket"),
         (document(counts=[[5, 1, 2**63]]), "below 2"),
         (document(counts=[[5, 2**62, 2**62]]), "below 2"),  # all together
-        (document(counts=[[5, True]]), "must be a bucket"),
+        (document(counts=[[5, 1.0]]), "must be a bucket"),
         (document(counts=[[5, 1, 1.0]]), "must be a bucket"),
         (document(counts=[[5, [5, 1]]]), "must be a bucket"),
         (document(counts=[[-1, 1]]), "from 0"),

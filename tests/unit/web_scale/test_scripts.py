@@ -35,14 +35,18 @@ PARAMETERS: dict[str, Any] = yaml.safe_load((FOLDER / "benchmark.yaml").read_tex
 
 def phase(tmp_path: Path, role: str = "drivers", rank: int = 0, measured: float = 10, **parameters: Any) -> Any:
     counts = {"drivers": 2, "proxies": 2, "web": 3, "authentication": 2, "data": 2}
-    nodes = {one: [f"10.0.{n}.{k}" for k in range(count)] for n, (one, count) in enumerate(counts.items())}
+    nodes = [
+        {"role": one, "rank": k, "address": f"10.0.{n}.{k}"}
+        for n, (one, count) in enumerate(counts.items())
+        for k in range(count)
+    ]
     return node.Phase(
+        name="measure",
         role=role,
         rank=rank,
-        address=nodes[role][rank],
+        address=next(str(one["address"]) for one in nodes if (one["role"], one["rank"]) == (role, rank)),
         parameters={**PARAMETERS, **parameters},
-        roster=tmp_path / "roster.json",
-        nodes=nodes,
+        roster={"nodes": nodes},
         files=FOLDER,
         artifacts=tmp_path,
         shared=tmp_path,
@@ -171,11 +175,6 @@ def test_nginx_accepts_the_configuration(tmp_path: Path, workers: int) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_nodes_by_role_are_in_the_order_of_ranks() -> None:
-    nodes = [{"role": "web", "rank": rank, "address": f"10.0.0.{rank}"} for rank in (10, 2, 0)]
-    assert node.by_role({"nodes": nodes}) == {"web": ["10.0.0.0", "10.0.0.2", "10.0.0.10"]}
-
-
 # Servers
 
 
@@ -214,7 +213,7 @@ def test_a_server_that_dies_ends_the_watch_as_lost(
 ) -> None:
     one = dataclasses.replace(phase(tmp_path, role), measured_from=time.time(), measured_seconds=600)
     process = start_sleeping(one)
-    monkeypatch.setattr(watch, "this_phase", lambda: one)
+    monkeypatch.setattr(node.Phase, "of_script", lambda: one)
     counters = {"data": {"cmd_get": 1}, "proxies": {}}.get(role, {"request": {"times": {}, "errors": 0}})
 
     def die(_: Any) -> Any:
@@ -232,7 +231,7 @@ def test_a_server_that_dies_ends_the_watch_as_lost(
 def test_a_silent_server_ends_the_watch_as_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = dataclasses.replace(phase(tmp_path, "web"), measured_from=time.time(), measured_seconds=600)
     process = start_sleeping(one)
-    monkeypatch.setattr(watch, "this_phase", lambda: one)
+    monkeypatch.setattr(node.Phase, "of_script", lambda: one)
     monkeypatch.setattr(watch, "SILENCE", 0.0)
 
     def silent(_: Any) -> Any:
@@ -256,12 +255,12 @@ class Application(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     failing: ClassVar[dict[str, int]] = {}
-    seen: ClassVar[list[str]] = []
+    requests: ClassVar[list[str]] = []
 
     def _answer(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length") or 0))
         path = self.path.split("?")[0]
-        type(self).seen.append(f"{self.command} {path}")
+        type(self).requests.append(f"{self.command} {path}")
         if path != "/session" and "flights_session=T" not in (self.headers.get("Cookie") or ""):
             self.send_response(401)
         else:
@@ -282,14 +281,16 @@ class Application(BaseHTTPRequestHandler):
 @pytest.fixture
 def application(tmp_path: Path) -> Iterator[Any]:
     """A phase whose only proxy is an application."""
-    Application.failing, Application.seen = {}, []
+    Application.failing, Application.requests = {}, []
     with ThreadingHTTPServer(("127.0.0.1", 0), Application) as serving:
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
         tiers.PORTS["proxies"], port = serving.server_port, tiers.PORTS["proxies"]
         one = phase(tmp_path)
         try:
-            yield dataclasses.replace(one, nodes={**one.nodes, "proxies": ["127.0.0.1"]})
+            nodes = [node for node in one.roster["nodes"] if node["role"] != "proxies"]
+            nodes.append({"role": "proxies", "rank": 0, "address": "127.0.0.1"})
+            yield dataclasses.replace(one, roster={"nodes": nodes})
         finally:
             tiers.PORTS["proxies"] = port
             serving.shutdown()
@@ -299,7 +300,7 @@ def application(tmp_path: Path) -> Iterator[Any]:
 def test_a_check_makes_all_requests_of_both_clients(application: Any, capsys: pytest.CaptureFixture[str]) -> None:
     visit.check(application)
     assert "17 requests through 1 proxies succeeded" in capsys.readouterr().out
-    assert "DELETE /bookings/A-B-1-0.7" in Application.seen
+    assert "DELETE /bookings/A-B-1-0.7" in Application.requests
 
 
 def test_a_check_names_the_request_that_fails(application: Any) -> None:

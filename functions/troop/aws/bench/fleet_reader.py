@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from troop.aws.bench.backups import HEALTHY, stays
 from troop.bench import names
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.refusals import SPREAD, of_launches
 from troop.tags import CELL_TAG, RUN_TAG
 
@@ -54,7 +54,7 @@ class FleetReader:
     ec2: Any
     autoscaling: Any
 
-    def fleets(self, run: str, cell: str, counts: Mapping[str, int]) -> list[FleetSeen]:
+    def fleets(self, run: str, cell: str, counts: Mapping[str, int]) -> list[FleetStatus]:
         """Reads the groups, and why launches failed where nodes are missing.
 
         Args:
@@ -67,7 +67,7 @@ class FleetReader:
         backups = {names.backup_name(run, cell, role): role for role in counts}
         groups = self._groups(sorted(own | backups))
         return [
-            self._seen(role, counts[role], groups.get(name), groups.get(names.backup_name(run, cell, role)))
+            self._status(role, counts[role], groups.get(name), groups.get(names.backup_name(run, cell, role)))
             for name, role in sorted(own.items())
         ]
 
@@ -84,12 +84,12 @@ class FleetReader:
                         groups[group["AutoScalingGroupName"]] = group
         return groups
 
-    def _seen(self, role: str, count: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetSeen:
+    def _status(self, role: str, count: int, own: dict[str, Any] | None, backup: dict[str, Any] | None) -> FleetStatus:
         groups = [group for group in (own, backup) if group]
         instances = [instance for group in groups for instance in group["Instances"]]
         serving = frozenset(i["InstanceId"] for i in instances if _serves(i))
         is_short = len(serving) < count
-        return FleetSeen(
+        return FleetStatus(
             role,
             serving,
             frozenset(i["InstanceId"] for i in instances) - serving,
@@ -105,7 +105,7 @@ class FleetReader:
         answer = self.autoscaling.describe_scaling_activities(
             AutoScalingGroupName=group["AutoScalingGroupName"], MaxRecords=ACTIVITIES
         )
-        return tuple(of_launches(answer["Activities"], rights_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
+        return tuple(of_launches(answer["Activities"], settled_since=group["CreatedTime"] + timedelta(seconds=SPREAD)))
 
     def freeze(self, groups: Iterable[str]) -> None:
         """Stops these groups from launching, replacing and moving instances."""

@@ -103,11 +103,11 @@ class FleetRecord:
             return False
         return True
 
-    def saw(self, run: str, seen: Mapping[str, Counts], now: datetime) -> None:
+    def record_counts(self, run: str, counts: Mapping[str, Counts], now: datetime) -> None:
         """Records the nodes that a check found; a closed fleet stays as it is."""
-        counts = {role: asdict(of_role) for role, of_role in seen.items()}
+        values = {":seen": {role: asdict(own) for role, own in counts.items()}, ":now": moments.iso(now)}
         with suppress(ConditionFailed):
-            self._update(run, "SET seen = :seen, seen_at = :now", _IS_OPEN, {":seen": counts, ":now": moments.iso(now)})
+            self._update(run, "SET seen = :seen, seen_at = :now", _IS_OPEN, values)
 
     def _update(self, run: str, update: str, condition: str, values: dict[str, Any]) -> None:
         RunRows(self.client, self.table, self.sleep).update(run, RUN, update, condition, values)

@@ -45,7 +45,7 @@ class RunResources:
 
     def record_seen(self, resources: Iterable[Resource], now: datetime) -> None:
         """Records existing resources of a run that may be closed: they were created and are not gone."""
-        self.rows.write_all([self._seen(resource, now) for resource in resources])
+        self.rows.write_all([self._row(resource, now) for resource in resources])
 
     def gone(self, resources: Iterable[Resource], now: datetime) -> None:
         """Records resources as gone. They need not be on record; the first moment counts."""
@@ -62,7 +62,7 @@ class RunResources:
             parts = [self._set(resource, also, values) for resource in those]
             self.rows.write_while_open(run, cell, parts)
 
-    def _seen(self, resource: Resource, now: datetime) -> dict[str, Any]:
+    def _row(self, resource: Resource, now: datetime) -> dict[str, Any]:
         values = {":now": moments.iso(resource.created_at or now)}
         return self._set(resource, ["created_at = if_not_exists(created_at, :now)"], values, " REMOVE gone_at")
 

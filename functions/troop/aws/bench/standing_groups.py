@@ -10,7 +10,7 @@ from troop.aws.bench.backups import HEALTHY
 from troop.aws.bench.fleet_reader import ACTIVITIES, SERVING
 from troop.bench import names
 from troop.bench.refusals import of_launches
-from troop.bench.standing import GroupSeen, Member, Place, Resize
+from troop.bench.standing import GroupStatus, Member, Place, Resize
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class StandingGroups:
 
     autoscaling: Any
 
-    def describe(self, run: str, cell: str, roles: Collection[str], backups: Collection[str] = ()) -> list[GroupSeen]:
+    def describe(self, run: str, cell: str, roles: Collection[str], backups: Collection[str] = ()) -> list[GroupStatus]:
         """Returns the groups of each role, in the order of the roles; also those that do not exist.
 
         Args:
@@ -36,8 +36,8 @@ class StandingGroups:
         for group in answer["AutoScalingGroups"]:
             if not group.get("Status"):  # a group that is being deleted has one
                 one = by_name[group["AutoScalingGroupName"]]
-                groups[one] = _seen(group, *one)
-        return [groups.get(one) or GroupSeen(one[0], exists=False, is_backup=one[1]) for one in every]
+                groups[one] = _status(group, *one)
+        return [groups.get(one) or GroupStatus(one[0], exists=False, is_backup=one[1]) for one in every]
 
     def resize(self, run: str, cell: str, resize: Resize) -> None:
         """Sets the size of a group; if it shrinks, Auto Scaling picks the instances to terminate, zone by zone.
@@ -48,7 +48,7 @@ class StandingGroups:
         name, size = group_name(run, cell, resize.role, resize.is_backup), resize.size
         self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
 
-    def refusals(self, run: str, cell: str, group: GroupSeen) -> tuple[str, ...]:
+    def refusals(self, run: str, cell: str, group: GroupStatus) -> tuple[str, ...]:
         """Returns why a group's latest launches failed, newest first, up to the latest success; earlier failures no
         longer matter.
         """
@@ -61,7 +61,7 @@ def group_name(run: str, cell: str, role: str, is_backup: bool) -> str:
     return (names.backup_name if is_backup else names.fleet_name)(run, cell, role)
 
 
-def _seen(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupSeen:
+def _status(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupStatus:
     members = tuple(
         Member(
             one["InstanceId"],
@@ -71,7 +71,7 @@ def _seen(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupSeen:
         )
         for one in group["Instances"]
     )
-    return GroupSeen(
+    return GroupStatus(
         role,
         group["DesiredCapacity"],
         group["MaxSize"],

@@ -80,7 +80,9 @@ class Leftovers:
             # Only a group that is being deleted has a status.
             going = bool(one.get("Status"))
             evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
-            yield from self._seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going)
+            yield from self._resources(
+                one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going
+            )
         living = {"Name": "instance-state-name", "Values": _LIVING}
         for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
             for one in reservation["Instances"]:
@@ -92,18 +94,18 @@ class Leftovers:
             disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"), rate)
             attached = (to["InstanceId"] for to in one.get("Attachments", []) if to.get("InstanceId"))
             evidence = Evidence(instances=frozenset(attached))
-            for seen in self._seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held):
-                yield replace(seen, disk=disk)
+            for resource in self._resources(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held):
+                yield replace(resource, disk=disk)
         for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
             ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
-            yield from self._seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
+            yield from self._resources(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
         for one in self.ec2.describe_placement_groups(Filters=filters)["PlacementGroups"]:  # EC2 has no pages of them
             name, is_going = one["GroupName"], one["State"] == "deleting"
             if one["State"] != "deleted":
-                yield from self._seen(one, Kind.PLACEMENT_GROUP, name, name, None, Evidence(), going=is_going)
+                yield from self._resources(one, Kind.PLACEMENT_GROUP, name, name, None, Evidence(), going=is_going)
         for one in self._pages(self.ec2, "describe_security_groups", "SecurityGroups", filters):
             evidence = Evidence(vpc=one.get("VpcId"))
-            yield from self._seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
+            yield from self._resources(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
 
     def _pages(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for page in client.get_paginator(call).paginate(Filters=filters):
@@ -119,15 +121,15 @@ class Leftovers:
             placement_group=one.get("Placement", {}).get("GroupName") or None,
             security_groups=frozenset(group["GroupId"] for group in one.get("SecurityGroups", [])),
         )
-        for seen in self._seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going=going):
+        for resource in self._resources(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going=going):
             yield replace(
-                seen,
+                resource,
                 instance_type=one.get("InstanceType"),
                 zone=one.get("Placement", {}).get("AvailabilityZone"),
                 purchase=purchase_of(one),
             )
 
-    def _seen(
+    def _resources(
         self,
         raw: dict[str, Any],
         kind: Kind,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from troop.aws.bench.buckets import read_bucket_regions
 from troop.aws.bench.ec2_offerings import read_offers
 from troop.aws.bench.images import read_images
 from troop.aws.bench.run_files import RunFiles, Upload
@@ -99,7 +100,8 @@ class Benchmarks:
     """What the API does with runs; it creates nothing on EC2 itself.
 
     Attributes:
-        ssm, elb: return the clients of Systems Manager and of Elastic Load Balancing, which few requests need.
+        ssm, elb, s3: return the clients of Systems Manager, Elastic Load Balancing and S3, which few requests need.
+            The one of S3 is anonymous.
         vpc, subnets: ids of the network that fleets are launched into, and of its subnets.
         is_own_network: whether the deployment has created this network, with an endpoint of S3.
         clock: returns the current moment, aware.
@@ -114,6 +116,7 @@ class Benchmarks:
     ec2: Any
     ssm: Callable[[], Any]
     elb: Callable[[], Any]
+    s3: Callable[[], Any]
     vpc: str
     is_own_network: bool
     subnets: tuple[str, ...]
@@ -263,10 +266,12 @@ class Benchmarks:
             BadBenchmarkError: there are other problems.
         """
         allowed, cells = self.settings.allowed_buckets, [cell.benchmark for cell in plan.cells]
-        if wrong := admission.not_allowed(sorted({bucket for cell in cells for bucket in cell.buckets}), allowed):
+        buckets = sorted({bucket for cell in cells for bucket in cell.buckets})
+        if wrong := admission.not_allowed(buckets, allowed):
             raise BucketError(wrong, allowed)
         limits = Limits.of(self.settings)
         problems = admission.over_limits(benchmark, plan, limits)
+        problems += self._problems_of_buckets(benchmark, plan, buckets)
         types = sorted({kind for cell in cells for fleet in cell.fleets for kind in fleet.types})
         offers = read_offers(self.ec2, types, self.subnets)
         problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_offered(cell, offers))
@@ -295,6 +300,13 @@ class Benchmarks:
         held = self.runs.reservations.read().nodes
         room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
         return replace(judged, problems=(*judged.problems, room)) if room else judged
+
+    def _problems_of_buckets(self, benchmark: Benchmark, plan: Plan, buckets: Sequence[str]) -> list[Problem]:
+        """Lists buckets that do not exist, or that nodes cannot reach."""
+        if not buckets:
+            return []
+        regions, own = read_bucket_regions(self.s3(), buckets), self.ec2.meta.region_name
+        return admission.in_all_cells(benchmark, plan, lambda cell: admission.unreachable_buckets(cell, regions, own))
 
     def _problems_of_snapshots(self, benchmark: Benchmark, plan: Plan, allowed: Sequence[str]) -> list[Problem]:
         """Lists problems of the volumes' snapshots; looks up none if one is not allowed."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from troop.aws.bench.cell_store import CellStore
 from troop.bench import names
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.choices import Choice, choices_document, choices_of, chosen, following, shown, without_capacity
 from troop.bench.definition import Benchmark
 from troop.bench.plan import from_plan_document
@@ -24,7 +24,9 @@ def choices_at(store: CellStore, run: str, cell: str) -> dict[str, Choice]:
     return {}
 
 
-def move_on(store: CellStore, run: str, cell: str, benchmark: Benchmark, fleets: Sequence[FleetSeen]) -> Verdict | None:
+def move_on(
+    store: CellStore, run: str, cell: str, benchmark: Benchmark, fleets: Sequence[FleetStatus]
+) -> Verdict | None:
     """Ends an attempt that EC2 has refused for lack of capacity, and stores the choices of the next one.
 
     Args:

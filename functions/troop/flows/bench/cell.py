@@ -20,7 +20,7 @@ from troop.aws.bench.runs import RunTable
 from troop.bench import doubts, judging, names, searching, verdicts
 from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
-from troop.bench.booting import FleetSeen, of_boot
+from troop.bench.booting import FleetStatus, of_boot
 from troop.bench.definition import Benchmark, Step, from_document, is_load, point_document
 from troop.bench.open_loop import targets
 from troop.bench.progress import FIRST_WAIT, wait, wait_in_phase
@@ -315,7 +315,7 @@ class CellSteps:
             self.runs.cells.change(run, cell, status=verdict.status, reason=verdict.reason)
         return Answer(run, cell, verdict.state, phase_index, wait_seconds, verdict.reason)
 
-    def _nodes(self, run: str, cell: str, fleets: Iterable[FleetSeen]) -> tuple[dict[str, Node], dict[str, datetime]]:
+    def _nodes(self, run: str, cell: str, fleets: Iterable[FleetStatus]) -> tuple[dict[str, Node], dict[str, datetime]]:
         """Returns the registrations of the groups' instances, and when each was stored. One that is not read yet counts
         as a node of its group's role.
         """
@@ -337,7 +337,7 @@ class CellSteps:
         run: str,
         cell: str,
         benchmark: Benchmark,
-        fleets: Sequence[FleetSeen],
+        fleets: Sequence[FleetStatus],
         registered: Mapping[str, Node],
         elapsed: float,
     ) -> Verdict:

@@ -17,7 +17,7 @@ from troop.bench import names, standing, standing_backup, teardown, verdicts
 from troop.bench.booting import SETTLED
 from troop.bench.record import CellStatus, Kind, Resource, Run, RunStatus
 from troop.bench.roster import Node, parse_node
-from troop.bench.standing import GroupSeen, Standing
+from troop.bench.standing import GroupStatus, Standing
 from troop.bench.standing_backup import Purchases
 from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
@@ -42,7 +42,7 @@ class FleetView:
     groups: StandingGroups
     store: CellStore
 
-    def describe(self, run: str, fleet: Standing) -> tuple[list[GroupSeen], dict[str, Node]]:
+    def describe(self, run: str, fleet: Standing) -> tuple[list[GroupStatus], dict[str, Node]]:
         """Returns the groups, and the registrations of their instances by id. A registration that is not read counts as
         a node of its group's role.
         """
@@ -113,9 +113,9 @@ class FleetSteps:
             self._change(run, fleet, groups, bought, now)
         except RunClosedError:
             return FleetRound(State.DONE)
-        seen = standing.counted(groups, nodes)
-        self.record.saw(run, seen, now)
-        if standing.is_complete(fleet.desired, seen, fleet.backups) and names.STANDING not in its.phases:
+        counts = standing.counted(groups, nodes)
+        self.record.record_counts(run, counts, now)
+        if standing.is_complete(fleet.desired, counts, fleet.backups) and names.STANDING not in its.phases:
             self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
         wait = standing.wait(elapsed, left)
         return FleetRound(State.WAITING, wait if bought.is_settled else min(wait, standing_backup.LONGEST_WAIT))
@@ -137,7 +137,9 @@ class FleetSteps:
             return RunStatus.STOPPED, EXPIRED
         return RunStatus.FAILED, "its workflow ended without a result"
 
-    def _change(self, run: str, fleet: Standing, groups: Sequence[GroupSeen], bought: Purchases, now: datetime) -> None:
+    def _change(
+        self, run: str, fleet: Standing, groups: Sequence[GroupStatus], bought: Purchases, now: datetime
+    ) -> None:
         """Resizes the groups, and records instances and volumes that are new or gone.
 
         Overlapping checks of a role with a backup have seen different nodes. Only the one that first records its

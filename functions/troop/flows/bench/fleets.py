@@ -17,7 +17,7 @@ from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, Resource, Run
 from troop.bench.roster import Node
 from troop.bench.spending import Bought
-from troop.bench.standing import GroupSeen, Standing
+from troop.bench.standing import GroupStatus, Standing
 from troop.errors import TroopError
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.fleet import CELL, FleetView, standing_of
@@ -59,7 +59,7 @@ class FleetDetail:
     run: Run
     cell: Cell
     at: datetime
-    groups: list[GroupSeen]
+    groups: list[GroupStatus]
     nodes: Mapping[str, Node]
     refusals: Mapping[str, tuple[str, ...]]
     resources: list[Resource]
@@ -136,7 +136,7 @@ class StandingFleets:
         """
         view = self.every.view(run)
         (cell,) = view.cells
-        groups: list[GroupSeen] = []
+        groups: list[GroupStatus] = []
         nodes: Mapping[str, Node] = {}
         fleet = standing_of(view.run)
         if cell.phase != names.LAUNCH and view.run.ended_at is None:
@@ -149,11 +149,11 @@ class StandingFleets:
         )
 
 
-def _size(group: GroupSeen, fleet: Standing) -> int:
+def _size(group: GroupStatus, fleet: Standing) -> int:
     return group.desired if group.role in fleet.backups else fleet.desired[group.role]
 
 
-def _launcher(group: GroupSeen, fleet: Standing) -> str:
+def _launcher(group: GroupStatus, fleet: Standing) -> str:
     if group.role not in fleet.backups:
         return group.role
     return f"{group.role} on {'demand' if group.is_backup else 'spot'}"

@@ -19,7 +19,7 @@ from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.bench.instance_facts import resources_of
 from troop.aws.bench.runs import RunTable
 from troop.bench import names, replacing
-from troop.bench.booting import FleetSeen
+from troop.bench.booting import FleetStatus
 from troop.bench.definition import Benchmark
 from troop.bench.replacing import LEAST_PATIENCE, Dud, Moments
 from troop.bench.roster import Node
@@ -47,7 +47,7 @@ class Replacing:
         run: str,
         cell: str,
         benchmark: Benchmark,
-        fleets: Sequence[FleetSeen],
+        fleets: Sequence[FleetStatus],
         nodes: Mapping[str, Node],
         registered: Mapping[str, datetime],
         elapsed: float,

@@ -73,17 +73,17 @@ class RecoveryCheck:
             return Observation(event, event.detail, 0)
         group = next(iter(read_groups(self.autoscaling, [event.group])), None)
         healthy, unread = self._healthy(event, group) if group else ({}, "")
-        seen = assess(event, group, healthy, self.clock(), self.timeout)
+        assessment = assess(event, group, healthy, self.clock(), self.timeout)
         if unread:
-            seen = replace(seen, detail=f"{seen.detail}; {unread}"[:LONGEST_NOTE])
-        event = replace(event, watch=seen.watch)
-        if group and seen.status is Status.RECOVERED:
+            assessment = replace(assessment, detail=f"{assessment.detail}; {unread}"[:LONGEST_NOTE])
+        event = replace(event, watch=assessment.watch)
+        if group and assessment.status is Status.RECOVERED:
             event = self._with_replacement(event, group)
-        if seen.status is None:
+        if assessment.status is None:
             self.events.record_check(event)
-            return Observation(event, seen.detail, seen.wait_seconds)
-        event = self.events.close(event, seen.status, seen.detail, seen.recovered_at)
-        return Observation(event, seen.detail, 0)
+            return Observation(event, assessment.detail, assessment.wait_seconds)
+        event = self.events.close(event, assessment.status, assessment.detail, assessment.recovered_at)
+        return Observation(event, assessment.detail, 0)
 
     def _with_replacement(self, event: Event, group: Group) -> Event:
         """Adds the replacement, and the victim's image. They are remarks: without them the group has recovered too."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Account, calls
 from tests.unit.edge.asking import ask
@@ -128,7 +129,30 @@ def test_only_allowed_buckets_may_be_read(half: Half) -> None:
     assert "may not read payroll: its setting troop:allowed_buckets names my-data. To allow it" in body["message"]
     assert "with STAGE or DEPLOYMENT if the deployment uses one" in body["message"]
     assert "`make deploy ARGS='-c troop:allowed_buckets=my-data,payroll'`" in body["message"]
+    half.s3.create_bucket(Bucket="my-data", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     assert post(definition=changed(buckets=["my-data"]))[0] == 202
+
+
+def test_a_bucket_must_exist_in_the_region_of_the_nodes(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 names the region also to those who may not list the bucket. It refuses nodes only after their boot."""
+    definition = changed(buckets=["my-data"])
+    assert "is my-data, which does not exist: must be an existing bucket" in str(problems(definition=definition))
+    refusal: Any = {
+        "Error": {"Code": "403", "Message": "Forbidden"},
+        "ResponseMetadata": {"HTTPStatusCode": 403, "HTTPHeaders": {"x-amz-bucket-region": "us-east-2"}},
+    }
+
+    def forbidden(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "HeadBucket":
+            raise ClientError(refusal, operation)
+        return call()
+
+    with calls(monkeypatch, forbidden):
+        text = str(problems(definition=definition, key="k2"))
+        assert "which is in us-east-2" in text
+        assert "a bucket in eu-central-1, because nodes reach S3 only in their own region" in text
+        refusal["ResponseMetadata"]["HTTPHeaders"] = {}
+        assert post(definition=definition, key="k3")[0] == 202
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

@@ -137,6 +137,7 @@ class Cell:
             before the first one is merged, and without limits.
         searches: where the searches of its phases stand, see :func:`troop.bench.search.document`; None before the first
             point is merged, and without a search.
+        data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.
     """
 
     run: str
@@ -154,6 +155,7 @@ class Cell:
     order: int | None = None
     limits: list[dict[str, Any]] | None = None
     searches: list[dict[str, Any]] | None = None
+    data_gone_at: datetime | None = None
 
 
 @dataclass(frozen=True)

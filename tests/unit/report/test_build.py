@@ -383,6 +383,13 @@ def test_objects_that_a_failed_cell_may_have_left_are_named() -> None:
     assert all(f"data/{runs.RUN}/{cell}/" in left for cell in failed)
     assert "The bucket deletes them 2 days after their creation." in left
 
+    def delete(record: dict[str, Any]) -> None:
+        for cell in record["cells"]:
+            cell["data_gone_at"] = "2026-11-20T12:00:00.000Z"
+
+    deleted = archive.changed("definition.json", ask).changed("record.json", delete)
+    assert "data/" not in findings_of(report_of(deleted))
+
 
 def test_what_cannot_be_put_together_is_told_by_node() -> None:
     row = {

@@ -115,11 +115,22 @@ class RunCells:
         Raises:
             MissingRunError: there is no such cell.
         """
+        self._set_moment(run, cell, "closed_at", now)
+
+    def data_gone(self, run: str, cell: str, now: datetime) -> None:
+        """Records that no object of the cell's scripts exists. Repeating it changes nothing.
+
+        Raises:
+            MissingRunError: there is no such cell.
+        """
+        self._set_moment(run, cell, "data_gone_at", now)
+
+    def _set_moment(self, run: str, cell: str, name: str, now: datetime) -> None:
         try:
             self.rows.update(
                 run,
                 CELL + cell,
-                "SET closed_at = if_not_exists(closed_at, :now)",
+                f"SET {name} = if_not_exists({name}, :now)",
                 "attribute_exists(#item)",
                 {":now": moments.iso(now)},
                 {"#item": "item"},

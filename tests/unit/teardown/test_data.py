@@ -22,7 +22,7 @@ from troop.wiring import bench
 
 BUCKET = "results-bucket"
 FIRST, SECOND = f"data/{RUN}/c001/", f"data/{RUN}/c002/"
-KEPT = [
+OTHERS = [
     f"data/{RUN}/c0011/0",
     f"data/{RUN}/c009/0",
     f"data/{RUN}0/c001/0",
@@ -40,7 +40,7 @@ def filled(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setenv("TROOP_RESULTS_BUCKET", BUCKET)
     forget()
     client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
-    for key in (*(f"{prefix}{n}" for prefix in (FIRST, SECOND) for n in range(3)), *KEPT):
+    for key in (*(f"{prefix}{n}" for prefix in (FIRST, SECOND) for n in range(3)), *OTHERS):
         client("s3").put_object(Bucket=BUCKET, Key=key, Body=b"")
     world.admit(cells=2)
     return world
@@ -64,10 +64,10 @@ def problems(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def test_a_cells_teardown_deletes_its_objects_and_that_of_the_run_those_of_all(filled: World) -> None:
     assert filled.tear_down(cell="c001") == QUIET
-    assert sorted(stored()) == sorted([*(f"{SECOND}{n}" for n in range(3)), *KEPT])
+    assert sorted(stored()) == sorted([*(f"{SECOND}{n}" for n in range(3)), *OTHERS])
     assert gone(filled) == [True, False]
     filled.tear_down(status="FAILED", reason="-")
-    assert sorted(stored()) == sorted(KEPT)
+    assert sorted(stored()) == sorted(OTHERS)
     assert gone(filled) == [True, True]
 
 
@@ -90,7 +90,7 @@ def test_more_objects_than_one_pass_can_delete(filled: World, monkeypatch: pytes
     work = filled.step("remove", filled.step("close", {"run": RUN}))
     assert (work["quiet"], work["over"], len(stored(FIRST)), len(stored(SECOND))) == (0, False, 1, 3)
     assert filled.tear_down() > QUIET
-    assert sorted(stored()) == sorted(KEPT)
+    assert sorted(stored()) == sorted(OTHERS)
 
 
 def test_deletions_without_end_do_not_keep_a_run_open(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:

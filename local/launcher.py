@@ -187,9 +187,9 @@ class LocalAccount:
 
         Args:
             left: the number of instances that can still be launched.
-            reason: an error in the groups' activities, InstanceLimitExceeded or VcpuLimitExceeded. With market "spot",
-                also UnfulfillableCapacity, MaxSpotInstanceCountExceeded or SpotMaxPriceTooLow. With an EC2 code, such
-                as Client.InvalidKMSKey.InvalidState, further instances die while they are pending.
+            reason: an error in the groups' activities, or VcpuLimitExceeded. With market "spot", also
+                UnfulfillableCapacity, MaxSpotInstanceCountExceeded or SpotMaxPriceTooLow. With an EC2 code, such as
+                Client.InvalidKMSKey.InvalidState, further instances die while they are pending.
             market: "spot" to limit Spot only.
             zone: the only zone that is limited; all zones together if empty.
         """

@@ -22,6 +22,7 @@ from .patches import (
     lambda_runtime,
     lambda_settings,
     lambda_start,
+    lambda_workers,
     listeners,
     node_credentials,
     precise_resources,
@@ -53,7 +54,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     lambda_errors.apply()
     lambda_settings.apply()
     lambda_start.apply(config.run)
-    lambda_runtime.apply(config.run)
+    lambda_workers.apply(lambda_runtime.apply(config.run))
     _executions.track()
     states_roles.apply()
     states_stop.apply()

@@ -331,13 +331,13 @@ def test_nothing_but_the_lookalikes_carries_our_tag(bench: Bench, lookalikes: di
 
 
 def test_a_fleet_that_cannot_be_launched(bench: Bench) -> None:
-    bench.account.make_scarce(SCARCE, 1, "InstanceLimitExceeded")
+    bench.account.make_scarce(SCARCE, 1, "VcpuLimitExceeded")
     detail = bench.ended(bench.start("scarce", {"drivers": 3}, fleets={"drivers": {"instance_type": SCARCE}}))
     assert_nothing_left(bench, detail["run"]["run"])
     (cell,) = detail["cells"]
     assert cell["status"] == "FAILED"
     assert "of 3 nodes in the fleet drivers, only 1 could be launched" in cell["reason"]
-    assert "current instance limit of 1" in cell["reason"]
+    assert "vCPU" in cell["reason"]
 
 
 def test_a_fleet_whose_instances_die_while_they_are_pending(bench: Bench) -> None:

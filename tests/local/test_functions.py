@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tests.patience import eventually
+
 from .helpers import World, unique
 
 
@@ -58,3 +60,39 @@ def test_code_is_unpacked_once(world: World) -> None:
         files = [Path(answer) for answer in pool.map(lambda _: invoke(world, function, meeting), range(2))]
     assert len(set(files)) == 2, "two environments"
     assert len({file.resolve() for file in files}) == 1
+
+
+def test_environments_are_copies_of_a_process_with_the_sdk(world: World) -> None:
+    """The start of a Python process and the import of the SDK would take most of a whole run's time."""
+    body = """
+import os, random, sys
+with_sdk = "boto3" in sys.modules
+def handler(event, context):
+    key = os.environ["AWS_ACCESS_KEY_ID"]
+    return {"parent": os.getppid(), "with_sdk": with_sdk, "random": random.random(), "key": key}
+"""
+    first, second = (invoke(world, world.function(body)) for _ in range(2))
+    assert first["with_sdk"]
+    assert first["parent"] == second["parent"]
+    assert first["random"] != second["random"], "copies share no state of a random generator"
+    assert first["key"] != second["key"]
+
+
+def test_a_function_ends_at_its_timeout_and_with_its_process(world: World) -> None:
+    body = """
+import os, time
+def handler(event, context):
+    if event == "sleep":
+        time.sleep(60)
+    if event == "exit":
+        os._exit(3)
+    return os.getpid()
+"""
+    function = world.function(body, timeout=1)
+    pids = [invoke(world, function)]
+    assert "Task timed out after 1.00 seconds" in invoke(world, function, "sleep")["errorMessage"]
+    pids.append(invoke(world, function))
+    assert "errorMessage" in invoke(world, function, "exit")
+    pids.append(invoke(world, function))
+    assert len(set(pids)) == 3
+    eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids[:2]))

@@ -60,8 +60,10 @@ OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?ins
 Scaling's role at the first group of an account.
 """
 
-OF_VCPUS = ("vcpulimitexceeded", "more vcpu capacity than your current vcpu limit")
-"""The same for the quota of vCPUs. EC2 may still count nodes that ended seconds ago, such as those of the last cell."""
+OF_VCPUS = (r"vcpulimitexceeded(?!.*vcpu limit of 0\b)", r"more vcpu capacity than your current vcpu limit of (?!0\b)")
+"""The same for a quota of vCPUs that is not 0. EC2 may still count nodes that ended seconds ago, such as those of the
+last cell.
+"""
 
 SPREAD = 180.0
 """Seconds after which a new role is usable everywhere in AWS, and EC2 no longer counts nodes that ended before."""

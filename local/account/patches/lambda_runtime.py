@@ -15,7 +15,8 @@ from ministack.core import lambda_runtime
 _SDK = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "six.py", "urllib3")
 
 
-def apply(run: Path) -> None:
+def apply(run: Path) -> list[str]:
+    """Returns the entries of ``sys.path`` with which functions run."""
     packages = run / "lambda-packages"
     packages.mkdir(exist_ok=True)
     installed = Path(sysconfig.get_path("purelib"))
@@ -25,5 +26,7 @@ def apply(run: Path) -> None:
         (packages / name).symlink_to(installed / name)
     library = sysconfig.get_path("stdlib")
     path = [entry for entry in sys.path if entry.startswith(library) and not entry.endswith("-packages")]
-    prologue = f"import sys\nsys.path[:] = {[*path, str(packages)]!r}\n"
+    path.append(str(packages))
+    prologue = f"import sys\nsys.path[:] = {path!r}\n"
     lambda_runtime._PYTHON_WORKER_SCRIPT = prologue + lambda_runtime._PYTHON_WORKER_SCRIPT
+    return path

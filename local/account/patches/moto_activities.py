@@ -26,8 +26,6 @@ _REASONS = {
         "We currently do not have sufficient {type} capacity in the Availability Zone you requested ({zone}). "
         "Our system will be working on provisioning additional capacity."
     ),
-    "InstanceLimitExceeded": "You have requested more instances than your current instance limit of {limit} allows for "
-    "the specified instance type.",
     "VcpuLimitExceeded": (
         "You have requested more vCPU capacity than your current vCPU limit of {limit} allows for the instance bucket "
         "that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to "

@@ -105,12 +105,16 @@ def test_a_refusal_of_rights_from_before_a_role_was_known_everywhere_is_not_beli
     since = created + timedelta(seconds=SPREAD)
     denied = activity("Failed", "You are not authorized to perform this operation." + FAILED)
     no_quota = activity("Failed", "VolumeLimitExceeded." + FAILED)
-    no_vcpus = activity("Failed", "VcpuLimitExceeded." + FAILED)
+    few_vcpus, no_vcpus = (
+        activity("Failed", f"VcpuLimitExceeded: your current vCPU limit of {limit} allows" + FAILED)
+        for limit in (32, 0)
+    )
     early, late = ({"StartTime": created + timedelta(seconds=after)} for after in (5, SPREAD))
     assert list(of_launches([denied | late], settled_since=since)) == [denied["StatusMessage"]]
-    assert list(of_launches([denied | early, no_vcpus | early, no_quota | early], settled_since=since)) == [
+    assert list(of_launches([denied | early, few_vcpus | early, no_quota | early], settled_since=since)) == [
         no_quota["StatusMessage"]
     ]
+    assert list(of_launches([no_vcpus | early], settled_since=since)) == [no_vcpus["StatusMessage"]]
 
 
 KEY = DIED + "Client.InvalidKMSKey.InvalidState: The KMS key provided is in an incorrect state"

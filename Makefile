@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -21,6 +21,9 @@ demo: setup  ## terminate an instance and watch its group recover, on local AWS
 
 bench: setup  ## run a benchmark on a fleet of processes, show its results, and check its teardown
 	@$(BIN)/python -m local bench
+
+first-hour: setup  ## run the steps of docs/first-hour.md on local AWS
+	@$(BIN)/python -m local first-hour
 
 local: setup  ## run local AWS with Troop deployed, until Ctrl-C
 	@$(BIN)/python -m local up

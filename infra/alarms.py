@@ -163,7 +163,7 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         )
     yield AlarmSpec(
         "DeadLetters",
-        "A schedule, or the rule for failed runs, could not deliver a call.",
+        "A schedule, or the rule for failed runs, could not deliver a call, or a scheduled start failed at every try.",
         "dead-letters",
         waiting_in(watched.undelivered),
         NOT_BREACHING,

@@ -116,6 +116,9 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield cell, [runs], _OBJECTS
     for name in ("teardown", "reaper"):
         yield functions.roles[name], removed, _REMOVED
+    own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
+    if own:
+        yield functions.roles["teardown"], own, _OBJECTS
     yield functions.roles["reaper"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
     yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
@@ -134,7 +137,6 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
     # cdk-nag shows variables of IAM like references of CloudFormation.
     written = [f"{results}/{keys.replace('${', '<').replace('}', '>')}" for keys in WRITTEN_BY_NODES]
-    own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []
     yield benchmarks.nodes.role, [runs, artifacts, *written, *own], _OBJECTS
     for role in benchmarks.roles:
         yield role, ["*"], _TELEMETRY

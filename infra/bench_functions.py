@@ -50,6 +50,8 @@ def make_bench_functions(
     instance_types: Sequence[str],
     images: Sequence[str],
     snapshots: Sequence[str],
+    *,
+    own_data: bool,
 ) -> BenchFunctions:
     """Creates the functions in ``functions``.
 
@@ -57,6 +59,7 @@ def make_bench_functions(
         instance_types: patterns of the types that benchmarks may launch.
         images: the images that they may name.
         snapshots: the snapshots that they may name.
+        own_data: whether their scripts may create objects.
     """
     stack = cdk.Stack.of(functions)
     runs = {Variable.RUNS_TABLE: bench.runs.table_name}
@@ -82,8 +85,11 @@ def make_bench_functions(
     )
     teardown = functions.make(
         "teardown",
-        bench_permissions.teardown(stack, bench, network.vpc_id, profile),
-        runs | site,
+        [
+            *bench_permissions.teardown(stack, bench, network.vpc_id, profile),
+            *(bench_permissions.deletes_data(bench) if own_data else []),
+        ],
+        record | site,
         seconds=120,
         megabytes=256,
     )

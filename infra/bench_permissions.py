@@ -307,6 +307,14 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
     ]
 
 
+def deletes_data(data: BenchData) -> list[iam.PolicyStatement]:
+    """Allows finding and deleting the objects that scripts create to measure with, and no others."""
+    return [
+        _list_objects(data, DATA_OBJECTS),
+        allow(["s3:DeleteObject"], data.results.arn_for_objects(DATA_OBJECTS)),
+    ]
+
+
 def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, and
     recording all of that. The creator of the groups holds the permissions for what they launch.

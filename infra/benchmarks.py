@@ -76,6 +76,7 @@ class Benchmarks(Construct):
             settings.chaos.instance_types,
             self.images,
             self.snapshots,
+            own_data=self.own_data,
         )
         self.teardown, teardown_role = self._teardown(settings)
         self.benchmark, self.benchmark_role, self.map_children = self._benchmark(settings)

@@ -34,8 +34,9 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
-OF_NODES = ("troop/disks", "troop/measure/collectors")
-"""Packages that no function imports."""
+_OF_SCRIPTS = ("devices", "hdr_log", "phase_environment", "recorder", "schedule", "tool_samples", "whole_file")
+OF_NODES = ("troop/disks", "troop/measure/collectors", *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
+"""Packages and modules that no function imports."""
 
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
@@ -47,13 +48,18 @@ class ScheduledRuns(Construct):
         reads = allow(["s3:GetObject"], data.results.arn_for_objects(SCHEDULE_OBJECTS))
         self.start = functions.make(
             "start",
-            [*statements, reads],
+            [*statements, reads, allow(["sqs:SendMessage"], schedules.undelivered.queue_arn)],
             {**environment, Variable.RUN_SCHEDULE_GROUP: self.group.ref},
             layers=[functions.api_layer],
             seconds=60,
             megabytes=512,
         )
-        self.start.configure_async_invoke(max_event_age=cdk.Duration.minutes(_MINUTES), retry_attempts=2)
+        # Scheduler's call only puts a start into Lambda's own queue, so Scheduler does not see that Lambda gives it up.
+        self.start.configure_async_invoke(
+            max_event_age=cdk.Duration.minutes(_MINUTES),
+            retry_attempts=2,
+            on_failure=destinations.SqsDestination(schedules.undelivered),
+        )
         self.role = make_role(
             self,
             "Role",

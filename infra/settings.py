@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -215,11 +215,20 @@ def feature_flags() -> dict[str, Any]:
     return {key: value for key, value in written_context().items() if key.startswith("@aws-cdk")}
 
 
+def as_passed(value: Any) -> Any:
+    """Returns a value as the CDK passes it from cdk.json: lists and dicts, which have no key without a value."""
+    if isinstance(value, Mapping):
+        return {key: as_passed(inner) for key, inner in value.items() if inner is not None}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [as_passed(inner) for inner in value]
+    return value
+
+
 def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
     """Checks whether a value differs from the file's: the command line passes text where the file may have a number."""
     missing = object()
     there = written.get(PREFIX + key, missing)
-    return type(value) is not type(there) or value != there
+    return type(value) is not type(there) or as_passed(value) != as_passed(there)
 
 
 def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:

@@ -120,7 +120,7 @@ _ALLOWED = {
 }
 """Used where the error says less, or lists the stages of the day."""
 
-_SHOWN_BELOW = {"calendars": "[below](#a-calendar)", "stages": "[three](deploying.md#stages)"}
+_SHOWN_BELOW = {"calendars": "[below](#a-calendar)", "stages": "[four](deploying.md#stages)"}
 
 CALENDAR = {
     "time_zone": (

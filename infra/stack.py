@@ -113,7 +113,9 @@ class TroopStack(cdk.Stack):
             Calls(self, call, self.schedules)
         self.observers.set_other_schedules(len(calls))
         if self.benchmarks:
-            self.observers.watchdog.add_environment(Variable.RUN_SCHEDULE_GROUP, self.benchmarks.scheduled.group.ref)
+            scheduled = self.benchmarks.scheduled
+            self.observers.watchdog.add_environment(Variable.RUN_SCHEDULE_GROUP, scheduled.group.ref)
+            self.observers.watchdog.add_environment(Variable.START_FUNCTION, scheduled.start.function_arn)
         self.api = Api(self, "Api", settings=settings, handler=self.observers.api)
         self.alarms.watch(
             watched=watched,

@@ -1,7 +1,8 @@
 """Implements `python -m local`.
 
-`up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `pictures`: the
-pictures of the documents; `tools`: the tools of the benchmarks with Cassandra; `web`: the benchmark web-scale.
+`up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
+steps of docs/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
+Cassandra; `web`: the benchmark web-scale.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from . import web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
+from .first_hour.walk import walk
 from .launcher import LocalAccount
 from .pictures.take import FOLDER, take
 from .process import AccountError, write_private
@@ -37,6 +39,8 @@ def main() -> int:
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
     bench.set_defaults(run=lambda _: tell_benchmark())
+    hour = commands.add_parser("first-hour", help="run the steps of docs/first-hour.md")
+    hour.set_defaults(run=lambda _: walk())
     pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
     pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")
     pictures.set_defaults(run=lambda options: take(options.out))

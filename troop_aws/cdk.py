@@ -27,7 +27,7 @@ from constructs import Construct
 
 from infra import stack as stacks
 from infra.acknowledgements import acknowledge, check
-from infra.settings import PREFIX, DeploymentSettings, check_region, read_settings, written_context
+from infra.settings import PREFIX, DeploymentSettings, as_passed, check_region, read_settings, written_context
 from infra.store import BundlingError
 from troop import stages
 from troop.errors import SettingsError
@@ -211,13 +211,4 @@ def _parsed(settings: Mapping[str, Any]) -> DeploymentSettings:
     for key in (stages.STAGE, stages.STAGES):  # an app has its own
         del defaults[PREFIX + key]
     context = defaults | {PREFIX + key: value for key, value in settings.items()}
-    return read_settings({key: _written(value) for key, value in context.items()})
-
-
-def _written(value: Any) -> Any:
-    """Returns a value as the CDK passes it from cdk.json: lists and dicts, which have no key without a value."""
-    if isinstance(value, Mapping):
-        return {key: _written(inner) for key, inner in value.items() if inner is not None}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_written(inner) for inner in value]
-    return value
+    return read_settings({key: as_passed(value) for key, value in context.items()})

@@ -139,7 +139,7 @@ def main() -> None:
         remove(name, CredentialStore(), keys)
     except (CredentialsError, S3Error) as error:
         # The measurement is complete. A failed phase would cost its results.
-        print(f"{error}. Of s3://{name}/{prefix}, up to {len(keys):,} objects are left, which expire in two days")
+        print(f"{error}. Of s3://{name}/{prefix}, up to {len(keys):,} objects are left, which the teardown deletes")
         return
     print(f"deleted {len(keys):,} objects of s3://{name}/{prefix}")
 

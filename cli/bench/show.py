@@ -135,6 +135,15 @@ def duration(seconds: float | None) -> str:
     return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
 
 
+def replaced_rows(view: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Returns a row for each node that was replaced while a cell booted; none with an older API."""
+    return [
+        (cell["cell"], one["id"], one["role"], show.moment(one["at"]), show.first_line(one["reason"]))
+        for cell in view["cells"]
+        for one in cell.get("replaced_nodes") or ()
+    ]
+
+
 def results(view: Mapping[str, Any]) -> None:
     """Prints the results of a run with one cell."""
     for cell in view["cells"]:

@@ -128,6 +128,11 @@ def _fleets(options: Options, _words: Mapping[str, Any]) -> Iterator[dict[str, A
         yield {"fleet": fleet["fleet"], "name": fleet["name"], "status": fleet["status"]}
 
 
+def _schedules(options: Options, _words: Mapping[str, Any]) -> Iterator[str]:
+    for schedule in connection.connect(options).client.benchmarks.schedules()["schedules"]:
+        yield schedule["name"]
+
+
 def _deployments(options: Options, _words: Mapping[str, Any]) -> Iterable[str]:
     return deployment.deployments(aws.make_session(options.profile, options.region))
 
@@ -158,6 +163,7 @@ KINDS: Mapping[str, tuple[Callable[[Options, Mapping[str, Any]], Iterable[Any]],
     "owners": (_groups, "owner"),
     "runs": (_runs, "run"),
     "benchmarks": (_runs, "name"),
+    "schedules": (_schedules, ""),
     "fleets": (_fleets, "fleet"),
     "fleet names": (_fleets, "name"),
     "fleet statuses": (_fleets, "status"),

@@ -233,6 +233,8 @@ def status(
         [(r["kind"], r["name"], show.moment(r["created_at"]), show.moment(r["gone_at"])) for r in view["resources"]],
         title=" ",
     )
+    if replaced := bench_show.replaced_rows(view):
+        show.table(("cell", "replaced node", "role", "replaced at", "why"), replaced, title=" ")
     bench_limits.table(view)
     bench_money.cost_table(view)
 

@@ -26,6 +26,7 @@ COLUMNS = (
     Column("when", lambda one: one["expression"] + ("" if one["time_zone"] == "UTC" else f" {one['time_zone']}")),
     Column("expected", lambda one: shown(one["expected"], one["currency"]), lambda one: one["expected"]),
     Column("at most", lambda one: shown(one["most"], one["currency"]), lambda one: one["most"]),
+    Column("next start", lambda one: show.moment(one["next_at"] or "none"), lambda one: one["next_at"] or ""),
     Column("last start", lambda one: show.moment(one["last_at"]), lambda one: one["last_at"] or ""),
     Column("outcome", lambda one: one["last_run"] or (f"refused: {one['last_refusal']}" if one["last_at"] else "")),
     Column("created", lambda one: show.moment(one["created_at"]), lambda one: one["created_at"], wide=True),
@@ -88,6 +89,10 @@ def schedule(
     cost, most = (shown(created[key], created["currency"]) for key in ("expected", "most"))
     state = "already exists" if existed else "is scheduled"
     show.say(f"{name} {state}: {expression} {zone}, each run {cost}, at most {most}")
+    if created["next_at"]:
+        show.say(f"next start: {show.moment(created['next_at'])}")
+    else:
+        show.note("no start is ahead: `troop bench schedules` says whether all are switched off", style="yellow")
 
 
 def unschedule(
@@ -110,7 +115,7 @@ def schedules(
     output: listings.Output = None,
     as_json: listings.AsJson = False,
 ) -> None:
-    """List the schedules with their last outcomes."""
+    """List the schedules with their next starts and last outcomes."""
     form = listings.form_of(output, as_json)
     answer = connection(ctx).client.benchmarks.schedules()
     every: list[dict[str, Any]] = listings.ordered(answer["schedules"], COLUMNS, sort, reverse)

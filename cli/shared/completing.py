@@ -30,6 +30,7 @@ _SPECIAL = {
     ("bench report", "source"): "runs",
     ("bench compare", "a"): "runs",
     ("bench compare", "b"): "runs",
+    ("bench unschedule", "name"): "schedules",
     ("fleet list", "name"): "fleet names",
     ("fleet list", "status"): "fleet statuses",
 }

@@ -50,6 +50,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         passes=progress.passes,
         quiet=progress.quiet,
         remaining=list(progress.remaining),
+        deleted=progress.deleted,
+        undeleted=list(progress.undeleted),
         left_behind=[f"{one.kind.value} {one.name}: {one.reason}" for one in left],
         execution=event["execution"],
     )

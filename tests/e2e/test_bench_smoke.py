@@ -193,6 +193,27 @@ def test_what_nodes_have_created_they_delete(deployment: Deployment, swept: dict
     assert s3.list_objects_v2(Bucket=bucket, Prefix=names.DATA_PREFIX)["KeyCount"] == 0
 
 
+def test_what_nodes_leave_the_teardown_deletes(deployment: Deployment, swept: dict[str, Any]) -> None:
+    """IAM allows it these objects. Those of another run stay."""
+    run = swept["run"]["run"]
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    left, others = names.data_prefix(run, names.cell_id(1)) + "0000001", names.data_prefix(f"{run}0", "c001") + "0"
+    for key in (left, others):
+        s3.put_object(Bucket=bucket, Key=key, Body=b"x")
+    event = {"step": "remove", "work": {"run": run}, "execution": "by hand"}
+    functions = deployment.account.client("lambda")
+    (name,) = [
+        one["FunctionName"]
+        for page in functions.get_paginator("list_functions").paginate()
+        for one in page["Functions"]
+        if one["FunctionName"].startswith(f"{NAME}-FunctionsTeardown")
+    ]
+    answer = functions.invoke(FunctionName=name, Payload=json.dumps(event))
+    assert "FunctionError" not in answer, answer["Payload"].read()
+    assert [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=names.DATA_PREFIX)["Contents"]] == [others]
+    s3.delete_object(Bucket=bucket, Key=others)
+
+
 def test_the_report_has_a_row_of_each_point(deployment: Deployment, swept: dict[str, Any]) -> None:
     document = Report.model_validate(troop(deployment, "report", swept["run"]["run"]))
     rows = [(phase.point, phase.label, phase.nodes) for cell in document.cells for phase in cell.phases]

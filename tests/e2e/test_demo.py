@@ -43,12 +43,12 @@ def test_the_demo_ends_well_and_leaves_no_process() -> None:
         "no process is left running",
     ):
         assert claim in output, output
-    assert _left_over(began) == []
+    assert left_over(began, "demo") == []
 
 
-def _left_over(since: float) -> list[str]:
-    """Processes of demo accounts that were started since then."""
-    runs = [str(run) for run in (ROOT / ".local").glob("demo-*") if run.stat().st_ctime >= since]
+def left_over(since: float, account: str) -> list[str]:
+    """Processes of local accounts of that name that were started since then."""
+    runs = [str(run) for run in (ROOT / ".local").glob(f"{account}-*") if run.stat().st_ctime >= since]
     names = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():

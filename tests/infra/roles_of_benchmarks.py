@@ -250,7 +250,8 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | ADMITS
     | allow("<State.Arn>", "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
     | allow(ARTIFACTS, "s3:GetObject")
-    | allow(SCHEDULES, "s3:GetObject"),
+    | allow(SCHEDULES, "s3:GetObject")
+    | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "BenchmarksScheduledRole": allow("<Start.Arn>", "lambda:InvokeFunction")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "ReaperScheduleRole": allow("<Reaper.Arn>", "lambda:InvokeFunction")

@@ -145,12 +145,15 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
 
 def test_the_asset_leaves_out_what_only_nodes_import() -> None:
     code = stage_code("{}", "lambda")
-    names = "|".join(re.escape(package.replace("/", ".")) for package in OF_NODES)
-    for package in OF_NODES:
-        assert list((FUNCTIONS / package).glob("*.py"))
-        assert not (code / package).exists()
+    names = "|".join(re.escape(part.removesuffix(".py").replace("/", ".")) for part in OF_NODES)
+    of_measure = "|".join(Path(part).stem for part in OF_NODES if part.startswith("troop/measure/"))
+    for part in OF_NODES:
+        assert (FUNCTIONS / part).is_file() or list((FUNCTIONS / part).glob("*.py"))
+        assert not (code / part).exists()
     for source in code.rglob("*.py"):
         assert not re.search(rf"^\s*(from|import) ({names})\b", source.read_text(), re.MULTILINE), source
+        inner = rf"^\s*from troop.measure import .*\b({of_measure})\b"
+        assert not re.search(inner, source.read_text(), re.MULTILINE), source
 
 
 def test_the_asset_has_the_agent_that_nodes_run(tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> 
     assert _called_without_waiting(template)["<Report>"] == (900, 1)
     configs = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
     destinations = {one["FunctionName"]: one["DestinationConfig"] for one in configs if "DestinationConfig" in one}
+    assert destinations.pop("<Start>") == {"OnFailure": {"Destination": "<SchedulesUndelivered.Arn>"}}
     assert destinations == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
     queue = of_type(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
     assert (queue["MessageRetentionPeriod"], queue["SqsManagedSseEnabled"]) == (6 * 3600, True)

@@ -103,6 +103,14 @@ def test_nodes_read_the_allowed_buckets_and_write_only_their_own_data(blue: Temp
     assert permissions(blue, "BenchmarksNodesRole") == ROLES["BenchmarksNodesRole"] | allowed | own
 
 
+def test_where_nodes_create_objects_teardown_deletes_these_and_no_others(blue: Template) -> None:
+    below = {"StringLike": {"s3:prefix": ["data/*"]}}
+    finds = only(below, "<Results.Arn>", "s3:ListBucket")
+    deletes = allow("<Results.Arn>/data/*", "s3:DeleteObject")
+    assert permissions(blue, "TeardownRole") == ROLES["TeardownRole"] | finds | deletes
+    assert permissions(blue, "ReaperRole") == ROLES["ReaperRole"]
+
+
 def test_launch_runs_the_allowed_images_and_the_api_reads_the_allowed_parameters(blue: Template) -> None:
     """With a parameter of the account, its images are allowed: IAM does not know what the parameter contains."""
     image, parameter = "arn:<AWS::Partition>:ec2:<AWS::Region>::image/", "arn:<AWS::Partition>:ssm:<AWS::Region>:"

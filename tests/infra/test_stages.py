@@ -63,6 +63,16 @@ def test_the_command_line_counts_more_than_the_stage(options: dict[str, str], ke
     assert getattr(staged("prod", **options).chaos, key) == expected
 
 
+def test_a_calendar_of_a_stage_counts_in_the_app_itself() -> None:
+    """The CDK passes objects without the keys whose value is null, which is no change by the command line."""
+    context = cdk.App(context=CONTEXT | {"troop:stage": "first-hour"}).node.get_all_context()
+    assert "country" in CONTEXT["troop:calendars"]["default"]
+    assert read_settings(context, CONTEXT).chaos.calendars["default"].time_zone == "UTC"
+    everywhere = json.dumps({"default": {**CONTEXT["troop:calendars"]["default"], "time_zone": "Asia/Tokyo"}})
+    by_command = read_settings(context | {"troop:calendars": everywhere}, CONTEXT)
+    assert by_command.chaos.calendars["default"].time_zone == "Asia/Tokyo"
+
+
 def test_asking_for_leashed_is_never_lost_to_a_stage_that_is_not() -> None:
     stages = json.dumps({"wild": {"leashed": False}})
     assert staged("wild", stages=stages).chaos.leashed is False
@@ -94,7 +104,8 @@ def test_every_stage_is_checked_whichever_is_chosen(
 
 
 def test_a_stage_that_does_not_exist(refused: Callable[..., str]) -> None:
-    assert refused(stage="production") == "troop:stage is 'production': must be one of review, staging, prod"
+    allowed = "must be one of review, staging, prod, first-hour"
+    assert refused(stage="production") == f"troop:stage is 'production': {allowed}"
 
 
 def test_the_functions_read_the_stages_values() -> None:

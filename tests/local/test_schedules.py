@@ -68,16 +68,19 @@ OCCURRENCES = """
 import json, sys
 from datetime import datetime
 from local.account.patches.scheduler import occurrences
-def answer(expression, since, until):
+def answer(expression, since, until, start=None):
     schedule = {"ScheduleExpression": expression, "ScheduleExpressionTimezone": "Europe/Vienna", "CreationDate": 0}
+    schedule |= {"StartDate": start} if start else {}
     moments = occurrences(schedule, datetime.fromisoformat(since), datetime.fromisoformat(until))
     return [one.isoformat() for one in moments]
 print(json.dumps([answer(*question) for question in json.load(sys.stdin)]))
 """
 
 
-def occurrences(*questions: tuple[str, str, str]) -> list[list[str]]:
-    """What the account computes for Vienna, in its own environment; a question: an expression, its start, its end."""
+def occurrences(*questions: tuple[str, ...]) -> list[list[str]]:
+    """What the account computes for Vienna, in its own environment; a question: an expression, a start, an end, and the
+    start date of the schedule, if it has one.
+    """
     done = subprocess.run(
         [str(ACCOUNT_PYTHON), "-c", OCCURRENCES],
         cwd=ROOT,
@@ -106,6 +109,15 @@ def test_a_rate_goes_on_from_when_it_was_made() -> None:
         ("rate(15 minutes)", creation, "1970-01-01T00:14:59+00:00"),
         ("rate(15 minutes)", creation, "1970-01-01T00:15:01+00:00"),
     ) == [["1970-01-01T00:00"], [], ["1970-01-01T00:15"]]
+
+
+def test_a_rate_counts_from_its_start_date() -> None:
+    midnight, first = "1970-01-01T00:00:00+00:00", "1970-01-01T00:20:00+00:00"
+    assert occurrences(
+        ("rate(15 minutes)", midnight, "1970-01-01T00:19:00+00:00", first),
+        ("rate(15 minutes)", midnight, first, first),
+        ("rate(15 minutes)", first, "1970-01-01T00:35:01+00:00", first),
+    ) == [[], ["1970-01-01T00:20"], ["1970-01-01T00:35"]]
 
 
 def test_cron_expressions_follow_the_zone(next_minute: tuple[Scheduled, datetime]) -> None:

@@ -17,6 +17,7 @@ from troop.bench.phase_limits import verdict
 from troop.bench.plan import variant_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, CellStatus, Kind, RunStatus
+from troop.bench.replacing import MOST_RECORDED
 from troop.bench.search import Outcome
 from troop.bench_file.models import FILE
 from troop.flows.bench.benchmarks import RunView
@@ -127,6 +128,15 @@ class RunsOut(BaseModel):
     cursor: str | None = Field(description="Pass it to get the next page; null on the last page")
 
 
+class ReplacedNodeOut(BaseModel):
+    """A node that did not come up while its cell booted, so that another took its place."""
+
+    id: str
+    role: str
+    reason: str
+    at: Moment = Field(description="When Troop requested the replacement")
+
+
 class StepOut(BaseModel):
     """A step of a cell, and when it began."""
 
@@ -209,6 +219,9 @@ class CellOut(BaseModel):
     limits: list[LimitsOut] = Field(description="The same for each merged phase and point; empty without limits")
     searches: list[SearchOut] = Field(description="Where the searches of its phases stand; empty without a search")
     cost: CostOut | None = Field(description="Its cost; null while resources of it remain")
+    replaced_nodes: list[ReplacedNodeOut] = Field(
+        description=f"Nodes that were replaced while it booted; the first {MOST_RECORDED}, in order"
+    )
 
     @classmethod
     def of(cls, cell: Cell) -> CellOut:
@@ -229,6 +242,7 @@ class CellOut(BaseModel):
             limits=[LimitsOut.model_validate(one) for one in cell.limits or ()],
             searches=[SearchOut.model_validate(one) for one in cell.searches or ()],
             cost=None if cell.cost is None else CostOut.model_validate(cell.cost),
+            replaced_nodes=[ReplacedNodeOut.model_validate(one) for one in cell.replaced_nodes or ()],
         )
 
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from troop.api.money_models import EstimateIn
 from troop.api.requests import caller_of
 from troop.api.run_answers import FORBIDDEN, check_switched_on, forbidden_file, json_response
 from troop.aws.bench.schedules import TooManySchedulesError
+from troop.bench.schedules import Schedule
 from troop.flows.bench.schedules import (
     BadScheduleError,
     MissingScheduleError,
@@ -54,6 +57,9 @@ class ScheduleOut(Out):
     currency: str
     created_at: Moment
     created_by: str = Field(description="The caller's ARN in IAM")
+    next_at: Moment | None = Field(
+        description="The time of the next start; null if there is none, or while the switch stops all schedules"
+    )
     last_at: Moment | None = Field(description="The time of the last start; null before the first")
     last_run: str | None = Field(description="The run of the last start; null if it was refused")
     last_refusal: str | None = Field(description="Why the last start was refused or failed; null otherwise")
@@ -88,7 +94,7 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
     Each start is checked again as POST /benchmarks does, and against the budget of the month
     (troop:max_scheduled_cost). A repeated request changes nothing.
 
-    Costs an estimate, 1 object, 1 item, a transaction and 1 call to EventBridge Scheduler.
+    Costs an estimate, 1 object, 2 items, a transaction and 1 call to EventBridge Scheduler.
     """
     service = _service()
     contents(body.files)
@@ -100,7 +106,7 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
         raise ServiceError(400, str(bad)) from None
     except (ScheduleExistsError, TooManySchedulesError) as conflict:
         raise ServiceError(409, str(conflict)) from None
-    return json_response(200 if existed else 201, ScheduleOut.model_validate(schedule))
+    return json_response(200 if existed else 201, _out(schedule, service.next_start(schedule)))
 
 
 @router.get(
@@ -113,7 +119,7 @@ def list_schedules() -> SchedulesOut:
     """Lists all schedules, of which there are at most 100. Costs 3 items, and 1 for each schedule."""
     listing = _service().list()
     return SchedulesOut(
-        schedules=[ScheduleOut.model_validate(one) for one in listing.schedules],
+        schedules=[_out(one, next_at) for one, next_at in listing.schedules],
         off=listing.off,
         month=listing.month,
         cost=float(listing.cost),
@@ -134,9 +140,13 @@ def unschedule_benchmark(
     EventBridge Scheduler.
     """
     try:
-        return ScheduleOut.model_validate(_service().delete(name))
+        return _out(_service().delete(name), None)
     except MissingScheduleError as missing:
         raise NotFoundError(str(missing)) from None
+
+
+def _out(schedule: Schedule, next_at: datetime | None) -> ScheduleOut:
+    return ScheduleOut.model_validate(asdict(schedule) | {"next_at": next_at})
 
 
 def _number(amount: Decimal | None) -> float | None:

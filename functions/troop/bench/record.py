@@ -137,6 +137,9 @@ class Cell:
             before the first one is merged, and without limits.
         searches: where the searches of its phases stand, see :func:`troop.bench.search.document`; None before the first
             point is merged, and without a search.
+        replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.replacing.Dud` with ``at``;
+            at most :data:`troop.bench.replacing.MOST_RECORDED`. None without any.
+        data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.
     """
 
     run: str
@@ -154,6 +157,8 @@ class Cell:
     order: int | None = None
     limits: list[dict[str, Any]] | None = None
     searches: list[dict[str, Any]] | None = None
+    data_gone_at: datetime | None = None
+    replaced_nodes: list[dict[str, str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ LEAST_PATIENCE, TIMES = 180.0, 2.0
 slowest node of its fleet that has.
 """
 
+MOST_RECORDED, LONGEST_REASON = 20, 300
+"""The nodes of a cell that its record lists, and the characters of each reason there; S3 and the report have all."""
+
 AGAIN = "its replacement was requested before"
 SILENT = "did not register within {:.0f} s from its launch"
 

@@ -167,6 +167,7 @@ def _cell_document(cell: Cell) -> dict[str, Any]:
         "phases": {name: _iso(at) for name, at in cell.phases.items()},
         "cost": cell.cost and costs.to_document(cell.cost),
         "order": cell.order,
+        "data_gone_at": _iso(cell.data_gone_at),
     }
 
 
@@ -182,6 +183,7 @@ def _cell_of(run: str, document: Mapping[str, Any]) -> Cell:
         attempt=int(document.get("attempt", 1)),
         cost=_cost_of(document.get("cost")),
         order=None if document.get("order") is None else int(document["order"]),
+        data_gone_at=_moment(document.get("data_gone_at")),
     )
 
 

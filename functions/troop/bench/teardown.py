@@ -26,6 +26,9 @@ _FEW = 6
 MOST_PASSES = 66
 """About an hour of passes. Instances take minutes to terminate; a launch that died blocks for a quarter of an hour."""
 
+DATA_PASSES = 40
+"""Number of passes that wait for the deletion of objects. What is left then, the bucket's lifecycle rule deletes."""
+
 NAMED = 10
 """Maximum number of leftovers that the error names."""
 
@@ -178,11 +181,15 @@ class TeardownProgress:
         passes: number of passes so far.
         quiet: number of consecutive last passes that found nothing.
         remaining: texts of what is left.
+        deleted: number of objects of scripts that the last pass has deleted.
+        undeleted: why it could not delete others, as text.
     """
 
     passes: int
     quiet: int
     remaining: tuple[str, ...] = ()
+    deleted: int = 0
+    undeleted: tuple[str, ...] = ()
 
     @property
     def over(self) -> bool:

@@ -1,16 +1,16 @@
 """Decides what to do with dead letters: messages that could not be delivered. Pure.
 
-There are two queues. One has what no schedule could deliver, and what the rule about failed runs could not. Troop does
-not retry these: an old tick does nothing, a benchmark runs again at its schedule's next time, and everything else that
-a schedule calls is called again within the hour. Such a letter only reports a fault, so it is dropped after the alarm.
-The other queue has notifications that were not sent. They are sent again while the table's stream still has their
-records.
+There are two queues. One has what no schedule could deliver, what the rule about failed runs could not, and starts of
+benchmarks that Lambda gave up after delivery. Troop does not retry these: an old tick does nothing, a benchmark runs
+again at its schedule's next time, and everything else that a schedule calls is called again within the hour. Such a
+letter only reports a fault, so it is dropped after the alarm. The other queue has notifications that were not sent.
+They are sent again while the table's stream still has their records.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -64,14 +64,25 @@ class Batch:
         return int(self.first) <= int(number) <= int(self.last)
 
 
-def is_obsolete(letter: Letter, schedule_groups: Iterable[str], now: datetime) -> bool:
+def is_obsolete(letter: Letter, schedule_groups: Iterable[str], functions: Collection[str], now: datetime) -> bool:
     """Checks whether a letter has caused its alarm, and can be dropped. Letters of an unknown sender never can.
 
     Args:
         schedule_groups: names of the groups of the deployment's schedules.
+        functions: ARNs of the functions whose asynchronous calls Lambda puts into the queue when it gives them up.
     """
     ours = any(f":schedule/{group}/" in letter.attributes.get("SCHEDULE_ARN", "") for group in schedule_groups)
-    return (ours or "RULE_ARN" in letter.attributes) and now - letter.sent >= WARNING_TIME
+    known = ours or "RULE_ARN" in letter.attributes or _caller(letter) in functions
+    return known and now - letter.sent >= WARNING_TIME
+
+
+def _caller(letter: Letter) -> str:
+    """Returns the ARN of the function whose call Lambda gave up, without its version; empty for another letter."""
+    try:
+        function = str(json.loads(letter.body)["requestContext"]["functionArn"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return ":".join(function.split(":")[:7])
 
 
 def is_dropped(letter: Letter, now: datetime) -> bool:

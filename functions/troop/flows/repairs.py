@@ -22,10 +22,15 @@ MOST_TIME = timedelta(seconds=150)
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """Drops obsolete messages that schedules could not deliver, once an alarm has reported them."""
+    """Drops obsolete messages that schedules could not deliver, once an alarm has reported them.
+
+    Attributes:
+        schedule_groups, functions: the senders of these messages, as in :func:`~troop.chaos.dead_letters.is_obsolete`.
+    """
 
     queue: Queue
     schedule_groups: Collection[str]
+    functions: Collection[str]
     clock: Callable[[], datetime]
 
     def drop(self, tell: Callable[[Letter], None]) -> Iterator[Letter]:
@@ -36,7 +41,7 @@ class DeadLetters:
         """
         now = self.clock()
         for letter in self.queue.letters(MOST_LETTERS):
-            if is_obsolete(letter, self.schedule_groups, now):
+            if is_obsolete(letter, self.schedule_groups, self.functions, now):
                 tell(letter)
                 self.queue.remove(letter)
                 yield letter

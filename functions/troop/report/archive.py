@@ -15,7 +15,7 @@ INSTANCE_TYPES = "instance-types.json"
 """Files of the run."""
 
 CELL_DEFINITION, RESULTS, ROSTER = "definition.json", "results.json", "roster.json"
-INTERRUPTIONS, NODES = "interruptions/", "nodes/"
+INTERRUPTIONS, NODES, REPLACED = "interruptions/", "nodes/", "replaced/"
 """Files of a cell, below its folder."""
 
 _OF_NODES = frozenset({"nodes", "phases", "output", "interruptions"})

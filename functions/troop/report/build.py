@@ -96,19 +96,20 @@ def _of_run(sources: Sources) -> Iterator[Finding]:
 
 
 def _data(record: StoredRecord) -> Iterator[Finding]:
-    """Yields where objects that scripts have created may still exist: of cells and attempts that did not succeed, and
-    whose nodes began.
+    """Yields where objects that scripts have created may still exist: of cells and attempts that did not succeed, whose
+    nodes began, and whose teardown did not find them gone.
     """
     left = [
         one.cell
         for one in record.cells
-        if one.status is not CellStatus.SUCCEEDED and one.phases.keys() - _WITHOUT_SCRIPTS
+        if one.status is not CellStatus.SUCCEEDED and one.phases.keys() - _WITHOUT_SCRIPTS and one.data_gone_at is None
     ]
     if left:
         prefixes = name_some(data_prefix(record.run.run, cell) for cell in left)
         text = (
             f"Objects that scripts created may still exist in the results bucket below {prefixes}, because the cell "
-            f"ended before they were deleted. The bucket deletes them {DATA_LIFETIME.days} days after their creation."
+            "ended before they were deleted, and its teardown could not delete them. The bucket deletes them "
+            f"{DATA_LIFETIME.days} days after their creation."
         )
         yield Finding(severity="warning", text=text)
 

@@ -109,6 +109,7 @@ class _Reading:
             fleets=there,
             capacity=capacity(benchmark, roster, self._types),
             interruptions=self._interruptions(self._id, results or []),
+            replaced_nodes=fleets.replaced_nodes(self._archive, self._id, self._say),
             cost=money.bill(record.cost) if record and record.cost else None,
             hourly=fleets.hourly(there),
             system_hourly=hourly,
@@ -161,9 +162,16 @@ class _Reading:
 
     def _attempt(self, one: Recorded | str) -> Attempt:
         if isinstance(one, str):
-            return Attempt(cell=one, status=UNKNOWN, interruptions=self._interruptions(one, []))
-        amount, notices = float(one.cost.amount) if one.cost else None, self._interruptions(one.cell, [])
-        return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, interruptions=notices)
+            return Attempt(cell=one, status=UNKNOWN, **self._of_nodes(one))
+        amount = float(one.cost.amount) if one.cost else None
+        nodes = self._of_nodes(one.cell)
+        return Attempt(cell=one.cell, status=one.status.value, reason=one.reason, amount=amount, **nodes)
+
+    def _of_nodes(self, attempt: str) -> dict[str, Any]:
+        return {
+            "interruptions": self._interruptions(attempt, []),
+            "replaced_nodes": fleets.replaced_nodes(self._archive, attempt, self._say),
+        }
 
     def _phase(self, document: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
         name = ".".join(str(part) for part in (document.get("phase", "unnamed"), document.get("point")) if part)

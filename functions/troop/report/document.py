@@ -185,6 +185,15 @@ class Interruption(Part):
     time: str = ""
 
 
+class ReplacedNode(Part):
+    """A node that did not come up while its cell booted, so that another took its place. Its costs count."""
+
+    node: str
+    role: str = ""
+    reason: str = ""
+    at: datetime | None = Field(default=None, description="When Troop requested the replacement")
+
+
 class Step(Part):
     """The start of a step of a cell."""
 
@@ -477,6 +486,7 @@ class Attempt(Part):
     reason: str | None = None
     amount: float | None = None
     interruptions: list[Interruption] = []
+    replaced_nodes: list[ReplacedNode] = []
 
 
 class Cell(Part):
@@ -501,6 +511,7 @@ class Cell(Part):
     fleets: list[Fleet] = []
     capacity: list[Capacity] = Field(default=[], description="Of each role and zone, of each role, and of all")
     interruptions: list[Interruption] = []
+    replaced_nodes: list[ReplacedNode] = Field(default=[], description="In the order of their replacement")
     cost: Bill | None = None
     hourly: float | None = Field(
         default=None, description="Hourly cost of all fleets; null unless all prices are known"

@@ -1,14 +1,17 @@
-"""Describes the fleets of a cell: nodes, hourly cost and spot interruptions."""
+"""Describes the fleets of a cell: nodes, hourly cost, spot interruptions and replaced nodes."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from troop import moments
 from troop.bench.billing import HOUR, MONTH
 from troop.bench.definition import Benchmark, Volume, is_load
 from troop.bench.definition import Fleet as PlannedFleet
@@ -18,7 +21,7 @@ from troop.bench.prices import Prices, storage
 from troop.bench.roster import Member, Roster
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
-from troop.report.document import Charge, Fleet, Interruption
+from troop.report.document import Charge, Fleet, Interruption, ReplacedNode
 
 REBALANCE = "rebalance-recommended"
 
@@ -151,8 +154,47 @@ def interruptions(
         DamagedError: the lines of nodes cannot be read.
     """
     interruptions: list[Interruption] = []
+    for node, notice in _notices(archive, f"{cell}/{files.INTERRUPTIONS}", "spot interruption notice", damaged):
+        fields = {key: str(notice.get(key) or "") for key in ("role", "action", "time")}
+        interruptions.append(Interruption(node=node, **fields))
+    reported = {one.node for one in interruptions}
+    for node, (role, at) in _recommended(phases).items():
+        if node not in reported:
+            interruptions.append(Interruption(node=node, role=role, action=REBALANCE, time=at))
+    return interruptions
+
+
+def replaced_nodes(archive: Archive, cell: str, damaged: Callable[[str], None]) -> list[ReplacedNode]:
+    """Returns the nodes that were replaced while the cell booted, in the order of their replacement.
+
+    Args:
+        damaged: receives a sentence about unreadable and surplus records; the others are not affected.
+    """
+    nodes = []
+    for node, document in _notices(archive, f"{cell}/{files.REPLACED}", "replacement record", damaged):
+        at = None
+        with suppress(TypeError, ValueError):
+            at = moments.parse(document["at"]) if "at" in document else None
+        fields = {key: str(document.get(key) or "") for key in ("role", "reason")}
+        nodes.append(ReplacedNode(node=node, at=at, **fields))
+    return sorted(nodes, key=lambda one: (one.at is None, one.at or _NEVER, one.node))
+
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+def _notices(
+    archive: Archive, below: str, what: str, damaged: Callable[[str], None]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields documents about nodes with the nodes' ids, at most :data:`MOST_NOTICES`.
+
+    Args:
+        below: the beginning of their names.
+        what: words for one of them; with an s for several.
+        damaged: as in :func:`interruptions`.
+    """
     unread: list[DamagedError] = []
-    names = archive.names(f"{cell}/{files.INTERRUPTIONS}")
+    names = archive.names(below)
     for name in names[:MOST_NOTICES]:
         try:
             notice = files.document(archive, name)
@@ -160,20 +202,13 @@ def interruptions(
             unread.append(error)
             continue
         if notice is not None:
-            node = str(notice.get("id") or name.rpartition("/")[2].removesuffix(".json"))
-            fields = {key: str(notice.get(key) or "") for key in ("role", "action", "time")}
-            interruptions.append(Interruption(node=node, **fields))
+            yield str(notice.get("id") or name.rpartition("/")[2].removesuffix(".json")), notice
     if unread:
         others = f"; {len(unread) - 1:,} more cannot be read either" if len(unread) > 1 else ""
-        damaged(f"{unread[0]}: this spot interruption notice is left out{others}.")
+        damaged(f"{unread[0]}: this {what} is left out{others}.")
     if len(names) > MOST_NOTICES:
         more = len(names) - MOST_NOTICES
-        damaged(f"{cell}/{files.INTERRUPTIONS} has {len(names):,} spot interruption notices: {more:,} are left out.")
-    reported = {one.node for one in interruptions}
-    for node, (role, at) in _recommended(phases).items():
-        if node not in reported:
-            interruptions.append(Interruption(node=node, role=role, action=REBALANCE, time=at))
-    return interruptions
+        damaged(f"{below} has {len(names):,} {what}s: {more:,} are left out.")
 
 
 def _recommended(phases: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, str]]:

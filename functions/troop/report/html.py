@@ -107,6 +107,7 @@ def report_page(report: Report, script: str) -> str:
         ],
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
         interruptions=overview.interruptions(report),
+        replaced=overview.replaced_nodes(report),
         earlier=[(cell, one) for cell in report.cells for one in cell.earlier],
         lines=bills.lines(report),
         bills=bills.bills(report.cells),

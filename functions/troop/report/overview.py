@@ -9,7 +9,19 @@ from statistics import fmean, median
 from troop.measure.operations import RESPONSE
 from troop.report import formatting, passing, points
 from troop.report.charts import measured
-from troop.report.document import Capacity, Cell, Fleet, Interruption, Operation, Phase, Report, Scaling, Step
+from troop.report.document import (
+    Attempt,
+    Capacity,
+    Cell,
+    Fleet,
+    Interruption,
+    Operation,
+    Phase,
+    ReplacedNode,
+    Report,
+    Scaling,
+    Step,
+)
 from troop.report.formatting import cell_name
 from troop.report.scaling import combination
 from troop.report.totals import leading
@@ -252,18 +264,19 @@ def capacities(report: Report) -> list[tuple[list[str], list[Capacity]]]:
 
 def interruptions(report: Report) -> list[tuple[str, Interruption]]:
     """Returns the interruptions of all attempts, each with the name of its cell or attempt."""
-    return [
-        named
-        for cell in report.cells
-        for named in (
-            *(
-                (f"{attempt.cell} (attempt of {cell_name(cell)})", one)
-                for attempt in cell.earlier
-                for one in attempt.interruptions
-            ),
-            *((cell_name(cell), one) for one in cell.interruptions),
-        )
-    ]
+    return [(name, one) for name, attempt in _attempts(report) for one in attempt.interruptions]
+
+
+def replaced_nodes(report: Report) -> list[tuple[str, ReplacedNode]]:
+    """Returns the replaced nodes of all attempts, each with the name of its cell or attempt."""
+    return [(name, one) for name, attempt in _attempts(report) for one in attempt.replaced_nodes]
+
+
+def _attempts(report: Report) -> Iterator[tuple[str, Attempt | Cell]]:
+    """Yields all attempts at all cells with a name of each."""
+    for cell in report.cells:
+        yield from ((f"{attempt.cell} (attempt of {cell_name(cell)})", attempt) for attempt in cell.earlier)
+        yield cell_name(cell), cell
 
 
 def course(cell: Cell) -> list[tuple[Step, float | None]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from troop.aws.bench.backups import BackupGroups
+from troop.aws.bench.cell_data import CellData
 from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.executions import Executions
 from troop.aws.bench.fleet_reader import FleetReader
@@ -115,7 +116,8 @@ def fleet_steps() -> FleetSteps:
 
 @cache
 def teardown() -> Teardown:
-    return Teardown(runs(), stock(), environment.now)
+    data = CellData(client("s3"), variable(Variable.RESULTS_BUCKET)) if settings().own_data else None
+    return Teardown(runs(), stock(), environment.now, data)
 
 
 @cache

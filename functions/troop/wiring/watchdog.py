@@ -73,7 +73,8 @@ def health_and_alarms() -> Health:
 @cache
 def dead_letters() -> DeadLetters:
     queue = Queue(quick_client("sqs"), variable(Variable.UNDELIVERED_QUEUE))
-    groups = [variable(Variable.SCHEDULE_GROUP)]
+    groups, functions = [variable(Variable.SCHEDULE_GROUP)], []
     if settings().benchmarks:
         groups.append(variable(Variable.RUN_SCHEDULE_GROUP))
-    return DeadLetters(queue, groups, environment.now)
+        functions.append(variable(Variable.START_FUNCTION))
+    return DeadLetters(queue, groups, functions, environment.now)

@@ -1,6 +1,6 @@
 """Runs EventBridge Scheduler: starts targets at the minute, in the schedule's time zone, with the schedule's role.
 
-MiniStack evaluates cron expressions in UTC, starts a rate only after its first interval, and checks every ten seconds.
+MiniStack evaluates cron expressions in UTC, counts a rate from its creation, and checks every ten seconds.
 It does not replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`, checks no role, and has no
 dead-letter queue. Not emulated: retries (a target that refuses goes to the dead-letter queue at once) and flexible time
 windows (such a schedule is rejected).
@@ -96,7 +96,10 @@ def _over(schedule: dict[str, Any], now: dt.datetime) -> bool:
 
 
 def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime) -> list[dt.datetime]:
-    """Returns the moments in (since, until] at which a schedule is due. A rate is first due at its creation."""
+    """Returns the moments in (since, until] at which a schedule is due.
+
+    A rate is first due at its start date, or without one at its creation.
+    """
     expression = schedule["ScheduleExpression"]
     zone = ZoneInfo(schedule.get("ScheduleExpressionTimezone") or "UTC")
     if expression.startswith("at("):
@@ -105,7 +108,9 @@ def occurrences(schedule: dict[str, Any], since: dt.datetime, until: dt.datetime
     interval = eventbridge._parse_rate_seconds(expression)
     if interval is not None:
         step = dt.timedelta(seconds=interval)
-        moment = _created(schedule) + ((since - _created(schedule)) // step + 1) * step
+        start = scheduler._to_epoch(schedule.get("StartDate"))
+        first = _created(schedule) if start is None else dt.datetime.fromtimestamp(start, dt.UTC)
+        moment = first + max(0, (since - first) // step + 1) * step
         return [moment] if moment <= until else []
     fields = eventbridge._parse_cron_fields(expression)
     minute = since.replace(second=0, microsecond=0) + _MINUTE

@@ -176,7 +176,7 @@ def test_nothing_is_created_that_could_not_be_deleted(scripts: Scripts) -> None:
     assert set(created(scripts.account)) == {"probe-0"}
     done = scripts.run("fill.py", **FILLED)
     assert done.returncode == 0, "a failed clean-up would cost the results of the measurement"
-    assert "Of s3://results/data/run/c001/, up to 14 objects are left, which expire in two days" in done.stdout
+    assert "Of s3://results/data/run/c001/, up to 14 objects are left, which the teardown deletes" in done.stdout
 
 
 def test_a_bucket_of_the_user_is_never_written_to(scripts: Scripts) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import Any
 
 import pytest
 
 from cli.client.api import Answer
+from cli.shared import show
 from cli.shared.errors import Exit
 from tests.unit.cli.conftest import FakeApi, Run
 
@@ -23,6 +26,7 @@ ONE: dict[str, Any] = {
     "currency": "USD",
     "created_at": "2026-11-01T00:00:00.000Z",
     "created_by": "arn:aws:iam::123456789012:user/ann",
+    "next_at": "2026-11-24T02:00:00.000Z",
     "last_at": "2026-11-20T02:00:00.000Z",
     "last_run": None,
     "last_refusal": "an artifact is missing",
@@ -60,6 +64,30 @@ def test_the_listing_says_why_a_start_was_refused(run: Run, api: FakeApi) -> Non
     ):
         assert words in " ".join(result.stdout.split())
     assert json.loads(run("bench", "schedules", "--json").stdout) == ANSWER
+
+
+def test_the_listing_has_the_next_start(run: Run, api: FakeApi) -> None:
+    over = {**ONE, "name": "once", "expression": "at(2026-11-20T03:00:00)", "next_at": None}
+    api.refusals["GET", "benchmarks/schedules"] = [Answer(200, {**ANSWER, "schedules": [ONE, over]})]
+    rows = csv.DictReader(io.StringIO(run("bench", "schedules", "-o", "csv").stdout))
+    assert [row["next_at"] for row in rows] == ["2026-11-24T02:00:00.000Z", ""]
+    shown = run("bench", "schedules", "-o", "wide").stdout
+    assert show.moment(ONE["next_at"]) in shown
+    assert "none" in shown
+
+
+@pytest.mark.parametrize(
+    ("next_at", "words"),
+    [
+        (ONE["next_at"], f"next start: {show.moment(ONE['next_at'])}"),
+        (None, "no start is ahead"),
+    ],
+)
+def test_a_new_schedule_names_its_next_start(run: Run, api: FakeApi, next_at: str | None, words: str) -> None:
+    api.refusals["POST", "benchmarks/schedules"] = [Answer(201, {**ONE, "next_at": next_at})]
+    result = run("bench", "schedule", DISKS, "--size", "smoke", "--every", "1 day", "--name", "nightly")
+    assert result.exit_code == 0, result.output
+    assert words in " ".join(result.output.split())
 
 
 def test_an_unknown_schedule_is_named(run: Run, api: FakeApi) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from cli.bench import show as bench_show
 from cli.client.api import Answer
+from cli.shared import show
 from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
@@ -171,3 +172,21 @@ def test_status_names_what_troop_does_not_remove(run: Run, api: FakeApi) -> None
     assert "nothing is left" not in output
     api.refusals[ONE] = [Answer(200, run_document("launch", gone=False, left_behind=left[:1]))]
     assert "Troop does not remove: instance i-0" in run("bench", "status", ID).stdout
+
+
+def test_the_nodes_that_were_replaced_are_shown_with_the_reason(run: Run, api: FakeApi) -> None:
+    document = run_document("launch", "boot", **ENDED)
+    assert "replaced" not in _shown(run, api, document)
+    at = "2026-11-20T15:02:00.000Z"
+    document["cells"][0]["replaced_nodes"] = [
+        {"id": "i-9", "role": "drivers", "reason": "cannot fetch data.tar.gz\ncurl: (28)", "at": at}
+    ]
+    shown = " ".join(_shown(run, api, document).split())
+    assert f"c001 i-9 drivers {show.moment(at)} cannot fetch data.tar.gz" in shown
+
+
+def _shown(run: Run, api: FakeApi, document: dict[str, Any]) -> str:
+    api.refusals[ONE] = [Answer(200, document)]
+    result = run("bench", "status", document["run"]["run"])
+    assert result.exit_code == 0, result.output
+    return result.stdout

@@ -38,6 +38,9 @@ def complete(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     fleet = {"fleet": "f1", "name": "workers", "status": "RUNNING"}
     api.refusals["GET", "fleets"] = [Answer(200, {"fleets": [fleet], "cursor": None})]
 
+    schedules = {"schedules": [{"name": "nightly"}, {"name": "weekly"}], "off": False}
+    api.refusals["GET", "benchmarks/schedules"] = [Answer(200, schedules)]
+
     def complete(line: str) -> list[str]:
         monkeypatch.setenv("_TROOP_COMPLETE", "complete_bash")
         monkeypatch.setenv("COMP_WORDS", line)
@@ -63,6 +66,8 @@ def complete(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ("troop bench status 2026", ["20261119-r2", "20261120-r1"]),
         ("troop bench compare 20261119-r2 20261120", ["20261120-r1"]),
         ("troop bench list --benchmark ", ["disk-io", "s3"]),
+        ("troop bench unschedule n", ["nightly"]),
+        ("troop bench schedule disk-io --name n", []),
         ("troop fleet down ", ["f1"]),
         ("troop fleet list --status r", []),
         ("troop fleet list --status R", ["RUNNING"]),

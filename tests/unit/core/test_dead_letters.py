@@ -41,7 +41,28 @@ RULE = {"RULE_ARN": "arn:aws:events:eu-central-1:123456789012:rule/Ended"}
 def test_only_what_the_deployment_itself_sends_is_dropped_and_not_at_once(
     attributes: dict[str, str], age: timedelta, obsolete: bool
 ) -> None:
-    assert is_obsolete(Letter("r", "{}", NOW - age, attributes=attributes), ["Troop", "Runs"], NOW) is obsolete
+    assert is_obsolete(Letter("r", "{}", NOW - age, attributes=attributes), ["Troop", "Runs"], [], NOW) is obsolete
+
+
+START = "arn:aws:lambda:eu-central-1:123456789012:function:Start"
+
+
+@pytest.mark.parametrize(
+    ("body", "age", "obsolete"),
+    [
+        ({"requestContext": {"functionArn": f"{START}:$LATEST"}}, WARNING_TIME, True),
+        ({"requestContext": {"functionArn": START}}, WARNING_TIME, True),
+        ({"requestContext": {"functionArn": f"{START}:$LATEST"}}, timedelta(), False),
+        ({"requestContext": {"functionArn": f"{START}2:$LATEST"}}, WARNING_TIME, False),
+        ({"requestContext": {}}, WARNING_TIME, False),
+        ({"requestContext": None}, WARNING_TIME, False),
+        (["requestContext"], WARNING_TIME, False),
+    ],
+)
+def test_a_start_that_lambda_gave_up_is_dropped_and_that_of_another_function_is_not(
+    body: Any, age: timedelta, obsolete: bool
+) -> None:
+    assert is_obsolete(Letter("r", json.dumps(body), NOW - age), [], [START], NOW) is obsolete
 
 
 @pytest.mark.parametrize(("age", "dropped"), [(timedelta(), False), (TRIED_FOR, False), (timedelta(hours=25), True)])

@@ -119,6 +119,7 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         "TROOP_CHAOS_MACHINE": machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
         "TROOP_RUN_SCHEDULE_GROUP": "Runs",
+        "TROOP_START_FUNCTION": "arn:aws:lambda:eu-central-1:123456789012:function:Start",
         "TROOP_UNDELIVERED_QUEUE": queue,
         "TROOP_TICK_MINUTES": "15",
         "TROOP_OTHER_SCHEDULES": "4",

@@ -106,6 +106,8 @@ def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     (dud,) = _replaced(bench).values()
     assert (dud["id"], dud["role"], dud["reason"]) == (first, bench.role_of(first), "cannot fetch data.tar.gz")
     assert "Linux version" in bench.text(names.console_key(bench.run, CELL, first))
+    (recorded,) = bench.cell().replaced_nodes or [{}]
+    assert recorded == {"id": first, "role": dud["role"], "reason": dud["reason"], "at": dud["at"]}
     (new,) = set(bench.nodes()) - {first, *others}
     of_dud = [one for one in bench.runs.resources.of(bench.run) if one.name == first]
     assert [(one.created_at is not None, one.gone_at is not None) for one in of_dud] == [(True, True)]

@@ -51,11 +51,15 @@ def test_what_schedules_could_not_deliver_is_dropped_after_half_an_hour(
 ) -> None:
     for _ in range(12):
         send(deployed.queue, {"calendar": "default"}, **OURS)
+    start = "arn:aws:lambda:eu-central-1:123456789012:function:Start:$LATEST"
+    send(deployed.queue, {"requestContext": {"functionArn": start, "condition": "RetriesExhausted"}})
     send(deployed.queue, {}, **STRANGE)
     watchdog.handler({}, CONTEXT)
     assert waiting(deployed.queue) == 1
-    assert (HERE | {"kind": "dead-letter-dropped"}, {"Repairs": [12]}) in written(capsys)
+    assert (HERE | {"kind": "dead-letter-dropped"}, {"Repairs": [13]}) in written(capsys)
     dropped = [line for line in log() if line["message"] == "dead letter dropped"]
+    assert [line["body"] for line in dropped if "RetriesExhausted" in line["body"]]
+    dropped = [line for line in dropped if "RetriesExhausted" not in line["body"]]
     assert [(line["error_code"], line["body"]) for line in dropped] == [
         ("AccessDenied", '{"calendar": "default"}')
     ] * 12

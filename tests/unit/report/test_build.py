@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -383,6 +384,13 @@ def test_objects_that_a_failed_cell_may_have_left_are_named() -> None:
     assert all(f"data/{runs.RUN}/{cell}/" in left for cell in failed)
     assert "The bucket deletes them 2 days after their creation." in left
 
+    def delete(record: dict[str, Any]) -> None:
+        for cell in record["cells"]:
+            cell["data_gone_at"] = "2026-11-20T12:00:00.000Z"
+
+    deleted = archive.changed("definition.json", ask).changed("record.json", delete)
+    assert "data/" not in findings_of(report_of(deleted))
+
 
 def test_what_cannot_be_put_together_is_told_by_node() -> None:
     row = {
@@ -459,6 +467,26 @@ def test_whole_pairs_are_text_as_any_other() -> None:
     archive = runs.archive().put({"c001/interruptions/i-1.json": b'{"id": "\\ud83d\\ude00", "action": "\\\\ud800"}'})
     (one,) = cell(report_of(archive), "c001").interruptions
     assert (one.node, one.action) == ("\N{GRINNING FACE}", "\\ud800")
+
+
+def test_replaced_nodes_are_in_the_report_in_order_and_one_that_cannot_be_read_costs_no_other() -> None:
+    dud = {"format": "troop.replaced/1", "role": "servers", "reason": "cannot fetch data.tar.gz"}
+    files = {
+        "c001/replaced/i-2.json": json.dumps({**dud, "id": "i-2", "at": "2026-11-20T15:01:00.000Z"}).encode(),
+        "c001/replaced/i-1.json": json.dumps({**dud, "id": "i-1", "at": "2026-11-20T15:03:00.000Z"}).encode(),
+        "c001/replaced/i-3.json": b'{"at": "soon"}',
+        "c001/replaced/i-4.json": b"{",
+    }
+    report = report_of(runs.archive().put(files))
+    one, two, three = cell(report, "c001").replaced_nodes
+    assert (one.node, one.role, one.reason) == ("i-2", "servers", "cannot fetch data.tar.gz")
+    assert one.at == datetime(2026, 11, 20, 15, 1, tzinfo=UTC)
+    assert [(other.node, other.at is None) for other in (two, three)] == [("i-1", False), ("i-3", True)]
+    assert "c001/replaced/i-4.json is not valid JSON" in findings_of(report, "c001")
+    page = report_page(report, "")
+    assert "Replaced nodes" in page
+    assert "cannot fetch data.tar.gz" in page
+    assert "Replaced nodes" not in report_page(report_of(runs.archive()), "")
 
 
 def test_one_notice_that_cannot_be_read_costs_no_other() -> None:

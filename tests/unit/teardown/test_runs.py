@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.teardown.tables import NOON, OTHER, RUN, a_cell, a_resource, a_run
+from troop import moments
 from troop.aws.bench.run_items import cell_item
 from troop.aws.bench.runs import BadCursor, RunTable
 from troop.bench.costs import Cost
@@ -67,7 +68,8 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
         status=CellStatus.SUCCEEDED, phase="over", phases={"boot": NOON, "over": LATER}, reason="because",
         results=rows, limits=rows, searches=rows, closed_at=LATER, attempt=2,
         variant=Variant(values={"parameters.threads": 4}), cost=Cost(Decimal("1.5")),
-        point=PointOf(1, 2, 1, {"threads": 4}), order=7,
+        point=PointOf(1, 2, 1, {"threads": 4}), order=7, data_gone_at=LATER,
+            replaced_nodes=[{"id": "i-1", "role": "drivers", "reason": "no disk", "at": moments.iso(NOON)}],
     )  # fmt: skip
     assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"
     run_table.rows.client.put_item(TableName=run_table.rows.table, Item=cell_item(whole))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -115,14 +116,29 @@ class RunCells:
         Raises:
             MissingRunError: there is no such cell.
         """
+        self._set_moment(run, cell, "closed_at", now)
+
+    def data_gone(self, run: str, cell: str, now: datetime) -> None:
+        """Records that no object of the cell's scripts exists. Repeating it changes nothing.
+
+        Raises:
+            MissingRunError: there is no such cell.
+        """
+        self._set_moment(run, cell, "data_gone_at", now)
+
+    def replaced(self, run: str, cell: str, nodes: Sequence[Mapping[str, str]]) -> None:
+        """Records all nodes that were replaced while the cell booted, as :class:`~troop.bench.record.Cell` has them.
+
+        Raises:
+            MissingRunError: there is no such cell.
+        """
+        self._set(run, cell, "SET replaced_nodes = :nodes", {":nodes": [dict(one) for one in nodes]})
+
+    def _set_moment(self, run: str, cell: str, name: str, now: datetime) -> None:
+        self._set(run, cell, f"SET {name} = if_not_exists({name}, :now)", {":now": moments.iso(now)})
+
+    def _set(self, run: str, cell: str, update: str, values: dict[str, Any]) -> None:
         try:
-            self.rows.update(
-                run,
-                CELL + cell,
-                "SET closed_at = if_not_exists(closed_at, :now)",
-                "attribute_exists(#item)",
-                {":now": moments.iso(now)},
-                {"#item": "item"},
-            )
+            self.rows.update(run, CELL + cell, update, "attribute_exists(#item)", values, {"#item": "item"})
         except ConditionFailed:
             raise MissingRunError(run, cell) from None

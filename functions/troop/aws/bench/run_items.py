@@ -187,13 +187,15 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "order": cell.order,
             "limits": cell.limits,
             "searches": cell.searches,
+            "data_gone_at": _iso(cell.data_gone_at),
+            "replaced_nodes": cell.replaced_nodes,
         }
     )
 
 
 WITHOUT_FIGURES = (
     *("run", "item", "status", "phase", "phases", "reason", "closed_at"),
-    *("variant", "attempt", "cost", "point", "order"),
+    *("variant", "attempt", "cost", "point", "order", "data_gone_at", "replaced_nodes"),
 )
 """Attributes of a cell except for its results, limits and searches, which can have 200 KB."""
 
@@ -223,6 +225,8 @@ def cell_of(item: Item) -> Cell:
         order=int(values["order"]) if "order" in values else None,
         limits=jsonable(values["limits"]) if "limits" in values else None,
         searches=jsonable(values["searches"]) if "searches" in values else None,
+        data_gone_at=_moment(values, "data_gone_at"),
+        replaced_nodes=values.get("replaced_nodes"),
     )
 
 

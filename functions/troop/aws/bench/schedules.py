@@ -66,8 +66,12 @@ class ScheduleGroup:
     role: str
     undelivered: str
 
-    def create(self, schedule: Schedule) -> None:
+    def create(self, schedule: Schedule, first: datetime | None) -> None:
         """Creates a schedule; one that exists stays.
+
+        Args:
+            first: the first start of a rate, aware. Without it, Scheduler starts a rate at once. Other expressions
+                state their times themselves.
 
         Raises:
             RefusedExpressionError: Scheduler refuses the expression or the time zone.
@@ -83,6 +87,7 @@ class ScheduleGroup:
                 ScheduleExpressionTimezone=schedule.time_zone,
                 FlexibleTimeWindow={"Mode": "OFF"},
                 State="ENABLED",
+                **({"StartDate": first} if first and schedule.expression.startswith("rate(") else {}),
                 Target={
                     "Arn": self.function,
                     "RoleArn": self.role,

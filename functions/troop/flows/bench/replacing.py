@@ -72,16 +72,24 @@ class Replacing:
         duds = list(duds)
         if not duds:
             return
+        prefix = names.replaced_prefix(run, cell)
         now, described = self.clock(), self.reader.described(run, cell)
         for dud in duds:
             fleet = benchmark.fleet(dud.role)
             resources = resources_of(described[dud.id], run, cell, fleet, now) if dud.id in described else []
             self.runs.resources.created(resources, now)
             document = {"format": FORMAT, **asdict(dud), "at": iso(now)}
-            key = f"{names.replaced_prefix(run, cell)}{dud.id}.json"
-            self.store.put_once(key, json.dumps(document).encode(), "application/json")
+            self.store.put_once(f"{prefix}{dud.id}.json", json.dumps(document).encode(), "application/json")
             with suppress(BotoCoreError, ClientError):  # EC2 forgets it soon after the termination
                 if console := self.reader.console(dud.id):
                     self.store.put_log(names.console_key(run, cell, dud.id), console)
             if self.reader.replace(dud.id):
                 self.runs.resources.gone(resources, self.clock())
+        stored = [document for _, document in self.store.documents(self.store.listed(prefix).values())]
+        ordered = sorted(stored, key=lambda one: (one["at"], one["id"]))[: replacing.MOST_RECORDED]
+        self.runs.cells.replaced(run, cell, [_recorded(one) for one in ordered])
+
+
+def _recorded(document: Mapping[str, str]) -> dict[str, str]:
+    node = {key: document[key] for key in ("id", "role", "at")}
+    return {**node, "reason": document["reason"][: replacing.LONGEST_REASON]}

@@ -21,6 +21,7 @@ from troop.aws.bench.schedules import (
 )
 from troop.bench import schedules
 from troop.bench.money import shown
+from troop.bench.next_start import next_start
 from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Expected
 from troop.bench.schedules import Schedule
@@ -59,13 +60,14 @@ class Listing:
     """All schedules.
 
     Attributes:
+        schedules: each with its next start.
         off: whether the switch stops all of them.
         month: such as 2027-01, in UTC.
         cost: the worst cases of all runs that schedules have started in this month.
         budget: for them; None for no limit.
     """
 
-    schedules: list[Schedule]
+    schedules: list[tuple[Schedule, datetime | None]]
     off: bool
     month: str
     cost: Decimal
@@ -176,7 +178,7 @@ class ScheduledRuns(ScheduledStarts):
             raise ScheduleExistsError(name)
         if earlier is not None:
             self.requests.put(name, digest, request)
-            self.group.create(earlier)
+            self.group.create(earlier, next_start(earlier, now))
             return earlier, True
         _check("expression", expression, lambda: schedules.check_expression(expression, time_zone, now))
         read = read_all(request["definition"], _files(request), request["size"], request["set"])
@@ -204,7 +206,7 @@ class ScheduledRuns(ScheduledStarts):
         if not self.states.create(schedule):
             raise ScheduleExistsError(name)
         try:
-            self.group.create(schedule)
+            self.group.create(schedule, next_start(schedule, now))
         except RefusedExpressionError as refused:
             self.delete(name)
             raise BadScheduleError(
@@ -229,8 +231,14 @@ class ScheduledRuns(ScheduledStarts):
 
     def list(self) -> Listing:
         """Returns all schedules, and the month's cost. Costs 3 items and 1 for each schedule."""
-        month = _month(self.clock())
-        return Listing(self.states.all(), self.states.off(), month, self.states.cost(month), self._budget)
+        now = self.clock()
+        month, off = _month(now), self.states.off()
+        every = [(one, None if off else next_start(one, now)) for one in self.states.all()]
+        return Listing(every, off, month, self.states.cost(month), self._budget)
+
+    def next_start(self, schedule: Schedule) -> datetime | None:
+        """Returns the next start of a schedule; None if there is none, or while all are switched off. Costs 1 item."""
+        return None if self.states.off() else next_start(schedule, self.clock())
 
 
 def _beyond(cost: Expected, budget: Decimal, spent: Decimal, month: str) -> str:

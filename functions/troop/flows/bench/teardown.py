@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from troop.aws.bench.cell_data import CellData, Deletion
 from troop.aws.bench.runs import RunTable
 from troop.aws.bench.tagged_resources import Leftovers, Refusals, described
 from troop.bench import names, teardown
@@ -75,11 +76,16 @@ class Concluded:
 
 @dataclass(frozen=True)
 class Teardown:
-    """Tears down runs and cells of this deployment."""
+    """Tears down runs and cells of this deployment.
+
+    Attributes:
+        data: the objects that scripts create; None in a deployment that does not allow any.
+    """
 
     runs: RunTable
     stock: Stocktaking
     clock: Callable[[], datetime]
+    data: CellData | None
 
     def close(self, work: Work) -> None:
         """Closes the run or the cell: nothing is launched for it any more. The first caller to close a run sets its
@@ -115,7 +121,26 @@ class Teardown:
         remaining = described(inventory.removable, refused) + [
             f"the launch of cell {launch.cell}" for launch in launching
         ]
-        return teardown.after(work.passes, work.quiet, remaining)
+        deletions = [] if remaining else self._delete_data(work, now)
+        if work.passes < teardown.DATA_PASSES:
+            late = [one.cell for one in deletions if not one.over and one.problem is None]
+            remaining += [f"objects that scripts of cell {cell} created" for cell in late]
+        progress = teardown.after(work.passes, work.quiet, remaining)
+        problems = tuple(f"cell {one.cell}: {one.problem}" for one in deletions if one.problem)
+        return replace(progress, deleted=sum(one.deleted for one in deletions), undeleted=problems)
+
+    def _delete_data(self, work: Work, now: datetime) -> list[Deletion]:
+        """Deletes the objects of cells on record, when no node is left that could create more. A problem does not stop
+        the teardown: the bucket's lifecycle rule deletes these objects later.
+        """
+        if self.data is None:
+            return []
+        cells = [one.cell for one in self.runs.cells.of(work.run) if work.cell in (None, one.cell)]
+        deletions = self.data.delete(work.run, cells)
+        for one in deletions:
+            if one.over:
+                self.runs.cells.data_gone(work.run, one.cell, now)
+        return deletions
 
     def conclude(self, work: Work) -> Concluded:
         """Records that nothing removable is left of the cell, or of the run and all its cells, and records what stays.

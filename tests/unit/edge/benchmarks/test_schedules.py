@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from handlers import start
 from tests.unit.edge.account import CONTEXT
 from tests.unit.edge.asking import BERT, ask, get, patch
 from tests.unit.edge.bench import Half, changed, request
+from troop import moments
 from troop.aws.clients import client
-from troop.wiring import bench_api
+from troop.wiring import bench_api, environment
 
 GROUP, ROLE = "runs", "arn:aws:iam::123456789012:role/start"
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:start"
@@ -128,6 +130,36 @@ def test_a_deployment_that_takes_over_the_tables_has_no_schedules_of_the_earlier
     assert fire(event=earlier) == {"run": None, "refusal": None}
     assert schedule()[0] == 201
     assert half.started() == {}
+
+
+def test_a_rate_starts_first_after_its_period_and_the_listing_agrees(half: Half) -> None:
+    _, created = schedule(expression="rate(6 hours)")
+    first = moments.parse(created["created_at"]) + timedelta(hours=6)
+    stored = client("scheduler").get_schedule(Name="nightly", GroupName=GROUP)
+    assert stored["StartDate"] == first.replace(microsecond=0)
+    assert created["next_at"] == only()["next_at"] == moments.iso(first)
+    patch("/switch", {"schedules_off": True})
+    assert only()["next_at"] is None
+    assert schedule(expression="rate(6 hours)")[1]["next_at"] is None
+    patch("/switch", {"schedules_off": False})
+    assert ask("DELETE", "/benchmarks/schedules/nightly")[1]["next_at"] is None
+
+
+def test_the_creation_of_a_rate_can_be_completed_much_later(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedule(expression="rate(1 minute)")
+    client("scheduler").delete_schedule(Name="nightly", GroupName=GROUP)  # as if the creation had ended before
+    monkeypatch.setattr(environment, "now", lambda: moments.parse("2026-11-21T12:00:30Z"))
+    bench_api.starts.cache_clear()
+    bench_api.schedules.cache_clear()
+    assert schedule(expression="rate(1 minute)")[0] == 200
+    start = client("scheduler").get_schedule(Name="nightly", GroupName=GROUP)["StartDate"]
+    assert timedelta(0) < start - moments.parse("2026-11-21T12:00:30Z") <= timedelta(minutes=1)
+
+
+def test_a_cron_expression_has_no_first_start_of_its_own(half: Half) -> None:
+    _, created = schedule(expression="cron(0 3 * * ? *)", time_zone="Asia/Tokyo")
+    assert "StartDate" not in client("scheduler").get_schedule(Name="nightly", GroupName=GROUP)
+    assert created["next_at"].endswith("T18:00:00.000Z")
 
 
 def test_what_a_run_needs_must_still_exist(half: Half) -> None:

@@ -1,0 +1,1 @@
+"""Runs the steps of docs/first-hour.md on local AWS."""

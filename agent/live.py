@@ -81,7 +81,7 @@ class LiveUpload:
         failures = 0
         while not self._over.wait(self._interval - self._clock() % self._interval + self._delay):
             try:
-                self._put(json.dumps(self.summary().document(), separators=(",", ":")).encode())
+                self.upload()
             except FAILURES as error:
                 failures += 1
                 if failures == 1:
@@ -89,6 +89,10 @@ class LiveUpload:
             except Exception as error:  # noqa: BLE001 - a phase that nobody can watch is better than no phase
                 say(f"no running summaries in this phase any more: {error!r}")
                 return
+
+    def upload(self) -> None:
+        """Uploads one summary. Raises what `put` raises."""
+        self._put(json.dumps(self.summary().document(), separators=(",", ":")).encode())
 
     def summary(self) -> Live:
         """Returns the sum of the files of the last interval."""
@@ -148,6 +152,7 @@ class LiveObject:
         headers = {"host": address.host, "content-type": "application/json"}
         signed = self._signer.headers("PUT", path, "", headers, hashlib.sha256(body).hexdigest())
         scheme = "https" if address.is_tls else "http"
+        self._web.close()  # S3 has closed a connection that was silent for so long
         answer = self._web.ask(f"{scheme}://{address.host}{path}", "PUT", signed, body)
         if answer.status != 200:
             self._store.refused(answer.body.partition(b"<Code>")[2].partition(b"<")[0].decode("ascii", "replace"))

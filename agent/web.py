@@ -39,6 +39,7 @@ class Web:
         self._timeout = timeout
         self._host: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
+        self._context: ssl.SSLContext | None = None  # reading the certificates takes longer than a handshake
 
     def ask(
         self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
@@ -66,7 +67,8 @@ class Web:
         if self._connection is None or self._host != (scheme, host):
             self.close()
             if scheme == "https":
-                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=_trust())
+                self._context = self._context or _trust()
+                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=self._context)
             else:
                 self._connection = http.client.HTTPConnection(host, timeout=self._timeout)
             self._host = (scheme, host)

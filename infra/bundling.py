@@ -34,7 +34,7 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
-OF_NODES = ("troop/disks", "troop/measure/collectors")
+OF_NODES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3")
 """Packages that no function imports."""
 
 SIZE_LIMIT = 30_000_000

@@ -48,8 +48,8 @@ def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsy
     assert summary.operations == {"read": LiveOperation(15, 1, {3: 12, 7: 3}), "write": LiveOperation(1)}
     assert (summary.until, summary.seconds, summary.cpu) == (NOW - 3, 15, 150)
     assert parse(json.loads(json.dumps(summary.document()))) == summary
-    said = capsys.readouterr()
-    assert all(f"live-{n}-0.json cannot be read" in said.out + said.err for n in (4, 5, 7))
+    output = capsys.readouterr()
+    assert all(f"live-{n}-0.json cannot be read" in output.out + output.err for n in (4, 5, 7))
 
 
 def test_a_node_without_operations_tells_its_use_of_processors(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_an_unexpected_failure_ends_the_uploads_and_not_the_phase(
     one = upload(place.results(PHASE), put, clock=time.time)
     one.start()
     one._thread.join(60)
-    said = capsys.readouterr()
-    assert "no running summaries in this phase any more: KeyError('a defect')" in said.out + said.err
+    output = capsys.readouterr()
+    assert "no running summaries in this phase any more: KeyError('a defect')" in output.out + output.err
     assert len(calls) == 1
 
 

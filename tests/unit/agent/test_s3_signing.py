@@ -29,7 +29,7 @@ MIDNIGHT = calendar.timegm((2013, 5, 24, 0, 0, 0))
 HOST = "examplebucket.s3.amazonaws.com"
 
 
-def at(moment: float) -> Callable[[], float]:
+def at(moment: Any) -> Callable[[], Any]:
     return lambda: moment
 
 

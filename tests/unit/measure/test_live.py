@@ -145,8 +145,8 @@ def test_a_recorder_writes_running_summaries(soon: None, tmp_path: Path, monkeyp
         recorder.ok("read", 0.001)
 
         def summary() -> bool:
-            found = [json.loads(path.read_text())["operations"].get("read", {}) for path in files(tmp_path)]
-            return any(one.get("count") == 1 for one in found)
+            written = [json.loads(path.read_text())["operations"].get("read", {}) for path in files(tmp_path)]
+            return any(one.get("count") == 1 for one in written)
 
         eventually(summary)
     (path,) = files(tmp_path)

@@ -49,5 +49,8 @@ class Keys:
     def interruption(self, node: str) -> str:
         return f"{self._cell}interruptions/{self._writer}{node}.json"
 
+    def live(self, node: str) -> str:
+        return f"{self._cell}live/{self._writer}{node}.json"
+
     def output(self, phase: str, node: str) -> str:
         return f"{self._cell}output/{phase}/{self._writer}{node}.log.gz"

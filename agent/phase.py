@@ -10,11 +10,13 @@ from agent.clock import correction
 from agent.collect import operations_in, separate_in
 from agent.command import Command, Ended, line_for
 from agent.errors import Lost
+from agent.live import LiveUpload, Put
 from agent.log import say
 from agent.output import BoundedOutput
 from agent.place import Place
 from agent.sampler import Sampler
 from agent.script_samples import samples_with
+from troop.measure.live import Live
 from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
 from troop.measure.summary_size import fitted
 
@@ -37,13 +39,16 @@ class Done:
     output: bytes
 
 
-def perform(place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None) -> Done:
+def perform(
+    place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None, put_live: Put | None = None
+) -> Done:
     """Performs a phase or a point from start to end. Raises nothing: the summary contains every failure.
 
     Args:
         phase: the name of the phase, or of the point.
         rank: None in a standing fleet, whose nodes have none.
         clock: how far this node's clock is off; corrects the common start if it is certainly wrong.
+        put_live: stores running summaries; None for none.
     """
     begun = blank(place, phase, rank or 0, clock)
     begun = replace(begun, measured_seconds=release.measured_seconds)
@@ -64,6 +69,7 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
         begun = replace(begun, measured_from=measured_from, warm_up_seconds=release.warm_up_seconds)
     sampler = Sampler.of_phase(release.timeout_seconds)
     sampler.start()
+    live = _live_upload(place, begun, sampler, put_live)
     try:
         ended = _run(place, phase, release, place.environment(phase, rank, release, start_at), output)
         summary = _judged(begun, release.script, ended, release.timeout_seconds, output)
@@ -71,6 +77,8 @@ def perform(place: Place, phase: str, rank: int | None, release: Release, clock:
         summary = _over(begun, FAILED, f"cannot run {release.script}: {error}")
     except Lost as lost:
         summary = _over(begun, LOST, str(lost))
+    if live is not None:
+        live.stop()
     summary = replace(summary, samples=sampler.stop())
     problems: list[str] = []
     summary = replace(summary, operations=operations_in(place.results(phase), problems))
@@ -89,6 +97,16 @@ def blank(place: Place, phase: str, rank: int, clock: Clock | None) -> Summary:
     """Returns the summary of a phase that begins now."""
     now = time.time()
     return Summary(place.identity.id, place.boot.role, rank, phase, OK, started_at=now, ended_at=now, clock=clock)
+
+
+def _live_upload(place: Place, begun: Summary, sampler: Sampler, put: Put | None) -> LiveUpload | None:
+    """Returns an upload that has started; None if the phase is not measured, or nobody can watch it."""
+    if put is None or begun.measured_from is None:
+        return None
+    blank = Live(begun.node, begun.role, begun.phase, 0, 0, begun.measured_from, begun.measured_seconds)
+    upload = LiveUpload(blank, place.results(begun.phase), sampler.cpu, put)
+    upload.start()
+    return upload
 
 
 def _run(place: Place, phase: str, release: Release, environment: dict[str, str], output: BoundedOutput) -> Ended:

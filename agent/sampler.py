@@ -20,6 +20,10 @@ MOST = 10_800
 """The most samples of a phase: one a second for three hours. A longer phase has a longer interval."""
 
 
+WORKING = ("cpu_user", "cpu_system", "cpu_steal")
+"""The series of processors that work, or would if the host let them."""
+
+
 def interval_for(timeout_seconds: float, most: int = MOST) -> int:
     """Returns the seconds between two samples, computed from the phase's limit so that all nodes have the same."""
     interval = 1
@@ -56,6 +60,12 @@ class Series:
             return None
         series = {name: [(one or {}).get(name) for one in nodes.values] for name in SERIES}
         return Samples(nodes.start, nodes.interval, series, self._device_samples(describe))
+
+    def cpu(self, seconds: int) -> int | None:
+        """Returns the mean of the last ``seconds``, in thousandths of all processors that worked; None if unknown."""
+        last = self._nodes.values[-max(1, seconds // self._nodes.interval) :]
+        known = [[one[name] for name in WORKING] for one in last if one and None not in map(one.get, WORKING)]
+        return min(1000, sum(map(sum, known)) // len(known)) if known else None
 
     def _device_samples(self, describe: Describe | None) -> DeviceSamples | None:
         devices = self._devices
@@ -128,6 +138,10 @@ class Sampler:
 
     def start(self) -> None:
         self._thread.start()
+
+    def cpu(self, seconds: int) -> int | None:
+        """Returns what :meth:`Series.cpu` does, while this samples."""
+        return self._series.cpu(seconds)
 
     def stop(self) -> Samples | None:
         """Stops the thread and returns the samples; None if less than an interval has passed."""

@@ -21,6 +21,7 @@ from agent.definition import Definition
 from agent.errors import AgentError
 from agent.initialization import read_whole
 from agent.keys import Keys
+from agent.live import LiveObject
 from agent.log import about, say
 from agent.nvme import Volumes
 from agent.phase import Done, blank, perform
@@ -29,6 +30,8 @@ from agent.roster import rank_in
 from agent.sampler import limits
 from agent.spot import Watch
 from agent.store import Store
+from troop.measure.s3.addresses import address_of, endpoint_of
+from troop.measure.s3.credentials import CredentialStore
 from troop.measure.summary import LOST, OK
 
 NODE_FORMAT = "troop.node/1"
@@ -79,7 +82,7 @@ class Session:
         self.phase = definition.steps[0] if definition.steps else None
         self._register(definition)
         self._registered = True
-        roster = Address(self._store, self._keys.roster)
+        roster, live = Address(self._store, self._keys.roster), self._live_object()
         for self.phase in definition.steps:
             self._remember()
             roster.url()  # signed now, because a release leaves only seconds
@@ -98,7 +101,7 @@ class Session:
                 self._write_parameters(
                     self._place.parameters_of(self.phase), {**definition.parameters, **release.parameters}
                 )
-            done = perform(self._place, self.phase, self._rank, release, clock)
+            done = perform(self._place, self.phase, self._rank, release, clock, live.put)
             self._deliver(done)
             if done.summary.outcome == LOST:
                 return False
@@ -133,6 +136,11 @@ class Session:
         begun = place.current.read_text(encoding="utf-8") if place.current.exists() else ""
         self.phase = begun if begun and not place.summary(begun).exists() else None
         self.report("the node rebooted")
+
+    def _live_object(self) -> LiveObject:
+        boot = self._place.boot
+        bucket = address_of(boot.bucket, boot.region, endpoint_of(os.environ))
+        return LiveObject(boot, bucket, self._keys.live(self._place.identity.id), CredentialStore)
 
     def _remember(self) -> None:
         """Stores the current phase, also for after a reboot."""

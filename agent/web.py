@@ -39,8 +39,11 @@ class Web:
         self._timeout = timeout
         self._host: tuple[str, str] | None = None
         self._connection: http.client.HTTPConnection | None = None
+        self._context: ssl.SSLContext | None = None  # reading the certificates takes longer than a handshake
 
-    def ask(self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
         """Sends one request. Returns an answer of any status; does not follow redirects.
 
         Raises:
@@ -50,12 +53,12 @@ class Web:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection = self._to(parts.scheme, parts.netloc)
         try:
-            connection.request(method, path, headers=dict(headers or {}))
+            connection.request(method, path, body, dict(headers or {}))
             response = connection.getresponse()
-            body = response.read(LONGEST_BODY)
+            received = response.read(LONGEST_BODY)
             if response.read(1):
                 raise OSError(f"the answer is longer than {LONGEST_BODY} bytes")
-            return Answer(response.status, body, response.headers.get("Date", ""))
+            return Answer(response.status, received, response.headers.get("Date", ""))
         except BaseException:
             self.close()
             raise
@@ -64,7 +67,8 @@ class Web:
         if self._connection is None or self._host != (scheme, host):
             self.close()
             if scheme == "https":
-                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=_trust())
+                self._context = self._context or _trust()
+                self._connection = http.client.HTTPSConnection(host, timeout=self._timeout, context=self._context)
             else:
                 self._connection = http.client.HTTPConnection(host, timeout=self._timeout)
             self._host = (scheme, host)

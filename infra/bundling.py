@@ -34,8 +34,18 @@ CHARTS = {
     "troop/report/echarts.NOTICE": "echarts/NOTICE",
 }
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
-_OF_SCRIPTS = ("devices", "hdr_log", "phase_environment", "recorder", "schedule", "tool_samples", "whole_file")
-OF_NODES = ("troop/disks", "troop/measure/collectors", *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
+_OF_SCRIPTS = (
+    "devices",
+    "hdr_log",
+    "live_writer",
+    "phase_environment",
+    "recorder",
+    "schedule",
+    "tool_samples",
+    "whole_file",
+)
+_PACKAGES = ("troop/disks", "troop/measure/collectors", "troop/measure/s3")
+OF_NODES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
 """Packages and modules that no function imports."""
 
 SIZE_LIMIT = 30_000_000

@@ -56,17 +56,18 @@ def with_k6(node: Node, problems: Problems) -> None:
     command = commands.k6(node, f"/dev/fd/{writing}")
     with running(node, command, pass_fds=(writing,)) as ended:
         os.close(writing)
-        with os.fdopen(reading, encoding="utf-8", errors="replace", newline="") as lines:
-            counted = k6.counted(lines, "samples of k6", window(node), problems)
+        totals = Counted(window(node))
+        with totals.live(node.results), os.fdopen(reading, encoding="utf-8", errors="replace", newline="") as lines:
+            k6.counted(lines, "samples of k6", totals.window, problems, totals)
         ended()
-    store("k6", counted, node)
+    store("k6", totals, node)
 
 
 def with_jmeter(node: Node, problems: Problems) -> None:
     path = Path(commands.SAMPLES)
     with running(node, commands.jmeter(node)) as ended:
         try:
-            counted = jtl.follow(path, lambda: ended(wait=False), window(node), problems)
+            counted = jtl.follow(path, lambda: ended(wait=False), window(node), problems, results=node.results)
         except FileNotFoundError:
             ended()
             sys.exit("JMeter wrote no sample; its output is above")

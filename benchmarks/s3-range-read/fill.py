@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from credentials import CredentialsError, CredentialStore
 from s3 import MOST_DELETED, Bucket, Listed, S3Error
+
+from troop.measure.s3.credentials import CredentialsError, CredentialStore
 
 THREADS = 16
 MOST_OBJECTS, MOST_KIB = 1_000_000, 1 << 20

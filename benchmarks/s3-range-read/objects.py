@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import unquote_plus
 
 from s3 import Bucket, Listed
-from signing import encoded_path
+
+from troop.measure.s3.signing import encoded_path
 
 PATHS, PLACES = "objects.paths", "objects.places"
 """The paths without separators; and numbers of 8 bytes: the least size of an object, and for each object the end of its

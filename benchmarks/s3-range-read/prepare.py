@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from credentials import CredentialsError, CredentialStore
 from fill import FillError, bucket_of, count_of, create, share
 from fill import objects as created
 from objects import Objects, ObjectsError, of_file, of_inventory, of_listing, store
 from s3 import Bucket, Listed, S3Error
+
+from troop.measure.s3.credentials import CredentialsError, CredentialStore
 
 MOST_OBJECTS = 500_000
 

@@ -12,9 +12,11 @@ import socket
 import ssl
 import time
 
-from credentials import CredentialStore
-from s3 import SKEWED, Address, code_of, skew
-from signing import Signer
+from s3 import SKEWED, code_of, skew
+
+from troop.measure.s3.addresses import Address
+from troop.measure.s3.credentials import CredentialStore
+from troop.measure.s3.signing import Signer
 
 SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors of the node itself: too many open files."""

@@ -27,15 +27,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from credentials import CredentialsError, CredentialStore
 from fill import FillError, bucket_of, share
 from objects import Objects
 from prepare import range_bytes
 from ranges import SHORTAGES, Reader, ReadError
-from s3 import S3Error, address_of, endpoint_of, region_of, trust
-from signing import Signer
+from s3 import S3Error, region_of
 
 from troop.measure.recorder import Recorder
+from troop.measure.s3.addresses import address_of, endpoint_of, trust
+from troop.measure.s3.credentials import CredentialsError, CredentialStore
+from troop.measure.s3.signing import Signer
 from troop.measure.schedule import Schedule
 
 PAUSE_SECONDS = 0.05

@@ -7,28 +7,19 @@ import http.client
 import os
 import random
 import re
-import ssl
 import time
 import xml.etree.ElementTree as ElementTree
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from urllib.parse import unquote_plus, urlsplit
+from urllib.parse import unquote_plus
 from xml.sax.saxutils import escape
 
-from credentials import REFUSALS, CredentialStore
-from signing import EMPTY, Signer, encoded_path, encoded_query
+from troop.measure.s3.addresses import address_of, endpoint_of, trust
+from troop.measure.s3.credentials import REFUSALS, CredentialStore
+from troop.measure.s3.signing import EMPTY, Signer, encoded_query
 
-SUFFIXES = {
-    "cn-": "amazonaws.com.cn",
-    "eu-isoe-": "cloud.adc-e.uk",
-    "eusc-": "amazonaws.eu",
-    "us-iso-": "c2s.ic.gov",
-    "us-isob-": "sc2s.sgov.gov",
-    "us-isof-": "csp.hci.ic.gov",
-}
-"""Domains by the beginning of a region's name; all others are below amazonaws.com."""
 TIMEOUT_SECONDS = 30.0
 TRIES = 6
 TRIES_WHILE_BUSY = 14
@@ -57,25 +48,6 @@ class S3Error(Exception):
         self.status, self.code = status, code
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where requests for a bucket go.
-
-    Attributes:
-        host: as in the header, with the port if it is not the usual one.
-        base: what precedes a key in the path: ``/``, or the bucket's name in path style.
-    """
-
-    is_tls: bool
-    host: str
-    name: str
-    port: int
-    base: str
-
-    def path(self, key: str) -> str:
-        return self.base + encoded_path(key)
-
-
 def region_of(variables: Mapping[str, str]) -> str:
     """Returns the node's region.
 
@@ -86,35 +58,6 @@ def region_of(variables: Mapping[str, str]) -> str:
     if not region:
         raise S3Error("the region is unknown: set AWS_DEFAULT_REGION, as the node's user data does")
     return region
-
-
-def address_of(bucket: str, region: str, endpoint: str = "") -> Address:
-    """Returns a bucket's address.
-
-    The bucket is a part of the host's name, as S3 demands of new buckets. TLS certificates cover no name with a dot in
-    it, and local endpoints have no such names: then the bucket is the beginning of the path.
-
-    Args:
-        endpoint: the URL of another S3 than AWS's; empty for AWS's.
-    """
-    if endpoint:
-        parts = urlsplit(endpoint)
-        is_tls, base = parts.scheme == "https", f"{parts.path.rstrip('/')}/{bucket}/"
-        return Address(is_tls, parts.netloc, parts.hostname or "", parts.port or (443 if is_tls else 80), base)
-    domain = next((domain for begin, domain in SUFFIXES.items() if region.startswith(begin)), "amazonaws.com")
-    regional = f"s3.{region}.{domain}"
-    host, base = (regional, f"/{bucket}/") if "." in bucket else (f"{bucket}.{regional}", "/")
-    return Address(True, host, host, 443, base)
-
-
-def endpoint_of(variables: Mapping[str, str]) -> str:
-    """Returns the URL of another S3 than AWS's, as the AWS CLI reads it; otherwise an empty text."""
-    return variables.get("AWS_ENDPOINT_URL_S3") or variables.get("AWS_ENDPOINT_URL") or ""
-
-
-def trust() -> ssl.SSLContext:
-    """Returns a context with the certificates that the AWS CLI trusts."""
-    return ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE") or None)
 
 
 def code_of(body: bytes) -> str:

@@ -62,30 +62,32 @@ def main() -> None:
 
 
 def run(phase: Phase, seconds: float) -> None:
-    """Runs JMeter, and converts its log."""
+    """Runs JMeter, and counts the samples of its log meanwhile."""
     here = Path.cwd()
+    log = here / "samples.jtl"
     write_plan(phase.files / "plan.jmx", here / "plan.jmx", with_rate=bool(phase.parameters["rate"]))
     write_visits(phase, here / "visits.csv")
     with (here / "jmeter.txt").open("wb") as output:
+        jmeter = subprocess.Popen(
+            command(phase, here, seconds), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        reads = [sys.executable, "-m", "troop.measure.collectors", "jtl", str(log), "--while", str(jmeter.pid)]
+        collector = subprocess.Popen(["nice", *reads], stdin=subprocess.DEVNULL)  # the load comes first
         try:
-            done = subprocess.run(
-                command(phase, here, seconds),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=seconds + ENDING,
-                check=False,
-            )
+            code = jmeter.wait(seconds + ENDING)
         except subprocess.TimeoutExpired:
+            jmeter.kill()
             sys.exit(f"JMeter did not end within {ENDING:.0f} s after the load")
         finally:
             keep_logs(here, phase.results)
     print((here / "jmeter.txt").read_text(encoding="utf-8", errors="replace")[-4000:])
-    if done.returncode:
-        sys.exit(f"JMeter failed with exit code {done.returncode}, see jmeter.log among the files of the results")
-    if problem := uncovered(here / "samples.jtl", phase.measured_from):
+    if code:
+        collector.kill()
+        sys.exit(f"JMeter failed with exit code {code}, see jmeter.log among the files of the results")
+    if problem := uncovered(log, phase.measured_from):
+        collector.kill()
         sys.exit(problem)
-    sys.exit(subprocess.call([sys.executable, "-m", "troop.measure.collectors", "jtl", str(here / "samples.jtl")]))
+    sys.exit(collector.wait())
 
 
 def command(phase: Phase, folder: Path, seconds: float) -> Sequence[str]:

@@ -93,7 +93,7 @@ REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
     *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
-    *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json"),
+    *("output/*/${aws:userid}.log.gz", "interruptions/${aws:userid}.json", "live/${aws:userid}.json"),
 )
 """What nodes write in a cell: each under its own session's id."""
 

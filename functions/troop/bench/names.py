@@ -219,6 +219,11 @@ def console_key(run: str, cell: str, instance_id: str) -> str:
     return f"{output_prefix(run, cell, BOOT)}{instance_id}.log.gz"
 
 
+def live_prefix(run: str, cell: str) -> str:
+    """Returns the prefix of running summaries, which are named ``<role id>:<instance id>.json``."""
+    return f"{cell_prefix(run, cell)}live/"
+
+
 def interruptions_prefix(run: str, cell: str) -> str:
     """Returns the prefix of spot interruption notices, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}interruptions/"

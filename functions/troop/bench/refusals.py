@@ -60,7 +60,7 @@ OF_RIGHTS = ("not authorized", "unauthorized", "accessdenied", "invalid iam ?ins
 Scaling's role at the first group of an account.
 """
 
-OF_VCPUS = (r"vcpulimitexceeded(?!.*vcpu limit of 0\b)", r"more vcpu capacity than your current vcpu limit of (?!0\b)")
+OF_VCPUS = (r"vcpulimitexceeded(?!.*vcpu limit of 0\b)", r"more vcpu capacity than your current vcpu limit(?! of 0\b)")
 """The same for a quota of vCPUs that is not 0. EC2 may still count nodes that ended seconds ago, such as those of the
 last cell.
 """

@@ -28,6 +28,8 @@ from typing import Any, Callable
 
 from troop.measure import phase_environment
 from troop.measure.histogram import Histogram
+from troop.measure.live import LiveOperation, recent
+from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import (
     MOST_NAMES,
     NAME,
@@ -117,12 +119,15 @@ class Recorder:
         self._schedules: list[Schedule] = []
         self._recent, self._slowest, self._slowest_before = 0, 0.0, 0.0
         self.now = clock or _steady_clock()
+        self._live = LiveWriter(None, self.recent)
 
     @classmethod
     def of_this_phase(cls, tool: str = "") -> Recorder:
-        """Creates a recorder from the script's environment."""
+        """Creates a recorder from the script's environment, which also writes running summaries."""
         begin, length, warm_up = phase_environment.measured()
-        return cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up, tool=tool)
+        recorder = cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up, tool=tool)
+        recorder._live = LiveWriter(phase_environment.results(), recorder.recent, recorder.now).__enter__()
+        return recorder
 
     def schedule(self, per_second: float, share: tuple[int, int] = (0, 1)) -> Schedule:
         """Returns the moments at which operations are due, from now to the end of the measured time.
@@ -241,6 +246,11 @@ class Recorder:
             counted = self._settled().get(operation, Operation())
             return counted.times.count, sum(counted.errors.values())
 
+    def recent(self, until: int) -> dict[str, LiveOperation]:
+        """Returns what operations did in the interval of a running summary that ends at ``until``."""
+        with self._lock:
+            return recent(self._settled(), until)
+
     def _with_unfinished(self) -> dict[str, Operation]:
         """Returns all operations with the errors of those that never ended. A schedule does not know names, so these
         belong to the only operation, or to one of their own.
@@ -266,6 +276,7 @@ class Recorder:
 
     def write(self) -> Path:
         """Writes the file atomically."""
+        self._live.__exit__()
         return write_whole(self._path, self.document())
 
     def __enter__(self) -> Recorder:

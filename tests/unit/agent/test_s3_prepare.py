@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from infra import ROOT
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.pythons import python39
 from tests.unit.agent.s3_scripts import FOLDER, Scripts
@@ -199,7 +200,7 @@ def test_half_a_million_keys_need_little_memory(tmp_path: Path) -> None:
     script = f"""
 import random, resource, sys
 from pathlib import Path
-sys.path.insert(0, {str(FOLDER)!r})
+sys.path[:0] = [{str(FOLDER)!r}, {str(ROOT / "functions")!r}]
 from objects import Objects, store
 from s3 import Listed
 folder, base = Path({str(tmp_path)!r}), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -20,6 +20,7 @@ from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.s3_scripts import Scripts, module
 from troop.measure.operations import Operation
+from troop.measure.s3 import addresses, credentials, signing
 
 
 def is_enough_of(scripts: Scripts) -> Callable[[Operation], bool]:
@@ -184,15 +185,15 @@ class OneReader:
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", account.metadata_of("i-1"))
         account.put("data/a", bytes(5000))
         self.account, self.ranges = account, module("ranges")
-        self.store = module("credentials").CredentialStore()
-        self.address = module("s3").address_of("data", REGION, account.url)
-        self.signer = module("signing").Signer(self.store.current, REGION)
+        self.store = credentials.CredentialStore()
+        self.address = addresses.address_of("data", REGION, account.url)
+        self.signer = signing.Signer(self.store.current, REGION)
         before = account.connections
         self.reader = self.with_limits(PATIENCE, PATIENCE)
         self.before = before
 
     def with_limits(self, connect: float, read: float, address: Any = None) -> Any:
-        trust = module("s3").trust()
+        trust = addresses.trust()
         return self.ranges.Reader(address or self.address, self.signer, self.store, trust, connect, read)
 
     def read(self, first: int = 0, count: int = 10) -> int:
@@ -289,7 +290,7 @@ ERROR = b"HTTP/1.1 503 Slow Down\r\nTransfer-Encoding: chunked\r\n\r\n"
 def test_answers_may_come_in_parts_or_break_off(one: OneReader, answers: list[bytes], kind: str | None) -> None:
     server, thread = served(*answers)
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, PATIENCE, module("s3").address_of("data", REGION, url))
+    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
     if kind is None:
         assert reader.read(reader.request("a", 0, 10), 10) == 10
     else:
@@ -303,7 +304,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReade
     """The server accepts the connection, and never answers within TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"https://127.0.0.1:{server.getsockname()[1]}"
-        reader = one.with_limits(0.1, PATIENCE, module("s3").address_of("data", REGION, url))
+        reader = one.with_limits(0.1, PATIENCE, addresses.address_of("data", REGION, url))
         with pytest.raises(one.ranges.ReadError, match=r"^connect-timeout$"):
             reader.read(reader.request("a", 0, 1), 1)
 
@@ -311,7 +312,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReade
 def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: OneReader) -> None:
     server, _ = served(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 1000)
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
-    reader = one.with_limits(PATIENCE, 0.5, module("s3").address_of("data", REGION, url))
+    reader = one.with_limits(PATIENCE, 0.5, addresses.address_of("data", REGION, url))
     with pytest.raises(one.ranges.ReadError, match=r"^read-timeout$"):
         reader.read(reader.request("a", 0, 1000), 1000)
     server.close()

@@ -20,15 +20,16 @@ from hypothesis import strategies as st
 
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.s3_scripts import module
+from troop.measure.s3 import addresses, credentials, signing
 
-signing, credentials, s3 = module("signing"), module("credentials"), module("s3")
+s3 = module("s3")
 
 EXAMPLE = credentials.Credentials("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
 MIDNIGHT = calendar.timegm((2013, 5, 24, 0, 0, 0))
 HOST = "examplebucket.s3.amazonaws.com"
 
 
-def at(moment: float) -> Callable[[], float]:
+def at(moment: Any) -> Callable[[], Any]:
     return lambda: moment
 
 
@@ -78,7 +79,7 @@ KEYS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80
 )
 def test_signatures_of_any_key_are_botocores(key: str, bucket: str, token: str, moment: int) -> None:
     signer = signing.Signer(at(credentials.Credentials("AKIA", "se/cr+et", token)), "eu-west-1", at(moment))
-    address = s3.address_of(bucket, "eu-west-1")
+    address = addresses.address_of(bucket, "eu-west-1")
     path = address.path(key)
     signed = signer.headers("GET", path, "", {"host": address.host, "range": "bytes=5-9"})
     others = {name: value for name, value in signed.items() if name != "authorization"}
@@ -92,7 +93,7 @@ def test_signatures_of_any_key_are_botocores(key: str, bucket: str, token: str, 
 
 @given(key=KEYS)
 def test_the_path_of_any_key_is_botocores(key: str) -> None:
-    assert s3.address_of("data", "us-east-1").path(key) == _boto_url("us-east-1", "data", key).path
+    assert addresses.address_of("data", "us-east-1").path(key) == _boto_url("us-east-1", "data", key).path
 
 
 def _boto_url(region: str, bucket: str, key: str) -> Any:
@@ -127,13 +128,13 @@ def _caught(request: Any, **_: Any) -> None:
 )
 def test_addresses_of_all_partitions_are_botocores(partition: str, bucket: str) -> None:
     for region in botocore.session.Session().get_available_regions("s3", partition):
-        address, boto = s3.address_of(bucket, region), _boto_url(region, bucket, "key")
+        address, boto = addresses.address_of(bucket, region), _boto_url(region, bucket, "key")
         host = boto.hostname.replace("s3.amazonaws.com", f"s3.{region}.amazonaws.com")  # the global name of us-east-1
         assert (address.host, address.path("key"), address.port) == (host, boto.path, 443), region
 
 
 def test_a_local_endpoint_has_the_bucket_in_the_path() -> None:
-    address = s3.address_of("data", "us-west-2", "http://127.0.0.1:4566")
+    address = addresses.address_of("data", "us-west-2", "http://127.0.0.1:4566")
     assert (address.is_tls, address.host, address.name, address.port) == (False, "127.0.0.1:4566", "127.0.0.1", 4566)
     assert address.path("a b") == "/data/a%20b"
 

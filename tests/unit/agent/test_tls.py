@@ -19,6 +19,8 @@ from cryptography.x509.oid import NameOID
 from agent.web import ERRORS, Web
 from tests.patience import PATIENCE
 from tests.unit.agent.s3_scripts import module
+from troop.measure.s3 import credentials, signing
+from troop.measure.s3.addresses import address_of, trust
 
 
 class Ranges(BaseHTTPRequestHandler):
@@ -83,10 +85,10 @@ def test_the_agent_trusts_nobody_else(url: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def reads(url: str) -> int:
-    credentials, ranges, s3, signing = (module(name) for name in ("credentials", "ranges", "s3", "signing"))
+    ranges = module("ranges")
     store = credentials.CredentialStore(lambda: credentials.Credentials("AKIA", "secret"))
-    signer, address = signing.Signer(store.current, "us-west-2"), s3.address_of("data", "us-west-2", url)
-    reader = ranges.Reader(address, signer, store, s3.trust(), PATIENCE, PATIENCE)
+    signer, address = signing.Signer(store.current, "us-west-2"), address_of("data", "us-west-2", url)
+    reader = ranges.Reader(address, signer, store, trust(), PATIENCE, PATIENCE)
     try:
         return int(reader.read(reader.request("a", 0, 5), 5))
     finally:

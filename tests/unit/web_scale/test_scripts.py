@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
 import re
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
+from infra import ROOT
 from local import web
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmark_scripts import folder, scripts
@@ -307,6 +309,65 @@ def test_a_check_names_the_request_that_fails(application: Any) -> None:
     Application.failing = {"/bookings": 503}
     with pytest.raises(SystemExit, match="browser:book: 503"):
         visit.check(application)
+
+
+# JMeter's log
+
+JAVA = """#!{python}
+import pathlib, sys, time
+log = pathlib.Path(sys.argv[sys.argv.index("-l") + 1])
+log.with_name("jmeter.log").touch()
+with log.open("w") as lines:
+    lines.write("timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes\\n")
+    for _ in range({samples}):
+        lines.write("%d,5,browser:book,200,OK,browsers 1-1,true,10\\n" % {stamp})
+print("summary")
+sys.exit({code})
+"""
+
+
+def driven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, samples: int = 3, code: int = 0, late: float = 0
+) -> tuple[Any, int]:
+    """Runs the load with a stand-in for JMeter; returns the exit code of the script, and the number of its samples."""
+    begin = time.time() - 1
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    stamp = int(1000 * (begin + late))
+    java.write_text(JAVA.format(python=sys.executable, samples=samples, stamp=stamp, code=code))
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{java.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "functions"))
+    results = tmp_path / "results"
+    results.mkdir()
+    for name, value in (("RESULTS", results), ("MEASURED_FROM", begin), ("MEASURED_SECONDS", 600)):
+        monkeypatch.setenv(f"TROOP_{name}", str(value))
+    monkeypatch.chdir(tmp_path)
+    one = dataclasses.replace(phase(tmp_path), results=results, measured_from=begin, measured_seconds=600.0)
+    with pytest.raises(SystemExit) as ended:
+        drive.run(one, 1.0)
+    files = [json.loads(path.read_text())["operations"] for path in results.glob("operations-jtl-*.json")]
+    counts = [sum(each["browser:book"]["per_second"]["count"]) for each in files]
+    return ended.value.code, sum(counts)
+
+
+def test_jmeters_samples_are_counted_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert driven(tmp_path, monkeypatch) == (0, 3)
+    assert (tmp_path / "results" / "jmeter.txt").read_text() == "summary\n"
+
+
+@pytest.mark.parametrize(
+    ("stands_in", "problem"),
+    [
+        ({"code": 3}, "JMeter failed with exit code 3, see jmeter.log among the files of the results"),
+        ({"late": 30}, "the load began 30.0 s after the start of the measured time: increase warm_up"),
+        ({"samples": 0}, "JMeter sent no request: see jmeter.log among the files of the results"),
+    ],
+)
+def test_a_load_that_cannot_count_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stands_in: dict[str, Any], problem: str
+) -> None:
+    assert driven(tmp_path, monkeypatch, **stands_in)[0] == problem
 
 
 # The file and its artifacts

@@ -91,7 +91,9 @@ def _name(text: str) -> str:
 
 def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     is_over = (lambda: True) if options.writer is None else (lambda: growing.has_ended(options.writer))
-    counted = jtl.follow(path, is_over, Window.of_this_phase(), problems, stamped_at_end=options.stamped_at_end)
+    live = None if options.writer is None else results
+    window = Window.of_this_phase()
+    counted = jtl.follow(path, is_over, window, problems, stamped_at_end=options.stamped_at_end, results=live)
     _operations("jtl", counted.operations, results)
     if counted.outside:
         sys.stdout.write(f"{counted.outside} samples were outside the measured time\n")

@@ -19,6 +19,7 @@ sampler. From there on they are read by rows, which takes three times as long.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -47,6 +48,8 @@ TELLING = ("responseMessage", "threadName")
 """Optional columns that are needed to recognize samples that would count twice."""
 
 
+SETTLE_SECONDS = 5.0
+
 _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
 """The character after the first column's name."""
 _ENDS = ("\n", "\r")
@@ -69,21 +72,30 @@ def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool
 
 
 def follow(
-    path: Path, is_over: Callable[[], bool], window: Window, problems: Problems, *, stamped_at_end: bool = False
+    path: Path,
+    is_over: Callable[[], bool],
+    window: Window,
+    problems: Problems,
+    *,
+    stamped_at_end: bool = False,
+    results: Path | None = None,
 ) -> Counted:
     """Reads the samples while JMeter writes them, and on all processors if much is waiting. The result is that of
     :func:`read` after JMeter's end, and needs nothing more than the rest of the log then.
 
     Args:
         is_over: whether JMeter has ended.
+        results: the folder for running summaries; None for none.
 
     Raises:
         OSError: the file cannot be read, or does not exist when JMeter has ended.
         CollectorError: as :func:`read`.
     """
-    log = Growing(path, is_over)
-    with text_of(log) as lines:
-        return counted(lines, str(path), window, problems, stamped_at_end=stamped_at_end, waiting=lambda: log.waiting)
+    log, totals = Growing(path, is_over), Counted(window)
+    with totals.live(results), text_of(log) as lines:
+        return counted(
+            lines, str(path), window, problems, totals, stamped_at_end=stamped_at_end, waiting=lambda: log.waiting
+        )
 
 
 def counted(
@@ -91,6 +103,7 @@ def counted(
     name: str,
     window: Window,
     problems: Problems,
+    totals: Counted | None = None,
     *,
     stamped_at_end: bool = False,
     waiting: Callable[[], int] = lambda: 0,
@@ -98,6 +111,7 @@ def counted(
     """Counts the samples in a file, as :func:`read` does. Takes a few seconds for a million, and little memory.
 
     Args:
+        totals: what to add to, every few seconds; nothing by default.
         waiting: the number of bytes that could be read now; if they are many, several processes count them.
     """
     csv.field_size_limit(LONGEST_FIELD)
@@ -107,7 +121,7 @@ def counted(
     stamp, elapsed, label, success = (columns[column] for column in NEEDED)
     code, moved, idle = columns.get("responseCode"), columns.get("bytes"), columns.get("IdleTime")
     message, thread = columns.get("responseMessage"), columns.get("threadName")
-    once, counted, width, in_words = _Once(), Counted(window), len(columns), False
+    once, counted, width, in_words = _Once(), totals or Counted(window), len(columns), False
     if unknown := [column for column in TELLING if column not in columns]:
         problems.add(
             f"{name}:1: the header has no {', '.join(unknown)}: transactions and requests of a sampler "
@@ -117,7 +131,15 @@ def counted(
 
     layout = Layout(width, source.delimiter, stamp, elapsed, label, success, code, moved, idle, message, thread)
     with Processes(layout, window, waiting, stamped_at_end=stamped_at_end) as pool:
-        by_columns = Columns(layout, window, counted, once.remember, stamped_at_end=stamped_at_end, pool=pool)
+        by_columns = Columns(
+            layout,
+            window,
+            counted,
+            once.remember,
+            stamped_at_end=stamped_at_end,
+            pool=pool,
+            settles_every=math.inf if totals is None else SETTLE_SECONDS,
+        )
         rest = by_columns.take_from(lines)
     source.resume(chain(rest, lines), by_columns.lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)

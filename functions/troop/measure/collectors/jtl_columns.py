@@ -13,6 +13,7 @@ import csv
 import io
 import math
 import re
+import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
@@ -348,6 +349,7 @@ class Columns:
         remember: takes the last sample of each thread, in the order in which the log has them.
         stamped_at_end: JMeter saved the end of each sample as its timestamp.
         pool: None to count everything in this process.
+        settles_every: seconds after which counts are added, for those who look at them meanwhile.
 
     Attributes:
         lines: the number of lines that were counted.
@@ -362,8 +364,10 @@ class Columns:
         *,
         stamped_at_end: bool,
         pool: Pool | None = None,
+        settles_every: float = math.inf,
     ) -> None:
         self.lines = 0
+        self._settles_every, self._settled_at = settles_every, time.monotonic()
         self._window, self._counted, self._remember, self._pool = window, counted, remember, pool
         self._labels = Labels(finds_parts=layout.finds_parts)
         self._tally = Tally(layout, window, self._labels, stamped_at_end=stamped_at_end)
@@ -403,10 +407,16 @@ class Columns:
             except (ValueError, csv.Error):
                 self._add(self._tally.take())
                 return text
-            if not text or self._tally.is_full:
+            if not text or self._tally.is_full or self._is_due():
                 self._add(self._tally.take())
             if not text:
                 return ""
+
+    def _is_due(self) -> bool:
+        if time.monotonic() - self._settled_at < self._settles_every:
+            return False
+        self._settled_at = time.monotonic()
+        return True
 
     def _settle(self, number: int) -> bool:
         """Adds the counts of the first parts that other processes count; stops and returns false at an odd one."""

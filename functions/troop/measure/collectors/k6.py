@@ -56,8 +56,14 @@ def read(path: Path, window: Window, problems: Problems) -> Counted:
         return counted(lines, str(path), window, problems)
 
 
-def counted(lines: Iterable[str], name: str, window: Window, problems: Problems) -> Counted:
-    """Counts the requests in lines, as :func:`read` does. Memory is bounded, whatever their number."""
+def counted(
+    lines: Iterable[str], name: str, window: Window, problems: Problems, totals: Counted | None = None
+) -> Counted:
+    """Counts the requests in lines, as :func:`read` does. Memory is bounded, whatever their number.
+
+    Args:
+        totals: what to add to; nothing by default.
+    """
     csv.field_size_limit(_LONGEST_ROW)
     source = iter(lines)
     header = next(source, "").rstrip("\r\n").split(",")
@@ -67,7 +73,7 @@ def counted(lines: Iterable[str], name: str, window: Window, problems: Problems)
             f"{name}:1: the header has no {', '.join(missing)}: it must be output of k6 run --out csv=FILE, of a plan "
             "that does not remove these from systemTags"
         )
-    result, width = Counted(window), len(header)
+    result, width = totals or Counted(window), len(header)
     stamp, value = columns["timestamp"], columns["metric_value"]
     is_expected, method = columns.get("expected_response"), columns.get("method")
     request, status, code = columns["name"], columns["status"], columns["error_code"]

@@ -6,11 +6,17 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from troop.measure import phase_environment
 from troop.measure.collectors.common import a_name
+from troop.measure.live import recent
+from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
 from troop.measure.windows import Windows, step_for
+
+_LATE_SECONDS = 3
+"""Tools write their samples in blocks."""
 
 _MOST_LABELS = 10_000
 """The most labels to remember; a label may be the address of a single request."""
@@ -88,6 +94,14 @@ class Counted:
         window = self.window
         self._begin, self._start, self._end, self._first = window.begin, window.start, window.end, window.first
         self._by_label: dict[str, Operation] = {}
+
+    def live(self, results: Path | None) -> LiveWriter:
+        """Returns a writer of running summaries, for a tool that runs. Other threads may count meanwhile.
+
+        Args:
+            results: the phase's folder; None to write nothing.
+        """
+        return LiveWriter(results, lambda until: recent(dict(self.operations), until), late_seconds=_LATE_SECONDS)
 
     def ok(self, name: str, ended: float, microseconds: int, moved: int = 0) -> None:
         """Counts a success with its end and its time.

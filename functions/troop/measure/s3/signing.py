@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Callable
 from urllib.parse import quote
 
-from credentials import Credentials
+from troop.measure.s3.credentials import Credentials
 
 EMPTY = hashlib.sha256(b"").hexdigest()
 """The hash of a request without a body."""

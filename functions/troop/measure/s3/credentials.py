@@ -8,6 +8,7 @@ from __future__ import annotations
 import calendar
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -143,7 +144,8 @@ class CredentialStore:
         try:
             self._credentials = self._fetch()
         except CredentialsError as error:
-            print(f"cannot renew the credentials: {error}", flush=True)
+            sys.stdout.write(f"cannot renew the credentials: {error}\n")
+            sys.stdout.flush()
         self._renew_at = max(self._due(), now + PAUSE_SECONDS)
 
     def _due(self) -> float:

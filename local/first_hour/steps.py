@@ -132,8 +132,10 @@ troop resume --yes""",
     Step(
         "Run a benchmark",
         """\
-troop bench estimate s3-range-read --size smoke --size own-data --set parameters.fill_objects=1000
-troop bench run s3-range-read --size smoke --size own-data --set parameters.fill_objects=1000""",
+troop bench estimate s3-range-read --size smoke --size own-data \\
+  --set parameters.fill_objects=1000 --set traffic.s3_puts=1000
+troop bench run s3-range-read --size smoke --size own-data \\
+  --set parameters.fill_objects=1000 --set traffic.s3_puts=1000""",
         "Spot capacity and its service-linked role, quotas of vCPUs, the agent's boot on Amazon Linux 2023, DNS, "
         "the gateway endpoint of S3, and the policies of nodes",
         expects=("SUCCEEDED", r"\$0\.0"),

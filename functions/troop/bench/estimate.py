@@ -13,8 +13,19 @@ from troop.bench.billing import billed, hours, months
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase, Volume
 from troop.bench.limits import setting
-from troop.bench.money import INITIALIZATION, PER_SECOND, USD, Money, number, rounded, shown, total
-from troop.bench.overhead_cost import own_calls
+from troop.bench.money import (
+    INITIALIZATION,
+    PER_SECOND,
+    S3_GETS,
+    S3_PUTS,
+    USD,
+    Money,
+    number,
+    rounded,
+    shown,
+    total,
+)
+from troop.bench.overhead_cost import GET, PUT, own_calls
 from troop.bench.plan import Plan, PlannedCell, on_demand
 from troop.bench.prices import Prices, loading, storage
 from troop.bench.problems import Problem
@@ -46,6 +57,12 @@ PAST_EXPIRY = 1800
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 LICENSE, NODE_HOUR = "license, as stated", "node-hour"
+REQUESTS: Mapping[str, tuple[str, Decimal]] = {
+    S3_GETS: ("S3 GET requests, as stated", GET),
+    S3_PUTS: ("S3 PUT and LIST requests, as stated", PUT),
+}
+"""Lines for the requests of scripts, and the price of one in USD."""
+
 ROOT_VOLUME = "gp3"
 
 
@@ -62,6 +79,7 @@ class CellEstimate:
         own: the part of ``expected`` for Troop's own calls.
         hourly: the most that one node costs for an hour, by role; for standing fleets, which can be resized.
         licenses: license fee of one node for an hour, by role; without roles that have none.
+        requests: as in :class:`troop.bench.money.Money`.
     """
 
     cell: str
@@ -74,6 +92,7 @@ class CellEstimate:
     cross_zone_gb: Decimal
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
+    requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -113,7 +132,7 @@ def estimate(plan: Plan, money: Money, prices: Prices) -> Estimate:
     """Estimates the cost of all cells of a plan.
 
     Args:
-        money: of the run's file; from a cell's own, only its traffic between zones counts.
+        money: of the run's file; from a cell's own, only its traffic between zones and its requests count.
         prices: known prices of everything that the plan uses.
     """
     cells = tuple(
@@ -167,9 +186,22 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
     """
     items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
     items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb, "GB", prices.cross_zone_gb))
+    items += requests(benchmark.money.requests, prices.currency)
     if prices.currency == USD:  # prices of these calls in other currencies are not known
         items.append(Item(OWN, Decimal(1), "cell", own))
     return costs.cost_of(items, prices.currency)
+
+
+def requests(counts: Mapping[str, Decimal], currency: str) -> Iterator[Item]:
+    """Yields the lines of requests; none in a currency in which their prices are not known.
+
+    Args:
+        counts: as in :class:`troop.bench.money.Money`.
+    """
+    if currency == USD:
+        for name, count in counts.items():
+            what, price = REQUESTS[name]
+            yield Item(what, count, "request", price)
 
 
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:
@@ -190,6 +222,7 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         cross_zone_gb=benchmark.money.cross_zone_gb,
         hourly=_hourly(benchmark, prices) if benchmark.standing else {},
         licenses={fleet.role: fleet.license_fee for fleet in benchmark.fleets if fleet.license_fee},
+        requests=benchmark.money.requests,
     )
 
 

@@ -19,6 +19,7 @@ USD = "USD"
 ZERO = Decimal(0)
 
 CROSS_ZONE = "cross_zone_gb"
+S3_GETS, S3_PUTS = "s3_gets", "s3_puts"
 STORAGE = ("gp3", "gp2", "io1", "io2", "st1", "sc1")
 INITIALIZATION = "initialization"
 OTHERS = (*STORAGE, CROSS_ZONE, INITIALIZATION)
@@ -78,6 +79,8 @@ class Money:
         other_prices: the file's prices of :data:`OTHERS`; used as ``prices``.
         accept_unknown_prices: whether a run may begin although prices of its nodes are unknown.
         cross_zone_gb: traffic between zones in one cell as the author states it; nothing measures it.
+        requests: those of a cell's scripts to S3, as the author states them: by :data:`S3_GETS` and :data:`S3_PUTS`.
+            Without kinds of which there are none.
     """
 
     budget: Decimal | None = None
@@ -86,6 +89,7 @@ class Money:
     other_prices: Mapping[str, Decimal] = field(default_factory=dict)
     accept_unknown_prices: bool = False
     cross_zone_gb: Decimal = ZERO
+    requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 def money_document(money: Money) -> dict[str, Any]:
@@ -102,7 +106,10 @@ def money_document(money: Money) -> dict[str, Any]:
             "billing": money.billing,
             "prices": {**by_type, **others},
             "accept_unknown_prices": money.accept_unknown_prices,
-            "traffic": {CROSS_ZONE: number(money.cross_zone_gb)},
+            "traffic": {
+                CROSS_ZONE: number(money.cross_zone_gb),
+                **{name: number(count) for name, count in money.requests.items()},
+            },
         }
     )
 
@@ -113,7 +120,7 @@ def money_of(document: Mapping[str, Any]) -> Money:
     Raises:
         KeyError, TypeError, AttributeError, ArithmeticError: the document is damaged.
     """
-    prices = document.get("prices", {})
+    prices, traffic = document.get("prices", {}), document.get("traffic", {})
     return Money(
         budget=exact(document.get("budget")),
         billing=document.get("billing", PER_SECOND),
@@ -124,7 +131,8 @@ def money_of(document: Mapping[str, Any]) -> Money:
         },
         other_prices={name: Decimal(str(price)) for name, price in prices.items() if name in OTHERS},
         accept_unknown_prices=document.get("accept_unknown_prices", False),
-        cross_zone_gb=exact(document.get("traffic", {}).get(CROSS_ZONE)) or ZERO,
+        cross_zone_gb=exact(traffic.get(CROSS_ZONE)) or ZERO,
+        requests={name: count for name in (S3_GETS, S3_PUTS) if (count := exact(traffic.get(name)))},
     )
 
 

@@ -13,7 +13,7 @@ from troop.bench import costs, names, prices
 from troop.bench.billing import billed, hours, months, seconds_between
 from troop.bench.costs import Cost, Item
 from troop.bench.definition import ON_DEMAND, SPOT
-from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate
+from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate, requests
 from troop.bench.limits import setting
 from troop.bench.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
 from troop.bench.prices import Prices, loading, storage
@@ -25,7 +25,7 @@ FORMAT = "troop.terms/1"
 UNKNOWN = "unknown"
 
 MEASURED = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID})
-"""Statuses of cells whose traffic between zones is counted in full, as stated in the file."""
+"""Statuses of cells whose traffic between zones and requests are counted in full, as stated in the file."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class CellTerms:
         own: the part of ``expected`` for Troop's own calls.
         hourly: hourly cost of one node of a standing fleet, by role; empty for one of an earlier version.
         licenses: license fee of one node for an hour, by role; without roles that have none.
+        requests: as in :class:`troop.bench.money.Money`.
     """
 
     expected: Decimal
@@ -48,6 +49,7 @@ class CellTerms:
     cross_zone_gb: Decimal
     hourly: Mapping[str, Decimal] = field(default_factory=dict)
     licenses: Mapping[str, Decimal] = field(default_factory=dict)
+    requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def terms_of(
             cell.cross_zone_gb,
             {role: rounded(price) for role, price in cell.hourly.items()},
             cell.licenses,
+            cell.requests,
         )
         for cell in estimate.cells
     }
@@ -249,6 +252,7 @@ def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
         return
     if cell.status in MEASURED:
         yield Item(TRAFFIC, known.cross_zone_gb, "GB", terms.prices.cross_zone_gb)
+        yield from requests(known.requests, terms.prices.currency)
     if cell.status is not CellStatus.PENDING and names.BOOT in cell.phases and terms.prices.currency == USD:
         yield Item(OWN, Decimal(1), "cell", known.own)
 
@@ -345,6 +349,7 @@ def to_document(terms: Terms) -> dict[str, Any]:
             "cross_zone_gb": one.cross_zone_gb,
             "hourly": dict(one.hourly),
             "licenses": dict(one.licenses),
+            "requests": dict(one.requests),
         }
         for name, one in terms.cells.items()
     }
@@ -369,6 +374,7 @@ def from_document(document: Mapping[str, Any]) -> Terms:
             Decimal(str(one["cross_zone_gb"])),
             {role: Decimal(str(price)) for role, price in one.get("hourly", {}).items()},
             {role: Decimal(str(price)) for role, price in one.get("licenses", {}).items()},
+            {name: Decimal(str(count)) for name, count in one.get("requests", {}).items()},
         )
         for name, one in document["cells"].items()
     }

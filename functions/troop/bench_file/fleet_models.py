@@ -107,7 +107,9 @@ class FleetFileIn(BaseModel):
             artifacts=tuple(artifact.build() for artifact in self.artifacts),
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
-            money=money.build_money(self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO),
+            money=money.build_money(
+                self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO, requests={}
+            ),
             standing=True,
             targets=tuple(target.build(name) for name, target in self.targets.items()),
         )

@@ -23,7 +23,7 @@ from troop.bench.definition import (
     Target,
     Volume,
 )
-from troop.bench.money import STORAGE, Price
+from troop.bench.money import S3_GETS, S3_PUTS, STORAGE, Price
 from troop.bench_file import money
 from troop.bench_file.allowed_values import ALLOWED
 from troop.bench_file.fields import (
@@ -371,12 +371,18 @@ TARGETS = f"What nodes can reach besides S3 and each other, by name: a mapping o
 
 
 class TrafficIn(_Part):
-    """Traffic between availability zones. A report estimates it from the nodes' network bytes. Enter what you know, or
-    take it from a bill.
+    """Traffic between availability zones, and requests to S3. A report estimates the traffic from the nodes' network
+    bytes. Enter what you know, or take it from a bill.
     """
 
     cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
         money.GIGABYTES, "GB that one cell sends between zones", default=0
+    )
+    s3_gets: Annotated[Decimal, money.REQUESTS] = described(
+        money.REQUESTS, "GET requests to S3 that the scripts of one cell send", default=0
+    )
+    s3_puts: Annotated[Decimal, money.REQUESTS] = described(
+        money.REQUESTS, "PUT, POST, COPY and LIST requests to S3 that the scripts of one cell send", default=0
     )
 
 
@@ -430,7 +436,7 @@ class BenchmarkIn(_Part):
     accept_unknown_prices: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Start a run even if prices of its nodes are unknown", default=False
     )
-    traffic: TrafficIn = Field(TrafficIn(), description="Traffic between zones: a mapping")
+    traffic: TrafficIn = Field(TrafficIn(), description="Traffic between zones, and requests to S3: a mapping")
     sizes: dict[Annotated[str, SIZE], dict[str, Any]] = Field(
         {},
         max_length=20,
@@ -470,6 +476,7 @@ class BenchmarkIn(_Part):
                 self.prices,
                 self.accept_unknown_prices,
                 self.traffic.cross_zone_gb,
+                {S3_GETS: self.traffic.s3_gets, S3_PUTS: self.traffic.s3_puts},
             ),
             targets=tuple(target.build(name) for name, target in self.targets.items()),
         )

@@ -22,6 +22,7 @@ PRICED_IN_FLEETS = Checked(  # accepts CROSS_ZONE, too: of_fleet_file refuses it
     matching(rf"{INSTANCE_TYPE.schema['pattern'][4:-2]}|{'|'.join(_IN_FLEETS)}", "").schema,
 )
 BUDGET, GIGABYTES, BILLING = amount(0, 10_000_000), amount(0, 1_000_000_000), one_of(*BILLINGS)
+REQUESTS = amount(0, 1_000_000_000_000)
 _HOUR = amount(0, 100_000)
 _UPFRONT = amount(0, 10_000_000)
 LICENSE = _HOUR
@@ -84,6 +85,7 @@ def build_money(
     prices: Mapping[str, Price],
     accept_unknown_prices: bool,
     cross_zone_gb: Decimal,
+    requests: Mapping[str, Decimal],
 ) -> Money:
     """Builds the money settings from valid values of the keys."""
     return Money(
@@ -95,6 +97,7 @@ def build_money(
         },
         accept_unknown_prices=accept_unknown_prices,
         cross_zone_gb=Decimal(cross_zone_gb),
+        requests={name: Decimal(count) for name, count in requests.items() if count},
     )
 
 

@@ -21,6 +21,7 @@ from troop.bench.estimate import (
     BOOT,
     MOST_BETWEEN,
     OWN,
+    REQUESTS,
     TRAFFIC,
     Estimate,
     estimate,
@@ -28,7 +29,7 @@ from troop.bench.estimate import (
     expected_seconds,
     most_seconds,
 )
-from troop.bench.money import BILLINGS, HOURLY, Committed, Money, Price
+from troop.bench.money import BILLINGS, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.verdicts import GRACE
@@ -107,6 +108,18 @@ def test_what_crosses_zones_is_as_the_author_says_and_troops_own_calls_are_cents
     assert own is not None
     assert D("0.001") < own < D("0.05")
     assert TRAFFIC not in lines(of(an_hour(SERVERS)))
+
+
+def test_requests_to_s3_are_as_the_author_says_and_cost_the_list_price() -> None:
+    gets, puts = (what for what, _ in REQUESTS.values())
+    stated = an_hour(SERVERS, money=Money(requests={S3_GETS: D(2_500_000), S3_PUTS: D(10_000)}))
+    amounts, without = lines(of(stated)), lines(of(an_hour(SERVERS)))
+    assert (amounts[gets], amounts[puts]) == ((D(2_500_000), D(1)), (D(10_000), D("0.05")))
+    assert not without.keys() & {gets, puts}
+    assert of(stated).expected - of(an_hour(SERVERS)).expected == D("1.05")
+    in_yuan = of(stated, replace(PRICES, currency="CNY"))
+    assert not lines(in_yuan).keys() & {gets, puts}
+    assert gets not in in_yuan.unknown
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tests.unit.bench.test_estimate import PRICES, an_hour, plan
 from troop.bench import costs, spending
 from troop.bench.costs import Cost
 from troop.bench.definition import ON_DEMAND, SPOT
-from troop.bench.estimate import OWN, TRAFFIC, estimate
-from troop.bench.money import HOURLY, Money
+from troop.bench.estimate import OWN, REQUESTS, TRAFFIC, estimate
+from troop.bench.money import HOURLY, S3_GETS, S3_PUTS, Money
 from troop.bench.prices import Prices
 from troop.bench.record import Cell, CellStatus, Disk, Kind, Resource
 from troop.bench.spending import CellTerms, Terms, actual, bought, over_budget, terms_of
@@ -25,7 +25,7 @@ from troop.bench.spending import CellTerms, Terms, actual, bought, over_budget, 
 D = Decimal
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 RUN = "20261120-120000-00000001"
-CELL = CellTerms(D(4), D(6), 3, D("0.01"), D(10))
+CELL = CellTerms(D(4), D(6), 3, D("0.01"), D(10), requests={S3_GETS: D(1_000_000)})
 TERMS = Terms(PRICES, cells={"c001": CELL, "c002": CELL, "c003": CELL})
 DONE = Cell(RUN, "c001", CellStatus.SUCCEEDED, phases={"launch": NOON, "boot": NOON})
 
@@ -168,6 +168,7 @@ def test_what_is_there_still_costs_until_now() -> None:
 def test_what_crossed_zones_is_counted_of_cells_that_came_so_far(status: CellStatus, traffic: bool) -> None:
     amounts = bill(cells=(replace(DONE, status=status),))
     assert (TRAFFIC in amounts) is traffic
+    assert amounts.get(REQUESTS[S3_GETS][0]) == ((1_000_000, D("0.4")) if traffic else None)
     assert amounts[OWN] == (1, D("0.01"))
     assert bill(cells=(Cell(RUN, "c001"),)) == {}, "one that was never launched costs nothing"
 
@@ -242,18 +243,21 @@ def test_of_two_that_begin_at_once_one_fits() -> None:
 
 @given(st.decimals(0, 10**6, places=3, allow_nan=False), st.none() | st.decimals(1, 100, places=2, allow_nan=False))
 def test_terms_are_read_as_they_were_written(amount: Decimal, budget: Decimal | None) -> None:
-    terms = Terms(PRICES, HOURLY, budget, {"c001": CellTerms(amount, amount, 2, amount, amount)})
+    terms = Terms(
+        PRICES, HOURLY, budget, {"c001": CellTerms(amount, amount, 2, amount, amount, requests={S3_PUTS: amount})}
+    )
     assert spending.from_document(spending.to_document(terms)) == terms
     assert spending.from_document(json.loads(json.dumps(spending.to_document(terms), default=float))) == terms
 
 
 def test_terms_are_those_of_the_estimate() -> None:
-    run = plan(an_hour(SERVERS, money=Money(cross_zone_gb=D(3))))
+    run = plan(an_hour(SERVERS, money=Money(cross_zone_gb=D(3), requests={S3_GETS: D(10_000)})))
     figures = estimate(run, Money(budget=D(9)), PRICES)
     terms = terms_of(figures, PRICES, {"c001": 2})
     assert terms.budget == 9
     assert terms.expected("c001") == pytest.approx(figures.expected)
     assert terms.cells["c001"].cross_zone_gb == 3
+    assert terms.cells["c001"].requests == {S3_GETS: 10_000}
     assert terms.expected("c009") == 0
 
 

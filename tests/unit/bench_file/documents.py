@@ -135,7 +135,7 @@ def _money() -> dict[str, st.SearchStrategy[Any]]:
         "billing": st.sampled_from(["per-second", "hourly"]),
         "prices": st.fixed_dictionaries({}, optional={"c7g.large": amounts | both, "gp3": amounts}),
         "accept_unknown_prices": st.booleans(),
-        "traffic": st.fixed_dictionaries({}, optional={"cross_zone_gb": amounts}),
+        "traffic": st.fixed_dictionaries({}, optional=dict.fromkeys(("cross_zone_gb", "s3_gets", "s3_puts"), amounts)),
     }
 
 

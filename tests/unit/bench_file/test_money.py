@@ -30,7 +30,7 @@ def test_all_that_can_be_said() -> None:
         prices={"c7g.large": 0.0725, "u-6tb1.metal": {"on_demand": 46, "spot": 0.1}, "m7g.large": {"spot": 0.03}}
         | {"gp3": 0.08, "cross_zone_gb": 0},
         accept_unknown_prices=True,
-        traffic={"cross_zone_gb": 40},
+        traffic={"cross_zone_gb": 40, "s3_gets": 1000, "s3_puts": 0},
     )
     assert actual == Money(
         budget=D("25.5"),
@@ -43,6 +43,7 @@ def test_all_that_can_be_said() -> None:
         other_prices={"gp3": D("0.08"), "cross_zone_gb": D(0)},
         accept_unknown_prices=True,
         cross_zone_gb=D(40),
+        requests={"s3_gets": D(1000)},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, Volume
-from troop.bench.money import BILLINGS, OTHERS, Money, Price
+from troop.bench.money import BILLINGS, OTHERS, S3_GETS, S3_PUTS, Money, Price
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,12}", fullmatch=True)
 _TEXT = st.text(max_size=20)
@@ -64,6 +64,7 @@ MONEY = st.builds(
     other_prices=st.dictionaries(st.sampled_from(OTHERS), _AMOUNTS),
     accept_unknown_prices=st.booleans(),
     cross_zone_gb=_AMOUNTS,
+    requests=st.dictionaries(st.sampled_from([S3_GETS, S3_PUTS]), _AMOUNTS.filter(bool)),
 )
 ARTIFACTS = st.builds(Artifact, name=NAMES, sha256=st.just("0f" * 32), source=_TEXT)
 BENCHMARKS = st.builds(

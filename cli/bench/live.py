@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from cli.bench.show import duration, now_at
+from cli.bench.show import duration, milliseconds, now_at
 from cli.shared import show
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
@@ -92,11 +92,8 @@ def records(live: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _figures(one: Mapping[str, Any]) -> tuple[str, ...]:
-    return (f"{one['per_second']:,.1f}", f"{one['errors_per_second']:,.1f}", _time(one["p50_ms"]), _time(one["p99_ms"]))
-
-
-def _time(milliseconds: float | None) -> str:
-    return show.NOTHING if milliseconds is None else f"{milliseconds:,.3g} ms" if milliseconds < 100 else f"{milliseconds:,.0f} ms"
+    rates = (f"{one[key]:,.1f}" for key in ("per_second", "errors_per_second"))
+    return (*rates, milliseconds(one["p50_ms"]), milliseconds(one["p99_ms"]))
 
 
 def _nodes(role: Mapping[str, Any]) -> str:

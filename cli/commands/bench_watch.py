@@ -21,10 +21,11 @@ from troop.measure.live import INTERVAL_SECONDS
 
 
 def watch(ctx: typer.Context, run: RunId, output: listings.Output = None, as_json: listings.AsJson = False) -> None:
-    """Watch what a run does right now: operations per second, p50, p99, errors, CPU by role, and the time left.
+    """Watch what a run does right now: rates, times, errors, processors, and the time left.
 
-    Nodes report every 15 seconds. The figures are previews; the results come at the end. Ends with the run, prints its
-    results, and fails as `troop bench run` does. Ctrl-C ends only the watching.
+    Shows operations per second, p50 and p99 of all nodes together, errors, and CPU by role. Nodes report every 15
+    seconds. The figures are previews; the results come at the end. Ends with the run, prints its results, and fails as
+    `troop bench run` does. Ctrl-C ends only the watching.
     """
     form = listings.form_of(output, as_json)
     client = connection(ctx).client.benchmarks

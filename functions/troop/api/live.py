@@ -105,9 +105,9 @@ class LiveOut(BaseModel):
     responses=answers("What nodes last reported", 400, 404) | FORBIDDEN,
 )
 def get_live(run: RunId) -> LiveOut:
-    """Returns what the nodes of a run's measured phases did in the last seconds. Nodes upload running summaries every 15
-    seconds, and one merge of them every 15 seconds serves all viewers, so more frequent requests show nothing new. The
-    figures are previews: results come from all that the nodes measured, at the end of each cell.
+    """Returns what the nodes of a run's measured phases did in the last seconds. Nodes upload running summaries every
+    15 seconds, and one merge of them every 15 seconds serves all viewers, so more frequent requests show nothing new.
+    The figures are previews: results come from all that the nodes measured, at the end of each cell.
 
     Costs 1 item and 1 call to S3. Each merge costs in addition 1 update, 1 query and 1 object; for each cell 2 calls
     to S3, and 1 for each node.

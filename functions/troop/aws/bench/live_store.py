@@ -108,5 +108,3 @@ class LiveStore:
         except (ClientError, BotoCoreError, LiveError, ValueError, RecursionError):
             return None
         return live if live.node == names.node_of(listed.key) else None
-
-

@@ -74,7 +74,12 @@ def test_it_shows_rates_times_processors_and_time_left(half: Half, calls: Counte
     answer = get(f"/benchmarks/{run}/live")
     assert (answer["state"], answer["status"], answer["unread"]) == ("measuring", "ADMITTED", 0)
     (cell,) = answer["cells"]
-    assert (cell["cell"], cell["phase"], cell["seconds_left"], cell["warm_up_seconds_left"]) == (CELL, "measure", 240, 0)
+    assert (cell["cell"], cell["phase"], cell["seconds_left"], cell["warm_up_seconds_left"]) == (
+        CELL,
+        "measure",
+        240,
+        0,
+    )
     p50 = highest_in(index_of(1000)) / 1000
     figures = {"per_second": 150.0, "errors_per_second": 4.0, "p50_ms": p50, "p99_ms": p50}
     assert cell["total"] == figures

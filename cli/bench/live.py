@@ -8,15 +8,13 @@ from typing import Any
 
 from cli.bench.show import duration, milliseconds, now_at
 from cli.shared import show
+from troop.bench.live_view import OLD_SECONDS
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
 DROPPED = ("role", "p50")
 """The columns that a narrow terminal omits."""
 
 ROLE_COLUMNS = ("role", "nodes", "CPU", "busiest")
-
-OLD_SECONDS = 45
-"""From this age on, figures are marked as old: two merges are missing."""
 
 _ALL = "all"
 

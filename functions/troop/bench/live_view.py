@@ -27,6 +27,9 @@ FRESH = timedelta(seconds=INTERVAL_SECONDS)
 OLDEST = timedelta(seconds=60)
 """An older running summary does not count: its node is gone, or cannot upload."""
 
+OLD_SECONDS = 45
+"""From this age on, viewers mark a merge as old: two merges are missing."""
+
 MOST_POINTS = 60
 """The most points of a history: a quarter of an hour, if somebody watches all the time."""
 

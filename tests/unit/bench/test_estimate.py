@@ -29,8 +29,8 @@ from troop.bench.estimate import (
     most_seconds,
 )
 from troop.bench.money import BILLINGS, HOURLY, Committed, Money, Price
-from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.overhead_cost import own_calls
+from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.verdicts import GRACE
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -61,7 +61,8 @@ class Widgets:
     """Reads what a widget shows.
 
     Attributes:
-        runs, live: None if the deployment runs no benchmarks.
+        runs: None if the deployment runs no benchmarks.
+        live: returns what benchmarks do right now, which few widgets need; None without benchmarks.
     """
 
     settings: Settings
@@ -70,7 +71,7 @@ class Widgets:
     units: Units
     state: StateTable
     runs: RunTable | None
-    live: LiveRuns | None = None
+    live: Callable[[], LiveRuns] | None = None
 
     def view(self, request: WidgetRequest, now: datetime) -> View:
         """Returns what the requested widget shows.
@@ -215,7 +216,7 @@ class Widgets:
             runs, _ = self.runs.page(NEWEST, None, BENCHMARK)
             run = next((one.run for one in runs if one.ended_at is None), None)
         try:
-            return LiveRunView(request, True, self.live.watch(run) if run else None)
+            return LiveRunView(request, True, self.live().watch(run) if run else None)
         except MissingRunError:
             return LiveRunView(request, True)
 

@@ -25,7 +25,7 @@ def widgets() -> Widgets:
         units=chaos_api.units(quick_client),
         state=chaos_tables.state(quick_client),
         runs=_runs() if settings().benchmarks else None,
-        live=_live() if settings().benchmarks else None,
+        live=_live if settings().benchmarks else None,
     )
 
 
@@ -33,6 +33,7 @@ def _runs() -> RunTable:
     return RunTable(quick_client("dynamodb"), variable(Variable.RUNS_TABLE), environment.sleep)
 
 
+@cache
 def _live() -> LiveRuns:
     dynamodb, bucket = quick_client("dynamodb"), variable(Variable.RESULTS_BUCKET)
     claims = LiveClaims(dynamodb, variable(Variable.STATE_TABLE), environment.sleep)

@@ -261,5 +261,5 @@ def test_what_has_not_recovered_is_named_in_words() -> None:
 
 
 def test_old_figures_are_marked() -> None:
-    assert "old" not in shown(build.live_view(44)).lower().replace("threshold", "")
-    assert "figures are 1m 15s old" in shown(build.live_view(75))
+    assert "figures are" not in page(build.live_view(44), build.frame())
+    assert "figures are 1m 15s old" in page(build.live_view(75), build.frame())

@@ -22,7 +22,7 @@ from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
-from cli.bench.options import File, Json, Set, Sizes
+from cli.bench.options import File, Json, RunId, Set, Sizes
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
@@ -59,8 +59,6 @@ class Commands(LazyGroup):
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
 )
-
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
 
 
 @app.command("list", cls=Command)

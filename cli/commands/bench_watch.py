@@ -10,9 +10,9 @@ import typer
 from cli.bench import follow as bench_follow
 from cli.bench import live as bench_live
 from cli.bench import outcome as bench_outcome
+from cli.bench.options import RunId
 from cli.client.bench_client import BenchClient
 from cli.client.connection import connection
-from cli.commands.bench import RunId
 from cli.shared import listings, show, times, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit

@@ -28,12 +28,14 @@ from troop.bench.names import (
     AUTO_SCALING_ROLE,
     DATA_PREFIX,
     GROUPS,
+    LIVE,
     RECORD,
     REPORT_HTML,
     REPORT_JSON,
     RUNS_PREFIX,
     SPOT_ROLE,
 )
+from troop.state_keys import LIVE_CLAIM
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 from troop.targets import parse_allowed
@@ -59,6 +61,10 @@ WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")
 LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
 """Objects that show whether a report exists, and whether anything is stored of the run."""
 
+LIVE_SUMMARIES = f"{RUN_OBJECTS}/live/*"
+MERGED = f"{RUN_OBJECTS}/{LIVE}"
+CELL_DEFINITIONS = f"{RUN_OBJECTS}/c*/definition.json"
+
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
 """The parameters with which AWS publishes the latest image of Amazon Linux."""
 
@@ -71,6 +77,8 @@ _OURS = {
     "StringEquals": {f"aws:ResourceTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME},
     "Null": {f"aws:ResourceTag/{RUN_TAG}": "false"},
 }
+_HAS_KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
+"""``ForAllValues`` alone also holds for a request without keys."""
 _RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress")
 _REMOVES = (
     "autoscaling:DeleteAutoScalingGroup",
@@ -378,7 +386,7 @@ def api(
 ) -> list[iam.PolicyStatement]:
     """Allows admitting runs: recording them, looking up the images, snapshots and targets that they name, storing
     their files and artifacts, starting and stopping workflows. Also reading standing fleets and calling their function;
-    finding reports, signing their addresses, and having them made again.
+    finding reports, signing their addresses, and having them made again; watching what runs do.
 
     Args:
         called: functions that it calls asynchronously.
@@ -402,6 +410,7 @@ def api(
         allow(["autoscaling:DescribeScalingActivities"], "*"),
         allow(["s3:GetObject"], *(data.results.arn_for_objects(keys) for keys in REPORTS)),
         _list_objects(data, *LOOKED_FOR),
+        *_watches(data),
         *(allow(["lambda:InvokeFunction"], function.function_arn) for function in called),
     ]
 
@@ -519,9 +528,18 @@ def fleet_machine(
     ]
 
 
-def widgets(data: BenchData) -> list[iam.PolicyStatement]:
-    """Allows listing runs and reading a run's record, but no results and no reports."""
-    return [allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, RUNS_BY_TIME))]
+def widgets(data: BenchData, state: dynamodb.ITable) -> list[iam.PolicyStatement]:
+    """Allows listing runs, reading a run's record, and watching what it does, but no results and no reports.
+
+    Of the table ``State``, it opens for changes only the claims that let one viewer merge for all.
+    """
+    claims = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{LIVE_CLAIM}*"]}, **_HAS_KEYS}
+    return [
+        allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, RUNS_BY_TIME)),
+        allow(["dynamodb:GetItem"], data.runs.table_arn),
+        allow(["dynamodb:UpdateItem"], state.table_arn, conditions=claims),
+        *_watches(data),
+    ]
 
 
 def _record(data: BenchData, *actions: str) -> iam.PolicyStatement:
@@ -545,6 +563,16 @@ def _registrations(data: BenchData) -> list[iam.PolicyStatement]:
     return [
         allow(["s3:GetObject"], data.results.arn_for_objects(REGISTRATIONS)),
         allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [REGISTRATIONS]}}),
+    ]
+
+
+def _watches(data: BenchData) -> list[iam.PolicyStatement]:
+    """Allows merging the running summaries of nodes, and storing the merge."""
+    results = data.results
+    return [
+        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (LIVE_SUMMARIES, CELL_DEFINITIONS))),
+        allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
+        _list_objects(data, LIVE_SUMMARIES, MERGED),
     ]
 
 

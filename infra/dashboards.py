@@ -40,10 +40,11 @@ CUSTOM = {
     "decisions": "Today's decisions, and why",
     "units": "Units and their policy",
     "runs": "Benchmark runs",
+    "live": "Live benchmark",
 }
 """The custom widgets, with their titles."""
 
-OF_BENCHMARKS = frozenset({"runs"})
+OF_BENCHMARKS = frozenset({"runs", "live"})
 """The custom widgets that exist only in deployments that run benchmarks."""
 
 
@@ -140,6 +141,7 @@ def _business(shown: Shown) -> list[list[cloudwatch.IWidget]]:
         *_custom(shown, ("units",)),
     ]
     if shown.benchmarks:
+        rows += _custom(shown, ("live",))
         rows.append(
             [
                 _graph("Benchmarks and fleets that ended, by status", [ours_by(Metric.RUNS_ENDED, _SUM, _DAY)]),

@@ -23,13 +23,13 @@ def make_widgets(functions: Functions, data: Data, bench: BenchData | None) -> l
     """
     return functions.make(
         "widgets",
-        [*permissions.widgets(data), *(bench_permissions.widgets(bench) if bench else [])],
+        [*permissions.widgets(data), *(bench_permissions.widgets(bench, data.state) if bench else [])],
         {
             **data.environment(),
             Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
             Variable.DECISIONS_TABLE: data.decisions.table_name,
             Variable.CHANGES_TABLE: data.changes.table_name,
-            # The bucket's name is part of links. The function may not read its objects.
+            # The bucket's name is part of links. Of its objects, the function may read what a run does right now.
             **({Variable.RUNS_TABLE: bench.runs.table_name} if bench else {}),
             **({Variable.RESULTS_BUCKET: bench.results.bucket_name} if bench else {}),
         },

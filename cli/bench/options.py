@@ -17,3 +17,4 @@ Set = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as parameters.threads=8; repeatable."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]

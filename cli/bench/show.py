@@ -163,7 +163,7 @@ def row(row: Mapping[str, Any]) -> tuple[str, ...]:
         show.NOTHING if per_second is None else f"{per_second:,.1f}",
         ", ".join(f"{kind} {count:,}" for kind, count in errors.items()) or "0",
         show.NOTHING if not transferred else f"{transferred / 1e6:,.2f}",
-        *(_milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
+        *(milliseconds(row.get(f"{name}_ms")) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
     )
 
 
@@ -193,7 +193,7 @@ def now_at(cell: Mapping[str, Any]) -> str:
     return f"{cell['phase']} (of {most}{at['of']}{': ' + setting if setting else ''})"
 
 
-def _milliseconds(value: float | None) -> str:
+def milliseconds(value: float | None) -> str:
     """Formats a time to three digits, the precision of the results."""
     if value is None:
         return show.NOTHING

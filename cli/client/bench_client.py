@@ -86,6 +86,10 @@ class BenchClient:
         query = ({} if resources else {"resources": "false"}) | ({"cell": cell} if cell else {})
         return self._got(_run_path(run), query or None)
 
+    def live(self, run: str) -> dict[str, Any]:
+        """Returns what a run does right now (GET /benchmarks/{run}/live)."""
+        return self._got(f"{_run_path(run)}/live")
+
     def runs(self, limit: int) -> list[dict[str, Any]]:
         """Lists up to ``limit`` runs, newest first."""
         return self._listed("runs", limit, "benchmarks")

@@ -17,11 +17,12 @@ from cli.bench import files as bench_files
 from cli.bench import follow as bench_follow
 from cli.bench import limits as bench_limits
 from cli.bench import money as bench_money
+from cli.bench import outcome as bench_outcome
 from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
-from cli.bench.options import File, Json, Set, Sizes
+from cli.bench.options import File, Json, RunId, Set, Sizes
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
@@ -39,6 +40,10 @@ class Commands(LazyGroup):
 
     lazy: ClassVar = {
         "history": ("cli.commands.bench_history:history", "Show a figure of a benchmark over its recorded runs."),
+        "watch": (
+            "cli.commands.bench_watch:watch",
+            "Watch what a run does right now: rates, times, errors, processors, and the time left.",
+        ),
         "copy": (
             "cli.commands.bench_copy:copy",
             "Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts.",
@@ -54,8 +59,6 @@ class Commands(LazyGroup):
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, help="Run benchmarks on temporary fleets, and show their results."
 )
-
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run, from `troop bench list`.")]
 
 
 @app.command("list", cls=Command)
@@ -203,7 +206,7 @@ def run(
         return
     phases = [phase.name for phase in source.benchmark.phases]
     followed = bench_follow.follow(ctx, conn.client.benchmarks, started["run"], phases, quiet=as_json)
-    _end(followed, as_json, f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}")
+    bench_outcome.tell(followed, as_json, f"get its report with: {to_type(ctx, 'bench', 'report', started['run'])}")
 
 
 @app.command("status")
@@ -216,7 +219,7 @@ def status(
     """Show the progress, resources and cost of a run."""
     conn = connection(ctx)
     if follow:
-        _end(bench_follow.follow(ctx, conn.client.benchmarks, run, [], quiet=as_json), as_json)
+        bench_outcome.tell(bench_follow.follow(ctx, conn.client.benchmarks, run, [], quiet=as_json), as_json)
         return
     view = conn.client.benchmarks.run(run)
     if as_json:
@@ -266,7 +269,7 @@ def results(ctx: typer.Context, run: RunId, as_json: Json = False) -> None:
         show.document({"run": view["run"], "cells": cells})
     elif with_results:
         show.say(bench_show.summary(view))
-        _results(view)
+        bench_outcome.results(view)
         bench_money.cost_table(view)
     if not with_results:
         raise CliError(Exit.FAILED, f"no results: {bench_show.summary(view)}")
@@ -320,31 +323,3 @@ def _start(
         return client.start_run({**_request(source, size, changes), "key": key})
     except RefusedFileError as refused:
         raise source.refused(refused.problems) from None
-
-
-def _results(view: Mapping[str, Any]) -> None:
-    """Prints the table of results."""
-    (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
-    bench_limits.table(view)
-
-
-def _end(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
-    """Prints the outcome of a run.
-
-    Args:
-        more: an additional line.
-
-    Raises:
-        CliError: FAILED, if its status is not SUCCEEDED; LIMITS_MISSED, if its results do not hold their limits.
-    """
-    if as_json:
-        show.document(view)
-    else:
-        _results(view)
-    summary = bench_show.summary(view)
-    if more:
-        (show.note if as_json else show.say)(more)
-    if view["run"]["status"] != RunStatus.SUCCEEDED:
-        raise CliError(Exit.FAILED, summary)
-    (show.note if as_json else show.say)(summary)
-    bench_limits.check(view)

@@ -49,6 +49,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "troop bench run my-benchmark --set parameters.threads=8 --no-wait",
     ),
     "bench status": ("troop bench status 20270120-101500-4f2a91c0 --follow",),
+    "bench watch": (
+        "troop bench watch 20270120-101500-4f2a91c0",
+        "troop bench watch 20270120-101500-4f2a91c0 -o json | jq '.cells[].total.per_second'",
+    ),
     "bench stop": ("troop bench stop 20270120-101500-4f2a91c0",),
     "bench results": ("troop bench results 20270120-101500-4f2a91c0 --json",),
     "bench history": (

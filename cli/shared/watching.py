@@ -23,8 +23,15 @@ FAILURES = 30
 """Consecutive requests that may fail."""
 
 
-def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+def poll(
+    fetch: Callable[[], dict[str, Any]],
+    is_over: Callable[[Mapping[str, Any]], bool],
+    seconds: Callable[[], float] = lambda: POLL_SECONDS,
+) -> Iterator[dict[str, Any]]:
     """Yields each view, the last one when it is over; tolerates single failures.
+
+    Args:
+        seconds: returns the pause before the next look.
 
     Raises:
         CliError: too many requests in a row failed, or one failed permanently.
@@ -42,7 +49,7 @@ def poll(fetch: Callable[[], dict[str, Any]], is_over: Callable[[Mapping[str, An
             yield view
             if is_over(view):
                 return
-        time.sleep(POLL_SECONDS)
+        time.sleep(seconds())
 
 
 Watch = Annotated[

@@ -27,6 +27,7 @@ _RUN = r"[0-9][0-9a-f-]+"
 BENCHMARKS_PATH = "/benchmarks"
 ESTIMATE_PATH = f"{BENCHMARKS_PATH}/estimate"
 SCHEDULES_PATH = f"{BENCHMARKS_PATH}/schedules"
+LIVE_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/live")
 REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
 FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
@@ -56,6 +57,7 @@ ROUTES: Routes = (
     (re.compile(f"{BENCHMARKS_PATH}/artifacts"), frozenset({"POST"})),
     (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
     (REPORT_PATH, frozenset({"GET", "POST"})),
+    (LIVE_PATH, frozenset({"GET"})),
     (re.compile(FLEETS_PATH), frozenset({"GET", "POST"})),
     (re.compile(FLEET_ESTIMATE_PATH), frozenset({"POST"})),
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),

@@ -21,6 +21,7 @@ from troop.api import (
     fleets,
     groups,
     health,
+    live,
     policies,
     reports,
     schedules,
@@ -50,6 +51,7 @@ ROUTES = (
     benchmarks,
     schedules,
     reports,
+    live,
     fleets,
 )
 

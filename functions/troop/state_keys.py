@@ -51,5 +51,8 @@ REPEAT = "repeat#"
 REPORT_CLAIM = "report-claim#"
 """With a run: when its report was last requested."""
 
+LIVE_CLAIM = "live-claim#"
+"""With a run: when a merge of its running summaries was last claimed."""
+
 PRICE = "price#"
 """With a name: a cached price."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS
-from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, record
+from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS, WATCHES
+from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, only, record
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
@@ -42,11 +42,22 @@ WIDGETS = (
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
 )
-"""They read, and nothing else: whoever sees a dashboard calls them."""
+"""They read, and write nothing but merges of what runs do: whoever sees a dashboard calls them."""
 
 ROLES: dict[str, set[tuple[str, ...]]] = {
     **OF_BENCHMARKS,
-    "WidgetsRole": WIDGETS | record("Query") | allow("<Runs.Arn>/index/by-time", "dynamodb:Query"),
+    "WidgetsRole": WIDGETS
+    | record("GetItem", "Query")
+    | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
+    | only(
+        {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["live-claim#*"]},
+            "Null": {"dynamodb:LeadingKeys": "false"},
+        },
+        "<State.Arn>",
+        "dynamodb:UpdateItem",
+    )
+    | WATCHES,
     "DecideRole": of_function("Decide")
     | allow("*", *READS)
     | LATTICE

@@ -90,6 +90,12 @@ TEARS_DOWN = (
 REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
     {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
 )
+WATCHES = (
+    allow(f"{RUNS}/live/*", "s3:GetObject")
+    | allow(f"{RUNS}/c*/definition.json", "s3:GetObject")
+    | allow(f"{RUNS}/live.json", "s3:GetObject", "s3:PutObject")
+    | only({"StringLike": {"s3:prefix": ["runs/*/live/*", "runs/*/live.json"]}}, "<Results.Arn>", "s3:ListBucket")
+)
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
     *("nodes/${aws:userid}.json", "phases/*/${aws:userid}.json"),
@@ -278,6 +284,7 @@ API_OF_BENCHMARKS = (
     | allow("<BenchmarksFleetMachine>", "states:StartExecution")
     | allow(executions("Fleet"), "states:StopExecution")
     | REGISTRATIONS
+    | WATCHES
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")

@@ -162,7 +162,7 @@ def test_widgets_are_drawn_by_the_function_that_is_given(without_benchmarks: tup
     business = bodies(without_benchmarks[1])["Business"]
     custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
     assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}
-    assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name != "runs"]
+    assert [one["params"]["widget"] for one in custom] == [name for name in CUSTOM if name not in {"runs", "live"}]
     triggers = {"refresh": True, "resize": True, "timeRange": False}  # they fold when narrow, and know no range of time
     assert all(one["updateOn"] == triggers for one in custom)
     assert not [e for e in searches(business) if re.search(r"Run|Nodes", e)], "nothing of benchmarks without them"

@@ -208,8 +208,10 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
     seconds, dear = expected_seconds(benchmark), _dear(benchmark, prices)
     boot = boot_seconds(benchmark)
     phases = [step.phase for step in benchmark.steps]
-    own = own_calls(benchmark, boot, [expected_of(phase) for phase in phases])
-    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases])
+    measured = [phase for phase in phases if phase.is_measured]
+    watched, longest = sum(map(expected_of, measured)), sum(phase.timeout + GRACE for phase in measured)
+    own = own_calls(benchmark, boot, [expected_of(phase) for phase in phases], watched)
+    most_own = own_calls(benchmark, benchmark.boot_timeout, [phase.timeout + GRACE for phase in phases], longest)
     most = cell_cost(dear, most_seconds(benchmark), most_own, billing, prices).amount
     return CellEstimate(
         cell=cell,

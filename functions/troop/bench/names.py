@@ -27,6 +27,9 @@ DATA_LIFETIME = timedelta(days=2)
 RECORD, REPORT_JSON, REPORT_HTML = "record.json", "report.json", "report.html"
 """Files in the folder of a run that has ended: its record, and its report for programs and for people."""
 
+LIVE = "live.json"
+"""File in the folder of a run that goes on: the last merge of its running summaries."""
+
 LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown", "over"
 """Steps of a cell besides its benchmark's phases, which cannot have these names."""
 
@@ -222,6 +225,11 @@ def console_key(run: str, cell: str, instance_id: str) -> str:
 def live_prefix(run: str, cell: str) -> str:
     """Returns the prefix of running summaries, which are named ``<role id>:<instance id>.json``."""
     return f"{cell_prefix(run, cell)}live/"
+
+
+def live_key(run: str) -> str:
+    """Returns the key of the last merge of a run's running summaries, see :mod:`troop.bench.live_view`."""
+    return run_prefix(run) + LIVE
 
 
 def interruptions_prefix(run: str, cell: str) -> str:

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from troop.bench.definition import Benchmark
 from troop.bench.progress import LONGEST_WAIT, wait
+from troop.measure.live import INTERVAL_SECONDS
 
 TRANSITION = Decimal("0.000025")
 CALL = Decimal("0.0000002")
@@ -34,13 +35,22 @@ PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
 GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
 """Objects that a node reads at boot, and its polls of a barrier per second."""
 
+CALLS_A_MERGE, WRITES_A_MERGE, READS_A_MERGE, PUTS_A_MERGE, GETS_A_MERGE = 1, 2, 10, 2, 2
+"""One viewer's request that merges running summaries: a claim; the run and its cells; the list of the summaries and the
+merge; the merge before and the cell's definition. Besides, each node uploads a summary, and the merge reads it.
+"""
 
-def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
+API_REQUEST = Decimal("0.0000035")
+"""Price in USD of a request to the API."""
+
+
+def own_calls(benchmark: Benchmark, boot: int, phases: list[int], measured: int = 0) -> Decimal:
     """Computes the cost of Troop's calls for one cell, in USD.
 
     Args:
         boot: seconds until all nodes are ready.
         phases: seconds of each phase.
+        measured: seconds of the measured phases, in which nodes upload running summaries, and one viewer watches.
     """
     looks = sum(_polls(seconds) for seconds in (boot, *phases))
     nodes, seconds = benchmark.nodes, boot + sum(phases)
@@ -48,11 +58,16 @@ def own_calls(benchmark: Benchmark, boot: int, phases: list[int]) -> Decimal:
     calls = AROUND_CALLS + looks
     puts = PUTS_A_CELL + nodes * (PUTS_A_NODE + PUTS_A_NODE_AND_PHASE * len(phases))
     gets = nodes * (GETS_A_NODE + NODE_LOOKS * seconds) + nodes * len(phases)
+    merges = -(-measured // INTERVAL_SECONDS)
+    calls += CALLS_A_MERGE * merges
+    puts += merges * (nodes + PUTS_A_MERGE)
+    gets += merges * (nodes + GETS_A_MERGE)
     return (
         transitions * TRANSITION
         + calls * (CALL + SECONDS_A_CALL * GB_SECOND)
-        + (AROUND_WRITES + WRITES_A_NODE * nodes) * WRITE_UNIT
-        + READS_A_ROUND * looks * READ_UNIT
+        + (AROUND_WRITES + WRITES_A_NODE * nodes + WRITES_A_MERGE * merges) * WRITE_UNIT
+        + (READS_A_ROUND * looks + READS_A_MERGE * merges) * READ_UNIT
+        + merges * API_REQUEST
         + puts * PUT
         + gets * GET
     )

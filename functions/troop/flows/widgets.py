@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -15,6 +15,8 @@ from troop.aws.chaos.state import StateTable
 from troop.bench.record import Kind, Run
 from troop.chaos.outlook import policy_at
 from troop.chaos.participation import effective_participation
+from troop.errors import MissingRunError
+from troop.flows.bench.live import LiveRuns
 from troop.flows.chaos.units import GroupRow, Units
 from troop.settings import Settings
 from troop.tables import BENCHMARK, FLEET
@@ -22,6 +24,7 @@ from troop.widgets.views import (
     DecisionRow,
     DecisionsView,
     EventsView,
+    LiveRunView,
     RunRow,
     RunsView,
     Today,
@@ -46,6 +49,9 @@ GROUPS = 50
 CALLS = 4
 """The most of these calls."""
 
+NEWEST = 20
+"""Runs among which a widget looks for one that goes on."""
+
 COUNTED = 5
 """The most runs on a page whose nodes are counted: those that have not ended, newest first."""
 
@@ -56,6 +62,7 @@ class Widgets:
 
     Attributes:
         runs: None if the deployment runs no benchmarks.
+        live: returns what benchmarks do right now, which few widgets need; None without benchmarks.
     """
 
     settings: Settings
@@ -64,6 +71,7 @@ class Widgets:
     units: Units
     state: StateTable
     runs: RunTable | None
+    live: Callable[[], LiveRuns] | None = None
 
     def view(self, request: WidgetRequest, now: datetime) -> View:
         """Returns what the requested widget shows.
@@ -81,6 +89,8 @@ class Widgets:
                 return self._unit(request, now) if request["unit"] else self._units(request, now)
             case Widget.RUNS:
                 return self._runs(request)
+            case Widget.LIVE:
+                return self._live(request)
 
     def _events(self, request: WidgetRequest) -> EventsView:
         event_filter = EventFilter(unit=request["unit"], status=request["status"])
@@ -197,6 +207,18 @@ class Widgets:
         runs, position = self.runs.page(request["limit"], request["position"], kind)
         alive = self._alive(self.runs, runs)
         return RunsView(request, True, [RunRow(run, alive.get(run.run)) for run in runs], position)
+
+    def _live(self, request: WidgetRequest) -> LiveRunView:
+        if self.runs is None or self.live is None:
+            return LiveRunView(request, on=False)
+        run = request["run"]
+        if run is None:
+            runs, _ = self.runs.page(NEWEST, None, BENCHMARK)
+            run = next((one.run for one in runs if one.ended_at is None), None)
+        try:
+            return LiveRunView(request, True, self.live().watch(run) if run else None)
+        except MissingRunError:
+            return LiveRunView(request, True)
 
     def _alive(self, table: RunTable, runs: list[Run]) -> Mapping[str, int]:
         """Returns the number of nodes by run, where known: 0 for ended runs, the last seen of standing fleets, else

@@ -81,6 +81,9 @@ class Shell:
     def status(self, run: str, *, standing: bool = False) -> Command | None:
         return self.line("fleet" if standing else "bench", "status", names=(run,))
 
+    def watch(self, run: str) -> Command | None:
+        return self.line("bench", "watch", names=(run,))
+
     def results(self, run: str) -> Command | None:
         return self.line("bench", "results", names=(run,))
 

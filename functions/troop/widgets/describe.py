@@ -18,12 +18,17 @@ _TITLES: Mapping[Widget, tuple[str, str]] = {
         "Each unit's policy, the source of each value, and which units are excluded.",
     ),
     Widget.RUNS: ("Benchmark runs", "Runs of benchmarks or standing fleets: status, nodes alive, cost."),
+    Widget.LIVE: (
+        "Live benchmark",
+        "What a running benchmark does right now: operations per second, p50, p99, errors, CPU by role, time left.",
+    ),
 }
 _EXAMPLES: Mapping[Widget, Mapping[str, Any]] = {
     Widget.EVENTS: {"limit": 10},
     Widget.DECISIONS: {"reason": "not-rolled"},
     Widget.UNITS: {"show": "left-out"},
     Widget.RUNS: {"limit": 5},
+    Widget.LIVE: {"run": "20270120-101500-4f2a91c0"},
 }
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from troop.bench.live_view import OLD_SECONDS
 from troop.bench.money import shown
 from troop.bench.names import report_key
 from troop.bench.record import RunStatus
@@ -25,7 +26,16 @@ from troop.chaos.policy import PARSERS, Policy
 from troop.errors import TroopError
 from troop.widgets.commands import Command, Shell
 from troop.widgets.console import Console
-from troop.widgets.views import DecisionsView, EventsView, RunsView, UnitDecisionsView, UnitsView, UnitView, View
+from troop.widgets.views import (
+    DecisionsView,
+    EventsView,
+    LiveRunView,
+    RunsView,
+    UnitDecisionsView,
+    UnitsView,
+    UnitView,
+    View,
+)
 from troop.widgets.widget_request import KINDS, SHOWS, Viewer
 
 LARGEST = 2_500_000
@@ -45,6 +55,7 @@ _TEMPLATES: Mapping[type[Any], tuple[str, int]] = {
     UnitsView: ("units.html", 960),
     UnitView: ("unit.html", 720),
     RunsView: ("runs.html", 810),
+    LiveRunView: ("live.html", 560),
 }
 """By view: the template's name, and the pixels that its table needs. In a narrower widget, rows are stacked as blocks.
 """
@@ -140,11 +151,19 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
-    environment.filters |= {"tone": _tone, "span": _span, "value": _value, "money": shown}
+    environment.filters |= {
+        "tone": _tone,
+        "span": _span,
+        "seconds": _seconds,
+        "milliseconds": _milliseconds,
+        "value": _value,
+        "money": shown,
+    }
     environment.globals |= {
         "TERMINATE": TERMINATE,
         "SHOWS": SHOWS,
         "KINDS": KINDS,
+        "OLD_SECONDS": OLD_SECONDS,
         "STATUSES": [status.value for status in Status],
         "in_words": in_words,
         "is_on_demand": is_on_demand,
@@ -172,6 +191,17 @@ def _span(begun: datetime, ended: datetime) -> str:
     if hours >= 48:
         return f"{hours // 24}d {hours % 24:02d}h"
     return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m"
+
+
+def _seconds(seconds: float) -> str:
+    """Formats seconds: ``3m 05s``."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
+
+
+def _milliseconds(value: float | None) -> str:
+    return "—" if value is None else f"{value:.3g} ms" if value < 100 else f"{value:,.0f} ms"
 
 
 def _value(value: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from troop.bench.live_view import Watched
 from troop.bench.record import Run
 from troop.chaos.changes import Change
 from troop.chaos.decisions import TERMINATE
@@ -147,7 +148,21 @@ class RunsView:
     position: str | None = None
 
 
-View = EventsView | DecisionsView | UnitDecisionsView | UnitsView | UnitView | RunsView
+@dataclass(frozen=True)
+class LiveRunView:
+    """What a run does right now.
+
+    Attributes:
+        on: whether the deployment runs benchmarks.
+        watched: None if there is no such run, or none that goes on.
+    """
+
+    request: WidgetRequest
+    on: bool
+    watched: Watched | None = None
+
+
+View = EventsView | DecisionsView | UnitDecisionsView | UnitsView | UnitView | RunsView | LiveRunView
 
 
 def latest(rows: Sequence[DecisionRow]) -> list[DecisionRow]:

@@ -29,6 +29,7 @@ class Widget(StrEnum):
     DECISIONS = "decisions"
     UNITS = "units"
     RUNS = "runs"
+    LIVE = "live"
 
 
 class BadParameter(ValueError):
@@ -83,6 +84,9 @@ PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
         "limit": Parameter(values.whole(1, _LIMIT), f"runs a page, 1 to {_LIMIT}", 10),
         "kind": Parameter(values.one_of(*KINDS), "`benchmarks`, or `fleets`: those that stand", "benchmarks"),
         "position": _POSITION,
+    },
+    Widget.LIVE: {
+        "run": Parameter(values.text(64), "the id of a run; by default the newest one that goes on"),
     },
 }
 """By widget, in the order of its documentation."""

@@ -6,6 +6,8 @@ from dataclasses import replace
 from functools import cache, partial
 
 from troop.aws.bench.function_calls import FleetCalls, ReportCalls
+from troop.aws.bench.live_claims import LiveClaims
+from troop.aws.bench.live_store import LiveStore
 from troop.aws.bench.price_book import PriceBook
 from troop.aws.bench.price_cache import PriceCache
 from troop.aws.bench.price_list import PriceList, region_of
@@ -19,6 +21,7 @@ from troop.environment import Variable
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
 from troop.flows.bench.fleets import StandingFleets
+from troop.flows.bench.live import LiveRuns
 from troop.flows.bench.report_links import ReportLinks
 from troop.flows.bench.schedules import ScheduledRuns, ScheduledStarts
 from troop.tables import FLEET
@@ -89,6 +92,16 @@ def report_links() -> ReportLinks:
         stored=bench.stored_runs(presigning_client),
         calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
         claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
+        clock=environment.now,
+    )
+
+
+@cache
+def live_runs() -> LiveRuns:
+    return LiveRuns(
+        runs=bench.runs(),
+        store=LiveStore(quick_client("s3"), variable(Variable.RESULTS_BUCKET)),
+        claims=LiveClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         clock=environment.now,
     )
 

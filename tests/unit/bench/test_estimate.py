@@ -30,6 +30,7 @@ from troop.bench.estimate import (
     most_seconds,
 )
 from troop.bench.money import BILLINGS, HOURLY, S3_GETS, S3_PUTS, Committed, Money, Price
+from troop.bench.overhead_cost import own_calls
 from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.bench.prices import Prices, VolumePrice
 from troop.bench.verdicts import GRACE
@@ -120,6 +121,19 @@ def test_requests_to_s3_are_as_the_author_says_and_cost_the_list_price() -> None
     in_yuan = of(stated, replace(PRICES, currency="CNY"))
     assert not lines(in_yuan).keys() & {gets, puts}
     assert gets not in in_yuan.unknown
+
+
+def test_running_summaries_and_one_viewers_merges_are_part_of_troops_own_calls() -> None:
+    benchmark = replace(BENCHMARK, fleets=(replace(SERVERS, count=100),))
+    merge = (
+        D("0.0000035") + D("0.0000002") + D("0.7") * D("0.0000133334") + 2 * D("0.000000625") + 10 * D("0.000000125")
+    )
+    objects = 102 * (D("0.000005") + D("0.0000004"))
+    more = own_calls(benchmark, 60, [600], 600) - own_calls(benchmark, 60, [600])
+    assert more == 40 * (merge + objects), "one each 15 seconds"
+    quiet = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, expected=300),))
+    loud = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, measured=300),))
+    assert lines(of(loud))[OWN][1] > lines(of(quiet))[OWN][1], "nodes upload while they measure"
 
 
 @pytest.mark.parametrize(

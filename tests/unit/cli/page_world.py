@@ -22,6 +22,7 @@ from cli.shared.settings_files import TriedSettings
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_server import PageServer
 from tests.unit.cli.conftest import FakeApi
+from troop import moments
 from troop.chaos.facts import Account, Switch
 from troop.chaos.units import unit_to_url
 
@@ -100,13 +101,63 @@ def report_answer(etag: str, moment: str = "2026-11-21T15:21:40.000Z") -> Answer
     return Answer(302, document, headers={"Location": "https://bucket.example/r"})
 
 
+def live_answer(*cells: dict[str, Any], seconds: int = 0, **more: Any) -> dict[str, Any]:
+    """Returns a response of GET /benchmarks/{run}/live, so many seconds after a merge."""
+    at = "2026-11-21T15:10:00.000Z"
+    return {
+        "run": RUN,
+        "status": "RUNNING",
+        "state": "measuring" if cells else "waiting",
+        "message": "nodes report what they measure" if cells else "no running summaries yet: no cell measures now",
+        "now": moments.iso(moments.parse(at) + timedelta(seconds=seconds)),
+        "at": at if cells else None,
+        "unread": 0,
+        "cells": list(cells),
+    } | more
+
+
+def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
+    """Returns a cell of that response. Its history has a gap."""
+    end = moments.parse("2026-11-21T15:10:00.000Z")
+    history = [
+        {
+            "at": moments.iso(end - timedelta(seconds=15 * ago + (120 if ago > merges // 2 else 0))),
+            "phase": "write",
+            "per_second": 20_000.0 + 900 * (ago % 5),
+            "errors_per_second": 40.0 * (ago % 3),
+            "p50_ms": 1.7,
+            "p99_ms": 9.0 + ago % 4,
+        }
+        for ago in range(merges - 1, -1, -1)
+    ]
+    figures = {"per_second": 20_000.4, "errors_per_second": 0.2, "p50_ms": 1.7, "p99_ms": 9.3}
+    operation = {"role": "drivers", "operation": "insert"}
+    cpu = {"reporting": 6, "expected": 6, "cpu_percent": 71.2, "cpu_percent_max": 88.0}
+    return {
+        "cell": "c001",
+        "label": "n6",
+        "phase": "write",
+        "point": None,
+        "is_measured": True,
+        "seconds_left": 245.0,
+        "warm_up_seconds_left": 0.0,
+        "total": figures,
+        "operations": [{**figures, **operation}, {**figures, **operation, "operation": "select"}],
+        "roles": [{"role": "servers", **cpu}, {"role": "drivers", **cpu, "reporting": 2, "expected": 3}],
+        "history": history,
+    } | more
+
+
 @dataclass
 class World(FakeApi):
-    """An API that also has benchmarks. ``runs`` by id, as in GET /benchmarks/{run}; ``fleets`` as in GET /fleets."""
+    """An API that also has benchmarks. ``runs`` by id, as in GET /benchmarks/{run}; ``fleets`` as in GET /fleets;
+    ``live`` as in GET /benchmarks/{run}/live.
+    """
 
     runs: dict[str, dict[str, Any]] = field(default_factory=dict)
     fleets: list[dict[str, Any]] = field(default_factory=list)
     report: Answer = field(default_factory=lambda: report_answer("1"))
+    live: dict[str, Any] = field(default_factory=lambda: live_answer())
 
     def request(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -127,6 +178,8 @@ class World(FakeApi):
         if rest.endswith("/report"):
             receipt = {"run": RUN, "requested_at": "2026-11-22T09:00:00.000Z"}
             return self.report if method == "GET" else Answer(202, receipt)
+        if rest.endswith("/live"):
+            return Answer(200, self.live)
         if rest not in self.runs:
             return Answer(404, {"statusCode": 404, "message": f"there is no run {rest}", "code": "no-such-run"})
         if method == "DELETE":

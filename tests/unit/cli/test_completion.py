@@ -64,6 +64,7 @@ def complete(run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ("troop groups --owner ", ["ada"]),
         ("troop groups --calendar d", ["default"]),
         ("troop bench status 2026", ["20261119-r2", "20261120-r1"]),
+        ("troop bench watch 20261120", ["20261120-r1"]),
         ("troop bench compare 20261119-r2 20261120", ["20261120-r1"]),
         ("troop bench list --benchmark ", ["disk-io", "s3"]),
         ("troop bench unschedule n", ["nightly"]),

@@ -13,10 +13,13 @@ from botocore.exceptions import ClientError
 
 from handlers import widgets
 from tests.unit.edge.account import FRIDAY, Account, calls
-from tests.unit.edge.benches import Bench
+from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
+from troop.bench import names
 from troop.bench.record import RunStatus
 from troop.flows import widgets as flow
+from troop.flows.bench import live as live_flow
+from troop.measure.live import Live, LiveOperation
 from troop.wiring import dashboards
 
 ARN = "arn:aws:lambda:eu-central-1:123456789012:function:Troop-Widgets"
@@ -238,3 +241,23 @@ def test_a_wrong_parameter_is_told(account: Account) -> None:
 def test_described_without_reading_anything() -> None:
     assert widgets.handler({"describe": True}, CONTEXT).startswith("## Latest events")
     assert "## Benchmark runs" in widgets.handler({"describe": True, "widget": "runs"}, CONTEXT)
+
+
+def test_what_a_run_does_is_merged_once_for_dashboards_and_all_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TROOP_RESULTS_BUCKET", BUCKET)
+    monkeypatch.setattr(dashboards, "settings", lambda: SimpleNamespace(benchmarks=True, calendars={}, leashed=True))
+    bench.measuring()
+    now = bench.account.clock().timestamp()
+    (node, *_) = bench.nodes("drivers")
+    live = Live(node, "drivers", "measure", int(now), 15, now - 60, 300.0, 420, {"read": LiveOperation(1500)})
+    bench.put(f"{names.live_prefix(bench.run, CELL)}AROA:{node}.json", live.document())
+    monkeypatch.setattr(live_flow, "OLDEST", timedelta(days=9999))  # moto's clock is another one
+    text = shown("live")
+    assert bench.run in text
+    assert "read drivers 100.0 0.0" in text
+    assert "1 of 3 nodes report" in text
+    bench.put(f"{names.live_prefix(bench.run, CELL)}AROA:{node}.json", {})
+    assert "read drivers 100.0 0.0" in shown("live", run=bench.run), "the merge before serves everyone"
+    assert "There is no run 20261120-000000-00000002" in shown("live", run="20261120-000000-00000002")

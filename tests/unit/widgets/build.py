@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from troop.bench.costs import Cost
+from troop.bench.live_view import CellView, Figures, LiveView, OperationFigures, RoleView, Watched
 from troop.bench.record import Expected, Run, RunStatus
 from troop.bench.standing import Counts, Standing
 from troop.chaos.changes import Change
@@ -23,6 +24,7 @@ from troop.widgets.views import (
     DecisionRow,
     DecisionsView,
     EventsView,
+    LiveRunView,
     RunRow,
     RunsView,
     Today,
@@ -232,6 +234,25 @@ def fleets_view() -> RunsView:
     return RunsView(request("runs", kind="fleets"), True, [RunRow(fleet, 498)])
 
 
+def live_view(seconds: int = 5, name: str = "cassandra-write", text: str = "n6") -> LiveRunView:
+    """What a run does, so many seconds after the merge."""
+    run = Run("20261120-210000-1f0c9b2e", name, NOW, NOW, "arn:me", 1, 9, status=RunStatus.RUNNING)
+    read = OperationFigures(12_345.67, 0.25, 1.7, 120.4, "drivers", text)
+    cell = CellView(
+        "c001",
+        text,
+        text,
+        is_measured=True,
+        seconds_left=200.0,
+        warm_up_seconds_left=20.0,
+        total=Figures(12_345.67, 0.25, 1.7, 120.4),
+        operations=[read],
+        roles=[RoleView("drivers", 2, 3, 71.2, 88.0), RoleView(text, 6, None, None, None)],
+    )
+    at = NOW - timedelta(seconds=seconds)
+    return LiveRunView(request("live"), True, Watched(run, LiveView(run.run, at, [cell]), NOW))
+
+
 def views() -> dict[str, View]:
     """One of each, by name."""
     return {
@@ -247,4 +268,7 @@ def views() -> dict[str, View]:
         "runs": runs_view(),
         "fleets": fleets_view(),
         "runs-off": RunsView(request("runs"), on=False),
+        "live": live_view(),
+        "live-none": LiveRunView(request("live"), True),
+        "live-off": LiveRunView(request("live"), on=False),
     }

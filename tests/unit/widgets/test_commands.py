@@ -139,10 +139,11 @@ def test_each_view_shows_the_commands_that_make_its_changes() -> None:
     views = build.views()
     paths = {
         name: {read(line).path for line in _lines(page(views[name], build.frame())) if "report" not in line}
-        for name in ("events", "unit", "runs", "fleets")
+        for name in ("events", "unit", "runs", "fleets", "live")
     }
     assert paths["events"] == {"halt", "unleash"}
     assert paths["unit"] == {"opt-out", "opt-in", "set", "why"}
+    assert paths["live"] == {"bench watch", "bench stop"}
     assert paths["runs"] == {"bench status", "bench stop", "bench results"}
     assert paths["fleets"] == {"fleet status", "fleet scale", "fleet down"}
 

@@ -77,6 +77,7 @@ def hostile(text: str) -> Iterator[View]:
     yield replace(build.unit_view(), unit=text, groups=[build.group(text)], policy=build.policy(problems=(text,)))
     run = build.run(RunStatus.FAILED, name=text, reason=text)
     yield RunsView(build.request("runs"), True, [RunRow(run, 0)], text)
+    yield build.live_view(name=text, text=text)
 
 
 @settings(max_examples=15, deadline=None)
@@ -236,6 +237,9 @@ def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() 
         ("unit", ["With probability 0.05 per business day", "Next possible termination:", "probability: — → 0.05"]),
         ("runs", ["58 of 60 a cell", "$12.50 expected", "$11.94", "plus items without a price", "opens the console"]),
         ("fleets", ["498 of 500", "spot-workers", "2d 22h so far"]),
+        ("live", ["12,345.7", "0.2", "120 ms", "3m 15s left, with 15s of the warm-up", "71 % 2 of 3 nodes report"]),
+        ("live-none", ["No benchmark runs now."]),
+        ("live-off", ["This deployment does not run benchmarks: its setting troop:benchmarks is false."]),
         ("runs-off", ["This deployment does not run benchmarks: its setting troop:benchmarks is false."]),
         ("events-none", ["No events yet."]),
     ],
@@ -254,3 +258,8 @@ def test_what_has_not_recovered_is_named_in_words() -> None:
     text = page(build.units_view(), frame())
     assert "from its termination of 2026-11-18" in text
     assert "2026-11-18#payments" not in text
+
+
+def test_old_figures_are_marked() -> None:
+    assert "figures are" not in page(build.live_view(44), build.frame())
+    assert "figures are 1m 15s old" in page(build.live_view(75), build.frame())

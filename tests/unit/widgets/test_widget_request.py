@@ -26,7 +26,7 @@ def test_text_and_numbers_are_both_taken() -> None:
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        ({}, "widget is missing: it must be one of events, decisions, units, runs."),
+        ({}, "widget is missing: it must be one of events, decisions, units, runs, live."),
         ({"widget": "evnts"}, "widget is 'evnts': it must be one of events"),
         ({"widget": "events", "limit": 51}, "limit is '51': it must be a whole number from 1 to 50."),
         ({"widget": "events", "status": "DEAD"}, "status is 'DEAD': it must be one of LEASHED, CLAIMED"),

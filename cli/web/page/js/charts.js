@@ -7,7 +7,8 @@ const MONTH = new Intl.DateTimeFormat("en", { month: "short", timeZone: "UTC" })
 const DAY_MS = 86_400_000;
 const time = (day) => Date.parse(`${day}T00:00:00Z`);
 
-function s(tag, attributes, ...children) {
+/** Creates an SVG element. */
+export function s(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(name, clean(value));
   for (const child of children.flat(Infinity)) if (child) element.append(child instanceof Node ? child : clean(child));
@@ -15,7 +16,7 @@ function s(tag, attributes, ...children) {
 }
 
 /** A chart that is drawn for the width that it has. */
-function fitted(label, height, draw) {
+export function fitted(label, height, draw) {
   const place = h("div", { class: "chart" });
   let before = 0;
   new ResizeObserver(([{ contentRect: { width } }]) => {
@@ -62,7 +63,8 @@ function frame(width, height, since, until, most) {
   return { axes, x, y };
 }
 
-const table = (summary, head, rows) =>
+/** A table that is folded up until a viewer opens it. */
+export const table = (summary, head, rows) =>
   h(
     "details",
     {},

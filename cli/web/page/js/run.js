@@ -4,6 +4,7 @@ import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
 import { cost, count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
+import { live } from "./live.js";
 import { reportStatus } from "./report_status.js";
 import { elapsed, report } from "./runs.js";
 
@@ -21,7 +22,7 @@ export async function show(main, signal, run) {
   let reporting; // the report's controls, once the run has ended
   const top = h("div", {});
   const cells = h("div", {});
-  fill(main, top, cells);
+  fill(main, top, state.run.ended_at ? null : live(path, signal), cells);
   draw();
   later();
   document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });

@@ -1,0 +1,50 @@
+"""Prints how a run has ended, and ends the command accordingly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cli.bench import cells as bench_cells
+from cli.bench import limits as bench_limits
+from cli.bench import show as bench_show
+from cli.shared import show
+from cli.shared.errors import CliError, Exit
+from troop.bench.record import RunStatus
+
+
+def results(view: Mapping[str, Any]) -> None:
+    """Prints the table of results."""
+    (bench_show if len(view["cells"]) == 1 else bench_cells).results(view)
+    bench_limits.table(view)
+
+
+def tell(view: Mapping[str, Any], as_json: bool, more: str | None = None) -> None:
+    """Prints the outcome of a run.
+
+    Args:
+        more: an additional line.
+
+    Raises:
+        CliError: FAILED, if its status is not SUCCEEDED; LIMITS_MISSED, if its results do not hold their limits.
+    """
+    if as_json:
+        show.document(view)
+    else:
+        results(view)
+    if more:
+        (show.note if as_json else show.say)(more)
+    check(view, show.note if as_json else show.say)
+
+
+def check(view: Mapping[str, Any], tell: Callable[[str], None]) -> None:
+    """Prints a summary of a run that has succeeded.
+
+    Raises:
+        CliError: as :func:`tell`.
+    """
+    summary = bench_show.summary(view)
+    if view["run"]["status"] != RunStatus.SUCCEEDED:
+        raise CliError(Exit.FAILED, summary)
+    tell(summary)
+    bench_limits.check(view)

@@ -1,0 +1,182 @@
+// What a running benchmark does right now: figures of the last merge of its nodes' running summaries.
+
+import { get } from "./api.js";
+import { fitted, s, table as folded } from "./charts.js";
+import { facts, fill, h, name, table } from "./dom.js";
+import { clock, count, duration, milliseconds } from "./format.js";
+import { stamp } from "./freshness.js";
+
+const EVERY = 15_000;
+const OLD = 45_000; // milliseconds, after which figures are marked as old: two merges are missing
+const GAP = 50_000; // milliseconds between two points that a line does not join
+const HEIGHT = 150;
+const [LEFT, RIGHT, TOP, BOTTOM] = [64, 10, 10, 24];
+
+const rate = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
+const percent = (value) => (value === null ? null : `${Math.round(value)} %`);
+
+/**
+ * A panel that follows a run until it ends, and then disappears.
+ * @param {string} path of the run, such as "benchmarks/20261121-150312-1f0c9b2e"
+ * @param {AbortSignal} signal of the view
+ */
+export function live(path, signal) {
+  const age = h("span", { class: "age" });
+  const note = h("p", { class: "muted" });
+  const cells = h("div", {});
+  const panel = h("section", { class: "live", "aria-label": "Live figures" }, h("h2", {}, "Live", age), note, cells);
+  const opened = new Set(); // folded tables that the viewer has opened: each merge draws them again
+  let timer;
+  let over = false;
+  let last = null; // { answer, at }: `at` by this machine's clock
+  const second = setInterval(tick, 1000);
+  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : refresh()), { signal });
+  signal.addEventListener("abort", () => [clearTimeout(timer), clearInterval(second)]);
+  refresh();
+  return panel;
+
+  async function refresh() {
+    clearTimeout(timer);
+    if (over) return;
+    try {
+      draw(await get(`${path}/live`, {}, signal));
+    } catch (error) {
+      if (signal.aborted || error.status === 401) return;
+      // The last figures stay, and become old.
+      fill(note, `${error.message}`);
+    }
+    clearTimeout(timer);
+    if (!over && !document.hidden && !signal.aborted) timer = setTimeout(refresh, EVERY);
+  }
+
+  function draw(answer) {
+    over = answer.state === "ended";
+    panel.hidden = over;
+    if (over) return;
+    const before = last?.answer.at;
+    const at = answer.at ? new Date(Date.now() - Math.max(0, new Date(answer.now) - new Date(answer.at))) : null;
+    last = { answer, at: answer.at === before ? last?.at : at };
+    const unread = answer.unread ? ` ${count(answer.unread)} running summaries could not be read.` : "";
+    fill(note, answer.at ? `Merged at ${clock(new Date(answer.at))}, every 15 s.${answer.state === "measuring" ? " Previews: the results come from everything that was measured." : ` ${capital(answer.message)}.`}${unread}` : `${capital(answer.message)}.`);
+    if (answer.at !== before) fill(cells, answer.cells.map((cell) => show(cell, opened)));
+    if (last.at) stamp(panel, last.at, OLD);
+    tick();
+  }
+
+  function tick() {
+    if (!last?.at) return;
+    const seconds = (Date.now() - last.at) / 1000;
+    for (const place of cells.querySelectorAll("[data-left]")) {
+      const [left, warmUp] = [place.dataset.left - seconds, place.dataset.warmUp - seconds];
+      const text = `${duration(Math.max(0, left))}${warmUp > 0 ? `, with ${duration(warmUp)} of the warm-up` : ""}`;
+      if (place.textContent !== text) place.textContent = text;
+    }
+  }
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function setting({ phase, point }) {
+  if (!point) return phase;
+  const values = Object.entries(point.parameters).map(([key, value]) => `${key}=${Array.isArray(value) ? value.join("/") : value}`);
+  return `${phase} of ${point.of}${values.length ? `: ${values.join(", ")}` : ""}`;
+}
+
+function show(cell, opened) {
+  const { total, roles, operations } = cell;
+  const nodes = roles.reduce((sum, one) => sum + one.reporting, 0);
+  const expected = roles.some((one) => one.expected === null) ? null : roles.reduce((sum, one) => sum + one.expected, 0);
+  const left = cell.seconds_left !== null && h("span", { "data-left": String(cell.seconds_left), "data-warm-up": String(cell.warm_up_seconds_left) });
+  return h(
+    "div",
+    { class: "cell" },
+    h("h3", {}, h("code", {}, cell.cell), cell.label && [" ", name(cell.label)], ": ", name(setting(cell))),
+    facts([
+      ["Time left", left || null],
+      ["Operations per second", total && rate(total.per_second)],
+      ["p50", total && milliseconds(total.p50_ms)],
+      ["p99", total && milliseconds(total.p99_ms)],
+      ["Errors per second", total && rate(total.errors_per_second)],
+      ["Nodes that report", roles.length ? `${count(nodes)}${expected === null ? "" : ` of ${count(expected)}`}` : null],
+    ]),
+    cell.history.length > 1 && history(cell, opened),
+    operations.length > 1 && table("Operations", OPERATIONS, operations),
+    roles.length > 0 && table("CPU by role", ROLES, roles),
+  );
+}
+
+const OPERATIONS = [
+  { label: "Operation", cell: (one) => name(one.operation) },
+  { label: "Role", cell: (one) => name(one.role) },
+  { label: "Per second", number: true, cell: (one) => rate(one.per_second) },
+  { label: "Errors per second", number: true, cell: (one) => rate(one.errors_per_second) },
+  { label: "p50", number: true, cell: (one) => milliseconds(one.p50_ms) },
+  { label: "p99", number: true, cell: (one) => milliseconds(one.p99_ms) },
+];
+
+const ROLES = [
+  { label: "Role", cell: (one) => name(one.role) },
+  { label: "Nodes that report", number: true, cell: (one) => (one.expected === null ? count(one.reporting) : `${count(one.reporting)} of ${count(one.expected)}`) },
+  { label: "CPU", number: true, cell: (one) => percent(one.cpu_percent) },
+  { label: "CPU of the busiest", number: true, cell: (one) => percent(one.cpu_percent_max) },
+];
+
+function history({ cell, history: points }, opened) {
+  const rows = folded("History as a table", ["Time", "Phase", "Per second", "Errors per second", "p50", "p99"], points.toReversed().map((one) => [clock(new Date(one.at)), one.phase, rate(one.per_second), rate(one.errors_per_second), milliseconds(one.p50_ms), milliseconds(one.p99_ms)]));
+  rows.open = opened.has(cell);
+  rows.addEventListener("toggle", () => (rows.open ? opened.add(cell) : opened.delete(cell)));
+  return [
+    h("div", { class: "charts" },
+      h("div", {},
+        chart("Operations per second", points, [["rate", (one) => one.per_second], ["errors", (one) => one.errors_per_second]], rate),
+        h("ul", { class: "key" }, h("li", { class: "rate" }, "operations per second"), h("li", { class: "errors" }, "errors per second"))),
+      h("div", {},
+        chart("p50 and p99", points, [["median", (one) => one.p50_ms], ["threshold", (one) => one.p99_ms]], milliseconds),
+        h("ul", { class: "key" }, h("li", { class: "dot" }, "p50"), h("li", { class: "threshold" }, "p99")))),
+    rows,
+  ];
+}
+
+/** A chart of some figures over the last merges, from zero. `curves`: [class, value of a point]. */
+function chart(label, points, curves, format) {
+  const times = points.map((one) => Date.parse(one.at));
+  const values = points.flatMap((one) => curves.map(([, of]) => of(one))).filter((value) => value !== null);
+  const ticks = marks(Math.max(0, ...values));
+  const [first, last] = [times[0], times.at(-1)];
+  return fitted(`${label}, ${clock(new Date(first))} to ${clock(new Date(last))}: last ${curves.map(([, of]) => of(points.at(-1))).filter((value) => value !== null).map(format).join(" and ") || "unknown"}`, HEIGHT, (width) => {
+    const x = (at) => LEFT + ((at - first) / Math.max(1, last - first)) * (width - LEFT - RIGHT);
+    const y = (value) => HEIGHT - BOTTOM - (value / ticks.at(-1)) * (HEIGHT - TOP - BOTTOM);
+    return [[
+      ticks.map((one) => [
+        s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(one), y2: y(one) }),
+        s("text", { x: LEFT - 8, y: y(one) + 4, "text-anchor": "end" }, one ? format(one) : "0"),
+      ]),
+      s("text", { x: LEFT, y: HEIGHT - 6 }, clock(new Date(first))),
+      s("text", { x: width - RIGHT, y: HEIGHT - 6, "text-anchor": "end" }, clock(new Date(last))),
+      curves.map(([kind, of]) => s("path", { class: kind, d: line(points.map((one, index) => [times[index], of(one)]), x, y) })),
+    ]];
+  });
+}
+
+/** A path through the points [time, value]; it has a gap where nobody watched. */
+function line(points, x, y) {
+  let before = null;
+  let path = "";
+  for (const [at, value] of points) {
+    if (value === null) {
+      before = null;
+      continue;
+    }
+    path += `${before !== null && at - before <= GAP ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
+    before = at;
+  }
+  return path;
+}
+
+/** Round marks of an axis from zero to at least `most`. */
+function marks(most) {
+  if (!most) return [0, 1];
+  const power = 10 ** Math.floor(Math.log10(most));
+  const step = [0.2, 0.5, 1, 2, 5].map((one) => one * power).find((one) => most / one <= 4) ?? 10 * power;
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
+}

@@ -1,0 +1,24 @@
+"""Stores claims on merging a run's running summaries, so that one merge serves all viewers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from troop import moments
+from troop.aws.expiring_items import PassingItems
+from troop.bench.live_view import FRESH
+from troop.bench.record import SCHEMA
+from troop.state_keys import LIVE_CLAIM
+
+
+class LiveClaims(PassingItems):
+    """Claims in the table ``State``, where they expire."""
+
+    def claim(self, run: str, now: datetime) -> bool:
+        """Claims the next merge of a run, unless one was claimed less than :data:`troop.bench.live_view.FRESH` ago.
+
+        Raises:
+            ClientError: DynamoDB refused.
+        """
+        values = {"claimed_at": moments.iso(now), "expires_at": int((now + FRESH).timestamp()) + 1, "schema": SCHEMA}
+        return self.put_unless(LIVE_CLAIM + run, values, "claimed_at", until=moments.iso(now - FRESH)) is None

@@ -13,6 +13,7 @@ from infra.bench_permissions import (
     REGISTRATIONS,
     REPORTS,
     RUN_OBJECTS,
+    WATCHED,
     WRITTEN_BY_NODES,
     WRITTEN_BY_REPORT,
 )
@@ -123,6 +124,8 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
     yield functions.roles["report"], [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_REPORT)], _OBJECTS
     yield functions.roles["api"], [runs, artifacts, registrations], _OBJECTS
     yield functions.roles["api"], [f"{results}/{keys}" for keys in REPORTS], _OBJECTS
+    for name in ("api", "widgets"):
+        yield functions.roles[name], [f"{results}/{keys}" for keys in WATCHED], _OBJECTS
     yield functions.roles["api"], [f"{of_benchmark}:*", f"{of_fleet}:*"], _EXECUTIONS
     requests = f"{results}/{SCHEDULE_OBJECTS}"
     yield functions.roles["api"], [requests], _OBJECTS

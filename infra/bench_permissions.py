@@ -64,6 +64,8 @@ LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
 LIVE_SUMMARIES = f"{RUN_OBJECTS}/live/*"
 MERGED = f"{RUN_OBJECTS}/{LIVE}"
 CELL_DEFINITIONS = f"{RUN_OBJECTS}/c*/definition.json"
+WATCHED = (LIVE_SUMMARIES, CELL_DEFINITIONS, MERGED)
+"""Objects that show what runs do right now."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
 """The parameters with which AWS publishes the latest image of Amazon Linux."""

@@ -22,6 +22,7 @@ from agent.pack import pack
 from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
+from troop.calendars import HOLIDAY_LANGUAGE
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",
@@ -51,7 +52,7 @@ OF_NODES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
-_SCHEME = "2"
+_SCHEME = "3"
 """Increase it when installing, pruning, compiling or file modes change: it is in every name and every asset. The CDK
 names uploads by content alone, so an asset that differs only in its modes would never replace a bad one.
 """
@@ -196,6 +197,9 @@ def _superfluous(site: Path) -> Iterator[Path]:
     swagger = "aws_lambda_powertools/event_handler/openapi/swagger_ui/*.min.*"  # a page that the API does not serve
     for pattern in ("bin", "*/tests", "**/__pycache__", swagger, *records):  # scripts in bin name the interpreter
         yield from list(site.glob(pattern))
+    for names in list(site.glob("holidays/locale/*")):
+        if names.name != HOLIDAY_LANGUAGE:
+            yield names
 
 
 def _this_machine() -> str:

@@ -24,6 +24,9 @@ WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 MARGIN_MINUTES = 15
 """No roll is due in a window's last minutes, so that the next tick and the termination fit into it."""
 
+HOLIDAY_LANGUAGE = "en_US"
+"""One language for the holidays of every country: their names are parts of English sentences."""
+
 _MINUTE = timedelta(minutes=1)
 
 
@@ -184,8 +187,7 @@ def clock(minute: int) -> str:
 
 @lru_cache(maxsize=256)
 def _public_holidays(country: str, subdivision: str | None, year: int) -> Mapping[date, str]:
-    # One language for every country: the names are parts of English sentences.
-    return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language="en_US").items())
+    return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language=HOLIDAY_LANGUAGE).items())
 
 
 _NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})

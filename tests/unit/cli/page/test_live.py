@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -53,7 +54,7 @@ def test_the_time_left_passes_and_a_merge_that_stays_away_becomes_old(going: Loo
     page.clock.fast_forward(60_000)
     expect(panel).to_have_class("live old")
     expect(panel.get_by_role("heading", name="Live")).to_contain_text(" ago")
-    expect(panel.get_by_text("the request failed")).to_be_visible()
+    expect(panel.get_by_text("could not start its function")).to_be_visible()
     expect(panel.locator(".facts div").filter(has_text="Operations per second")).to_contain_text("20,000")
 
 
@@ -62,7 +63,7 @@ def test_a_new_merge_replaces_the_last_and_leaves_open_what_is_open(going: Looki
     panel = page.get_by_role("region", name="Live figures")
     panel.get_by_text("History as a table").click()
     expect(panel.locator("details tbody tr")).to_have_count(20)
-    now = {"at": "2026-11-21T15:10:15.000Z", "now": "2026-11-21T15:10:15.000Z"}
+    now: dict[str, Any] = {"at": "2026-11-21T15:10:15.000Z", "now": "2026-11-21T15:10:15.000Z"}
     quiet = {"per_second": 0.0, "errors_per_second": 0.0, "p50_ms": None, "p99_ms": None}
     warm = {"warm_up_seconds_left": 200.0, "total": quiet}
     going.world.live = live_answer(live_cell(21, **warm), **now)

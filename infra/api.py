@@ -37,6 +37,7 @@ ROUTES = (
     "DELETE /benchmarks/schedules/{name}",
     "GET /benchmarks/{run}",
     "DELETE /benchmarks/{run}",
+    "GET /benchmarks/{run}/live",
     "GET /benchmarks/{run}/report",
     "POST /benchmarks/{run}/report",
     "POST /fleets",

@@ -40,7 +40,7 @@ def test_routes_are_spelled_out_and_signed(template: Template) -> None:
         *("POST /benchmarks", "GET /benchmarks", "POST /benchmarks/artifacts", "POST /benchmarks/estimate"),
         *("POST /benchmarks/schedules", "GET /benchmarks/schedules", "DELETE /benchmarks/schedules/{name}"),
         *("GET /benchmarks/{run}", "DELETE /benchmarks/{run}"),
-        *("GET /benchmarks/{run}/report", "POST /benchmarks/{run}/report"),
+        *("GET /benchmarks/{run}/live", "GET /benchmarks/{run}/report", "POST /benchmarks/{run}/report"),
         *("POST /fleets", "GET /fleets", "POST /fleets/estimate"),
         *("GET /fleets/{fleet}", "PATCH /fleets/{fleet}", "DELETE /fleets/{fleet}"),
     }

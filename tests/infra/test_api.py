@@ -84,6 +84,7 @@ def test_requests_are_validated(template: Template) -> None:
         "GET /groups/{unit}": {"method.request.path.unit": True},
         "PATCH /groups/{unit}": {"method.request.path.unit": True},
         "GET /benchmarks/{run}": {"method.request.path.run": True},
+        "GET /benchmarks/{run}/live": {"method.request.path.run": True},
         "DELETE /benchmarks/schedules/{name}": {"method.request.path.name": True},
         "DELETE /benchmarks/{run}": {"method.request.path.run": True},
         **{f"{method} /benchmarks/{{run}}/report": {"method.request.path.run": True} for method in ("GET", "POST")},

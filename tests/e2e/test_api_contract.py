@@ -62,6 +62,7 @@ EXPECTED = {
     "DELETE /benchmarks/schedules/{name}": {404},
     "GET /benchmarks/{run}": {404},
     "DELETE /benchmarks/{run}": {404},
+    "GET /benchmarks/{run}/live": {404},
     **{f"{method} /benchmarks/{{run}}/report": {404} for method in ("GET", "POST")},
     **{f"POST {path}": {400} for path in ("/fleets", "/fleets/estimate")},
     **{f"{method} /fleets/{{fleet}}": {404} for method in ("GET", "PATCH", "DELETE")},

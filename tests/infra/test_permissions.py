@@ -220,6 +220,7 @@ def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(templa
         "<ApiRestDeploymentStagev1>/GET/benchmarks/schedules",
         "<ApiRestDeploymentStagev1>/DELETE/benchmarks/schedules/*",
         "<ApiRestDeploymentStagev1>/GET/benchmarks/*",
+        "<ApiRestDeploymentStagev1>/GET/benchmarks/*/live",
         "<ApiRestDeploymentStagev1>/DELETE/benchmarks/*",
         "<ApiRestDeploymentStagev1>/GET/benchmarks/*/report",
         "<ApiRestDeploymentStagev1>/POST/benchmarks/*/report",

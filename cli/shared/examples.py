@@ -51,7 +51,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "bench status": ("troop bench status 20270120-101500-4f2a91c0 --follow",),
     "bench watch": (
         "troop bench watch 20270120-101500-4f2a91c0",
-        "troop bench watch 20270120-101500-4f2a91c0 -o json | jq '.cells[].total.per_second'",
+        "troop bench watch 20270120-101500-4f2a91c0 -o json",
     ),
     "bench stop": ("troop bench stop 20270120-101500-4f2a91c0",),
     "bench results": ("troop bench results 20270120-101500-4f2a91c0 --json",),

@@ -50,7 +50,10 @@ class Commands(LazyGroup):
         ),
         "schedule": ("cli.commands.bench_schedule:schedule", "Run a benchmark on a schedule."),
         "unschedule": ("cli.commands.bench_schedule:unschedule", "Remove a schedule; its runs stay."),
-        "schedules": ("cli.commands.bench_schedule:schedules", "List the schedules with their next starts and last outcomes."),
+        "schedules": (
+            "cli.commands.bench_schedule:schedules",
+            "List the schedules with their next starts and last outcomes.",
+        ),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
         "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
     }

@@ -12,8 +12,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from cli.bench.show import COLUMNS, DROPPED, duration, now_at, row
+from cli.bench.show import COLUMNS, DROPPED, now_at, row
 from cli.shared import show
+from cli.shared.times import duration
 from troop.bench import names
 from troop.bench.definition import Benchmark
 from troop.bench.plan import Plan, variant_document

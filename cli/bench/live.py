@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from cli.bench.show import duration, milliseconds, now_at
+from cli.bench.show import milliseconds, now_at
 from cli.shared import show
+from cli.shared.times import duration
 from troop.bench.live_view import OLD_SECONDS
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")

@@ -10,10 +10,12 @@ import typer
 
 from cli.shared import show
 from cli.shared.errors import Exit
+from cli.shared.times import duration
 from troop.bench.costs import role_of
 from troop.bench.money import shown
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
+QUOTA_COLUMNS = ("quota", "service", "code", "needs", "without spot", "account has")
 _DROPPED = ("price", "unit", "quantity", "cell")
 
 
@@ -49,7 +51,35 @@ def estimate_table(estimate: Mapping[str, Any]) -> None:
             for cell in estimate["cells"]
         ]
         show.table(("cell", "", *roles, "expected", "at most"), sums, title=" ")
+    quota_table(estimate)
+    if seconds := estimate.get("seconds"):
+        show.say(f"expected to take {duration(seconds)}")
     show.say(line(estimate))
+
+
+def quota_table(estimate: Mapping[str, Any]) -> None:
+    """Prints the quotas of vCPUs that a run needs, and how to request those that are too small."""
+    quotas = estimate.get("quotas") or ()  # an earlier API has none
+    if not quotas:
+        return
+    rows = [
+        (
+            one["what"],
+            one["service"],
+            one["code"],
+            f"{one['vcpus']:,}",
+            f"{one['without_spot']:,}" if one["without_spot"] else show.NOTHING,
+            show.NOTHING if one["value"] is None else f"{one['value']:,.0f}",
+        )
+        for one in quotas
+    ]
+    show.table(QUOTA_COLUMNS, rows, title=f"\nquotas of vCPUs in {estimate['region']}", drop=("service",))
+    for one in quotas:
+        if one["value"] is not None and one["value"] < one["desired"]:
+            show.say(
+                f"aws service-quotas request-service-quota-increase --region {estimate['region']} --service-code "
+                f"{one['service']} --quota-code {one['code']} --desired-value {one['desired']}"
+            )
 
 
 def by_role(items: Iterable[Mapping[str, Any]]) -> dict[str, float]:

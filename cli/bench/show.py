@@ -13,6 +13,7 @@ from rich.text import Text
 from cli.bench import money as bench_money
 from cli.shared import show
 from cli.shared.listings import Column
+from cli.shared.times import duration
 from troop.bench import names
 from troop.bench.plan import Variant
 
@@ -124,15 +125,6 @@ def progress(view: Mapping[str, Any], phases: Sequence[str], now: datetime) -> T
 def _named(view: Mapping[str, Any], step: str) -> str:
     """Returns a step's name; with its point if it is the present one."""
     return now_at(view["cells"][0]) if view["cells"] and view["cells"][0]["phase"] == step else step
-
-
-def duration(seconds: float | None) -> str:
-    """Formats a duration: ``4m 05s``; "" for None."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
 
 
 def replaced_rows(view: Mapping[str, Any]) -> list[tuple[str, ...]]:

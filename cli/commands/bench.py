@@ -30,6 +30,7 @@ from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import Command, LazyGroup
 from cli.shared.listings import Column
+from cli.shared.times import duration
 from cli.shared.watching import Watch
 from troop.bench.definition import to_document
 from troop.bench.record import RunStatus
@@ -288,7 +289,7 @@ def _what(source: Source) -> str:
     """Describes a benchmark in a few words."""
     benchmark, plan = source.benchmark, source.plan
     size = f" in size {benchmark.size.replace(',', ' and ')}" if benchmark.size else ""
-    most = bench_show.duration(plan.longest)
+    most = duration(plan.longest)
     nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
     if points := max(bench_cells.points_of(cell.benchmark) for cell in plan.cells):
         searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)

@@ -13,7 +13,6 @@ import typer
 from cli.bench import checking, fleet_show
 from cli.bench import files as bench_files
 from cli.bench import money as bench_money
-from cli.bench import show as bench_show
 from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
@@ -22,6 +21,7 @@ from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
+from cli.shared.times import duration
 from troop.bench.definition import AROUND, to_document
 from troop.bench.plan import sole
 
@@ -67,8 +67,8 @@ def validate(file: File, changes: Set = None, as_json: Json = False) -> None:
         return
     fleet = source.benchmark
     nodes = ", ".join(f"{one.count} {one.role} ({one.instance_type})" for one in fleet.fleets)
-    ready = bench_show.duration(fleet.longest + AROUND)
-    lasts = f"it expires after {bench_show.duration(fleet.expires_after)}"
+    ready = duration(fleet.longest + AROUND)
+    lasts = f"it expires after {duration(fleet.expires_after)}"
     show.say(f"{source.path}: {checking.verdict(warnings)}; {fleet.name}: {nodes}, ready within {ready}; {lasts}")
     show.say(source.copied())
     for warning in (*warnings, *beyond):

@@ -46,3 +46,12 @@ def parse_moment(text: str, now: datetime) -> datetime:
         return datetime.fromisoformat(text.strip()).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"{text!r} is not {EXPECTED}") from None
+
+
+def duration(seconds: float | None) -> str:
+    """Formats a duration: ``4m 05s``; "" for None."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h {minutes:02d}m {rest:02d}s" if hours else f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"

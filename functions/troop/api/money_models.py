@@ -105,6 +105,18 @@ class RefusalOut(BaseModel):
     loc: list[str | int] = Field(description="The path to it in the definition, or in size, set or files")
 
 
+class QuotaOut(BaseModel):
+    """A quota of vCPUs of running instances, and how much of it a run needs at a time."""
+
+    service: str = Field(description="The service's code in Service Quotas")
+    code: str = Field(description="The quota's code in Service Quotas")
+    what: str
+    vcpus: int = Field(description="The vCPUs of the cells that run together")
+    without_spot: int = Field(description="The same if all spot nodes run on demand; 0 for a quota of spot")
+    desired: int = Field(description="The larger of both, for a request to AWS")
+    value: float | None = Field(description="The account's quota; null if unknown")
+
+
 class EstimateOut(ExpectedOut):
     """The expected cost of a run, by cell."""
 
@@ -112,6 +124,9 @@ class EstimateOut(ExpectedOut):
     unknown: list[str] = Field(description="Items without a known price, which all amounts exclude")
     warnings: list[str]
     problems: list[RefusalOut] = Field(description="Why the run would be refused; empty if it would be admitted")
+    seconds: int = Field(description="The expected seconds of the run, with the launch of its nodes")
+    region: str
+    quotas: list[QuotaOut] = Field(description="The quotas of vCPUs that the run needs, apart from other instances")
     cells: list[CellEstimateOut]
 
     @classmethod

@@ -9,10 +9,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from troop.bench.definition import ON_DEMAND, SPOT, Benchmark
-from troop.bench.plan import Plan
+from troop.bench.plan import Plan, on_demand
 from troop.bench.problems import Problem
+
+SERVICE = "ec2"
+"""Service Quotas' code of the service."""
 
 STANDARD = frozenset("acdhimrtz")
 """First letters of the instance families that share one quota."""
@@ -94,7 +98,7 @@ def needed(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
 def quotas_of(plan: Plan) -> set[Quota]:
     """Returns the quotas of a run's nodes, including those of on-demand backups for spot."""
     fleets = (fleet for planned in plan.cells for fleet in planned.benchmark.fleets)
-    each = [(fleet.instance_type, purchase) for fleet in fleets for purchase in {fleet.purchase, ON_DEMAND}]
+    each = [(kind, purchase) for fleet in fleets for kind in fleet.types for purchase in {fleet.purchase, ON_DEMAND}]
     return {quota for instance_type, purchase in each if (quota := quota_of(instance_type, purchase))}
 
 
@@ -148,3 +152,67 @@ def _fallback(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float])
         if value is not None and need > value:
             side = f"if spot lacks capacity, a cell can need {need} vCPUs of {quota.what}"
             yield f"{side}: the account's quota {quota.code} is {value:g}"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """The vCPUs of one quota that a run needs at a time.
+
+    Attributes:
+        vcpus: of the cells that run together, if each has the largest of its instance types.
+        without_spot: the same if all spot nodes run on demand; 0 for a quota of spot.
+        value: the account's quota; None if it is unknown.
+    """
+
+    quota: Quota
+    vcpus: int
+    without_spot: int
+    value: float | None = None
+
+    @property
+    def desired(self) -> int:
+        """The value of the quota with which the run also works without spot."""
+        return max(self.vcpus, self.without_spot)
+
+    def document(self) -> dict[str, Any]:
+        """Returns the stored and published form."""
+        return {
+            "service": SERVICE,
+            "code": self.quota.code,
+            "what": self.quota.what,
+            "vcpus": self.vcpus,
+            "without_spot": self.without_spot,
+            "desired": self.desired,
+            "value": self.value,
+        }
+
+
+def required(plan: Plan, vcpus: Mapping[str, int], values: Mapping[str, float]) -> list[Requirement]:
+    """Lists the quotas that a run needs, those of on-demand instances first.
+
+    Args:
+        vcpus: of one node, by instance type; missing types are not counted.
+        values: known values by code.
+    """
+    now = [_largest(one.benchmark, vcpus) for one in plan.cells]
+    instead = [_largest(on_demand(one.benchmark), vcpus) for one in plan.cells]
+    requirements = []
+    for quota in sorted(quotas_of(plan), key=lambda one: (one.what.startswith(SPOT), one.what)):
+        most, most_instead = (
+            sum(sorted((cell[quota] for cell in cells), reverse=True)[: plan.parallel]) for cells in (now, instead)
+        )
+        if most or most_instead:
+            requirements.append(Requirement(quota, most, most_instead, values.get(quota.code)))
+    return requirements
+
+
+def _largest(benchmark: Benchmark, vcpus: Mapping[str, int]) -> Counter[Quota]:
+    """Computes the most vCPUs of one cell by quota, whichever of its instance types each fleet gets."""
+    by_quota: Counter[Quota] = Counter()
+    for fleet in benchmark.fleets:
+        most: dict[Quota, int] = {}
+        for kind in fleet.types:
+            if quota := quota_of(kind, fleet.purchase):
+                most[quota] = max(most.get(quota, 0), fleet.count * vcpus.get(kind, 0))
+        by_quota.update(most)
+    return by_quota

@@ -10,7 +10,7 @@ from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
 from tests.unit.bench.test_estimate import plan
 from troop.bench import quotas
 from troop.bench.definition import ON_DEMAND, SPOT
-from troop.bench.quotas import quota_of, too_small
+from troop.bench.quotas import quota_of, required, too_small
 
 VCPUS = {"c5.large": 2, "c7g.large": 2}
 STANDARD, STANDARD_SPOT = "L-1216C47A", "L-34B43A08"
@@ -94,3 +94,26 @@ def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_deman
         (one,) = warnings
         assert one.startswith(f"if spot lacks capacity, a cell can need {needs} vCPUs of")
         assert STANDARD in one
+
+
+LARGE = replace(SERVERS, count=3, instance_type="c5.large", fallback_types=("c6i.xlarge",))
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (of(3, 2), {STANDARD: (10, 10)}),
+        (of(3, 2, SPOT), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
+        (of(3, 2, SPOT, cells=4), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
+        (of(3, 2, SPOT, cells=4, parallel=3), {STANDARD: (18, 30), STANDARD_SPOT: (12, 0)}),
+        (plan(*(replace(BENCHMARK, fleets=(replace(LARGE, count=n),)) for n in (2, 7, 3))), {STANDARD: (28, 28)}),
+        (plan(replace(BENCHMARK, fleets=(replace(SERVERS, instance_type="q9.large"),))), {}),  # no known quota
+    ],
+)
+def test_a_run_needs_what_its_largest_cells_need_at_a_time(run: object, expected: dict[str, tuple[int, int]]) -> None:
+    requirements = required(run, {**VCPUS, "c6i.xlarge": 4}, {STANDARD: 8.0})  # type: ignore[arg-type]
+    assert {one.quota.code: (one.vcpus, one.without_spot) for one in requirements} == expected
+    for one in requirements:
+        document = one.document()
+        assert document["value"] == (8.0 if one.quota.code == STANDARD else None)
+        assert (document["service"], document["desired"]) == ("ec2", max(expected[one.quota.code]))

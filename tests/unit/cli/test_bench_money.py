@@ -49,6 +49,36 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
     assert ok("bench", "estimate", str(file)) == api.estimate
 
 
+QUOTA: dict[str, Any] = {
+    "service": "ec2",
+    "code": "L-1216C47A",
+    "what": "on-demand Standard (A, C, D, H, I, M, R, T, Z) instances",
+    "vcpus": 1152,
+    "without_spot": 1632,
+    "desired": 1632,
+    "value": 1200.0,
+}
+
+
+@pytest.mark.parametrize(("value", "asks"), [(1200.0, True), (1631.0, True), (1632.0, False), (None, False)])
+def test_an_estimate_lists_the_quotas_to_request_and_the_time(
+    run: Run, ok: Callable[..., Any], api: FakeApi, file: Path, value: float | None, asks: bool
+) -> None:
+    api.estimate |= {"seconds": 5400, "region": "eu-central-1", "quotas": [{**QUOTA, "value": value}]}
+    output = run("bench", "estimate", str(file)).stdout
+    row = next(line for line in output.splitlines() if line.startswith("on-demand Standard"))
+    for shown in ("ec2", "L-1216C47A", "1,152", "1,632", "-" if value is None else f"{value:,.0f}"):
+        assert shown in row.split()
+    assert "quotas of vCPUs in eu-central-1" in output
+    assert "expected to take 1h 30m 00s" in output
+    words = " ".join(output.split())
+    assert asks == (
+        "aws service-quotas request-service-quota-increase --region eu-central-1 --service-code ec2 --quota-code "
+        "L-1216C47A --desired-value 1632" in words
+    )
+    assert ok("bench", "estimate", str(file))["quotas"] == [{**QUOTA, "value": value}]
+
+
 def test_what_is_told_to_be_expected_is_enough_as_a_budget(run: Run, api: FakeApi, file: Path) -> None:
     """The refusal rounds up as well, and nobody should be told two amounts."""
     cells = [{**api.estimate["cells"][0], "cell": cell} for cell in ("c001", "c002")]

@@ -12,6 +12,7 @@ from cli.bench import show as bench_show
 from cli.client.api import Answer
 from cli.shared import show
 from cli.shared.errors import Exit
+from cli.shared.times import duration
 from tests.unit.cli.bench_runs import ENDED, ID, ONE, ROW, run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run
 
@@ -160,7 +161,7 @@ def test_steps_of_a_run_that_goes_on() -> None:
 
 @pytest.mark.parametrize(("seconds", "text"), [(None, ""), (0, "0s"), (65.9, "1m 05s"), (7325, "2h 02m 05s")])
 def test_durations(seconds: float | None, text: str) -> None:
-    assert bench_show.duration(seconds) == text
+    assert duration(seconds) == text
 
 
 def test_status_names_what_troop_does_not_remove(run: Run, api: FakeApi) -> None:

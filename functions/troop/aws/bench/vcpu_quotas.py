@@ -7,9 +7,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.bench.quotas import Quota
-
-SERVICE = "ec2"
+from troop.bench.quotas import SERVICE, Quota
 
 
 def read_quotas(client: Any, quotas: Iterable[Quota]) -> tuple[dict[str, float], str | None]:

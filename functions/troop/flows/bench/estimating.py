@@ -19,6 +19,7 @@ from troop.bench.instance_types import TypeFacts
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
 from troop.bench.problems import Problem
+from troop.bench.quotas import Requirement
 from troop.bench.reach import Balancer
 from troop.bench.record import Expected
 from troop.bench.spending import Terms, terms_of
@@ -35,6 +36,9 @@ class Judged:
         types: facts of the plan's instance types by name.
         images: the images that the plan names, by these names.
         balancers: the load balancers that its targets name.
+        seconds: the expected time of the run, with the launch of its nodes.
+        region: of the deployment.
+        quotas: the account's quotas of vCPUs that the run needs.
     """
 
     estimate: Estimate
@@ -44,6 +48,9 @@ class Judged:
     types: Mapping[str, TypeFacts]
     images: Mapping[str, ImageFacts] = field(default_factory=dict)
     balancers: Mapping[str, Balancer] = field(default_factory=dict)
+    seconds: int = 0
+    region: str = ""
+    quotas: tuple[Requirement, ...] = ()
 
     @property
     def expected(self) -> Expected:
@@ -53,7 +60,13 @@ class Judged:
 
     def document(self) -> dict[str, Any]:
         """Returns the document that is stored with the run."""
-        return {**estimates.to_document(self.estimate), "warnings": list(self.warnings)}
+        return {
+            **estimates.to_document(self.estimate),
+            "warnings": list(self.warnings),
+            "seconds": self.seconds,
+            "region": self.region,
+            "quotas": [one.document() for one in self.quotas],
+        }
 
 
 @dataclass(frozen=True)
@@ -108,6 +121,9 @@ class Estimating:
             ),
             warnings=(*sentences, *([unread] if unread else ())),
             types={name: offer.facts for name, offer in offers.items()},
+            seconds=plan.in_waves(cell.seconds for cell in expected.cells),
+            region=self.book.region,
+            quotas=tuple(quotas.required(plan, vcpus, values)),
         )
 
 

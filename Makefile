@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra agent-boot second-opinions format clean web data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -124,6 +124,9 @@ cassandra: setup  ## measure a real Cassandra ring in two steps, and one that lo
 	@$(BIN)/python -m local tools
 	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_cassandra.py
 
+latte: .venv/.ready .build/zig/.ready  ## build latte, the load generator of cassandra-write, for nodes, and print its hash (five minutes; needs cargo)
+	@$(BIN)/python -m local latte
+
 web: setup  ## load an airline's application with JMeter on one and two nodes of each tier, and write the report (twenty minutes; needs Go); ARGS='--set KEY=VALUE'
 	@$(BIN)/python -m local web -- $(ARGS)
 
@@ -156,6 +159,10 @@ $(ACCOUNT)/.ready: requirements-account.txt
 
 $(NODE)/.ready: requirements-node.txt
 	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
+
+.build/zig/.ready: requirements-latte.txt
+	@mkdir -p .build
+	@scripts/venv $(PYTHON) .build/zig requirements-latte.txt
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"

@@ -2,7 +2,7 @@
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
 steps of docs/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
-Cassandra; `web`: the benchmark web-scale.
+Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import web
+from . import latte, web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
@@ -47,6 +47,8 @@ def main() -> int:
     tools = commands.add_parser("tools", help="install the tools of the benchmarks with Cassandra into .build/tools")
     tools.add_argument("--service", action="store_true", help="those of data-service, in place of cassandra-write's")
     tools.set_defaults(run=_tools)
+    for_nodes = commands.add_parser("latte", help="build latte for nodes, and print its path and hash")
+    for_nodes.set_defaults(run=lambda _: latte.build(lambda message: print(f"== {message}", flush=True)))
     web_scale = commands.add_parser("web", help="run the benchmark web-scale with JMeter, and write its report")
     web_scale.add_argument("more", nargs="*", metavar="OPTION", help="of troop bench run, after --")
     web_scale.set_defaults(

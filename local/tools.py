@@ -85,7 +85,7 @@ def prepare_service(tell: Callable[[str], None]) -> None:
     install(("java", "mvn", "memcached"), tell)
     tell("building data-service")
     build = [go, "-C", str(SERVICE_BENCHMARK / "service"), "build", "-trimpath", "-buildvcs=false"]
-    _run([*build, "-o", str(SERVICE), "."], "data-service could not be built", CGO_ENABLED="0")
+    run([*build, "-o", str(SERVICE), "."], "data-service could not be built", CGO_ENABLED="0")
     _fetch_cassandra(tell)
     if what := missing_for_service():
         raise NoToolError(f"still missing: {what}")
@@ -119,7 +119,7 @@ def prepare(tell: Callable[[str], None]) -> None:
 def _fetch_cassandra(tell: Callable[[str], None]) -> None:
     if not all(path.exists() for path in JARS):
         tell("downloading Cassandra from Maven Central")
-        _run([sys.executable, str(BENCHMARK / "fetch.py"), str(TOOLS)], "Cassandra could not be downloaded")
+        run([sys.executable, str(BENCHMARK / "fetch.py"), str(TOOLS)], "Cassandra could not be downloaded")
 
 
 def _refuse_old_java() -> None:
@@ -159,8 +159,8 @@ def install(commands: Iterable[str], tell: Callable[[str], None], libraries: Seq
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise NoToolError(f"packages are missing. Run as root: {' '.join(command)} (or install your distribution's)")
     tell(" ".join(command))
-    _run(["apt-get", "update", "-qq"], "the package lists could not be updated")
-    _run(command, "packages could not be installed", DEBIAN_FRONTEND="noninteractive")
+    run(["apt-get", "update", "-qq"], "the package lists could not be updated")
+    run(command, "packages could not be installed", DEBIAN_FRONTEND="noninteractive")
 
 
 def _build_latte(tell: Callable[[str], None]) -> None:
@@ -169,10 +169,15 @@ def _build_latte(tell: Callable[[str], None]) -> None:
     tell(f"building latte {LATTE_VERSION}: about five minutes, only the first time")
     package = ["latte-cli", "--version", LATTE_VERSION, "--locked", "--root", str(TOOLS)]
     with tempfile.TemporaryDirectory(dir=TOOLS) as folder:
-        _run(["nice", "cargo", "install", "--quiet", *package], "latte could not be built", CARGO_TARGET_DIR=folder)
+        run(["nice", "cargo", "install", "--quiet", *package], "latte could not be built", CARGO_TARGET_DIR=folder)
 
 
-def _run(command: list[str], problem: str, **environment: str) -> None:
+def run(command: list[str], problem: str, **environment: str) -> None:
+    """Runs a command in the checkout.
+
+    Raises:
+        NoToolError: it fails; ``problem`` says what that means.
+    """
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise NoToolError(f"{problem}: {' '.join(command[:3])} ... ended with {done.returncode}, see above")

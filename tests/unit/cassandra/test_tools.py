@@ -20,7 +20,7 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]
     monkeypatch.setattr(tools, "LATTE", tmp_path / "bin" / "latte")
     monkeypatch.setattr(tools, "JARS", (tmp_path / "cassandra.tar",))
     monkeypatch.setattr(tools, "LIBRARY", (tmp_path / "ssl.h", "libssl-dev"))
-    monkeypatch.setattr(tools, "_run", lambda command, *_, **__: run.append(command))
+    monkeypatch.setattr(tools, "run", lambda command, *_, **__: run.append(command))
     monkeypatch.setattr(shutil, "which", lambda command: "/usr/bin/apt-get" if command == "apt-get" else None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return run

@@ -70,7 +70,7 @@ def _build(tell: Callable[[str], None]) -> None:
     install(("cc", "pkg-config"), tell, () if LIBRARY[0].exists() else (LIBRARY[1],))
     tell(f"building latte {LATTE_VERSION} for {machine} nodes: about five minutes")
     BUILT.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=BUILT.parent) as text:
+    with tempfile.TemporaryDirectory(dir=ZIG.parent) as text:
         folder = Path(text)
         openssl(folder / "openssl", _asked("pkg-config", "--variable=includedir", "openssl"), _library(), _multiarch())
         run(
@@ -81,7 +81,8 @@ def _build(tell: Callable[[str], None]) -> None:
             ],
             "latte could not be built",
             CARGO_TARGET_DIR=str(folder / "target"),
-            PATH=f"{ZIG / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",  # cargo-zigbuild asks its Python for zig
+            # cargo-zigbuild asks the first Python for zig
+            PATH=f"{ZIG / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             OPENSSL_DIR=str(folder / "openssl"),
             OPENSSL_STATIC="0",
         )

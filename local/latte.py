@@ -72,7 +72,10 @@ def _build(tell: Callable[[str], None]) -> None:
     BUILT.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ZIG.parent) as text:
         folder = Path(text)
-        openssl(folder / "openssl", _asked("pkg-config", "--variable=includedir", "openssl"), _library(), _multiarch())
+        headers, libraries = (
+            _output_of("pkg-config", f"--variable={one}", "openssl") for one in ("includedir", "libdir")
+        )
+        openssl(folder / "openssl", headers, libraries, _output_of("cc", "-print-multiarch"))
         run(
             [
                 *("nice", str(ZIG / "bin" / "cargo-zigbuild"), "install", "--quiet", "--locked"),
@@ -103,15 +106,7 @@ def openssl(folder: Path, headers: str, libraries: str, multiarch: str) -> None:
         shutil.copyfile(Path(libraries) / name, folder / "lib" / name)
 
 
-def _library() -> str:
-    return _asked("pkg-config", "--variable=libdir", "openssl")
-
-
-def _multiarch() -> str:
-    return _asked("cc", "-print-multiarch")
-
-
-def _asked(*command: str) -> str:
+def _output_of(*command: str) -> str:
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:

@@ -104,7 +104,7 @@ class FleetFileIn(BaseModel):
             fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
             phases=(Phase(SETUP, roles, self.setup, self.setup_timeout),) if self.setup else (),
             parameters=dict(self.parameters),
-            artifacts=tuple(artifact.build() for artifact in self.artifacts),
+            artifacts=tuple(one.build() for one in self.artifacts if one.is_needed([self.parameters])),
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
             money=money.build_money(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -330,9 +332,22 @@ class ArtifactIn(_Part):
     name: Annotated[str, FILE] = described(FILE, "File name on the nodes")
     source: Annotated[str, SOURCE] = described(SOURCE, "Source from which the command reads it, at most 5 GB")
     sha256: Annotated[str, SHA256] = described(SHA256, "SHA-256 of the content")
+    when: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
+        {},
+        max_length=10,
+        description="Values of parameters with which nodes need it, otherwise they never get it: a mapping of names "
+        "to values",
+    )
 
     def build(self) -> Artifact:
         return Artifact(self.name, self.sha256, self.source)
+
+    def is_needed(self, values: Iterable[Mapping[str, Any]]) -> bool:
+        """Checks whether one of these settings of parameters is that of ``when``; JSON keeps 1 and true apart."""
+        return any(
+            all(name in one and json.dumps(one[name]) == json.dumps(value) for name, value in self.when.items())
+            for one in values
+        )
 
 
 class TargetIn(_Part):
@@ -456,6 +471,14 @@ class BenchmarkIn(_Part):
     )
     parallel: Annotated[int, _PARALLEL] = described(_PARALLEL, "Number of cells that run at the same time", default=1)
 
+    def _settings(self, searched: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yields the parameters of the cell and of its points; a search may reach each of the ``searched`` values."""
+        yield self.parameters
+        for phase in self.phases:
+            yield from ({**self.parameters, **point.parameters} for point in phase.points)
+            if phase.search and (name := phase.search.parameter) in searched:
+                yield {**self.parameters, name: searched[name]}
+
     def build(self, size: str | None = None, files: tuple[str, ...] = ()) -> Benchmark:
         return Benchmark(
             name=self.name,
@@ -464,7 +487,7 @@ class BenchmarkIn(_Part):
             fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
             phases=tuple(phase.build() for phase in self.phases),
             parameters=dict(self.parameters),
-            artifacts=tuple(artifact.build() for artifact in self.artifacts),
+            artifacts=tuple(one.build() for one in self.artifacts if one.is_needed(self._settings(one.when))),
             buckets=tuple(self.buckets),
             own_data=self.own_data,
             size=size,

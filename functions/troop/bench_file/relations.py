@@ -101,8 +101,22 @@ def _standing_expiry(fleet: FleetFileIn) -> Iterator[Problem]:
         yield Problem(("expires_after",), f"is {written(fleet.expires_after)}", allowed)
 
 
+def _varied(file: BenchmarkIn) -> Iterator[str]:
+    """Yields the parameters that points and searches set."""
+    for phase in file.phases:
+        yield from (name for point in phase.points for name in point.parameters)
+        if phase.search:
+            yield phase.search.parameter
+
+
 def _lists(file: BenchmarkIn | FleetFileIn) -> Iterator[Problem]:
     yield from _once(((("artifacts", n, "name"), a.name) for n, a in enumerate(file.artifacts)), "another artifact")
+    known = {*file.parameters, *(_varied(file) if isinstance(file, BenchmarkIn) else ())}
+    for n, artifact in enumerate(file.artifacts):
+        for name in artifact.when:
+            if name not in known:
+                allowed = f"one of {', '.join(sorted(known))}" if known else "left out: the file has no parameters"
+                yield Problem(("artifacts", n, "when", name), "is no parameter", allowed)
     yield from _once(((("buckets", n), bucket) for n, bucket in enumerate(file.buckets)), "another entry")
     for name, target in file.targets.items():
         yield from _target(("targets", name), target, file.fleets)

@@ -271,6 +271,12 @@ class PhaseIn(_Part):
         BOOLEAN, "Start the script on all nodes at the same instant", default=False
     )
     warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Time before the measured time, not counted", default=0)
+    least_warm_up: dict[Annotated[str, KEY], dict[str, Annotated[int, _MEASURED]]] = Field(
+        {},
+        max_length=10,
+        description="Shortest warm_up with a tool that starts slowly: a mapping of parameters to mappings of their "
+        "values to durations",
+    )
     measured: Annotated[int, _MEASURED] = described(_MEASURED, "Measured time; 0s measures nothing", default=0)
     expected: Annotated[int | None, _MEASURED] = described(
         _MEASURED, "Expected duration, for the cost estimate; of each point", default=None

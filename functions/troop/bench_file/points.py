@@ -11,7 +11,7 @@ from typing import Any
 
 from troop.bench.definition import WARM_UP, Parameter, Point, point_parameters
 from troop.bench.problems import Place, Problem
-from troop.bench_file.fields import PARAMETER, Checked, duration, matching, values
+from troop.bench_file.fields import PARAMETER, Checked, duration, matching, values, written
 from troop.values import spelling
 
 MOST_POINTS = 100
@@ -158,3 +158,30 @@ def _is_rate(value: Parameter) -> bool:
 
 def _is_count(value: Parameter, most: int) -> bool:
     return type(value) is int and 1 <= value <= most
+
+
+def short_warm_ups(place: Place, phase: Any, parameters: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yields warm-ups that end before the tool of a point has started.
+
+    Args:
+        phase: of a benchmark's file, with ``least_warm_up``.
+        parameters: of the file, which points replace.
+    """
+    for name in phase.least_warm_up:
+        if not any(name in one for one in (parameters, *(point.parameters for point in phase.points))):
+            yield Problem((*place, "least_warm_up", name), "is no parameter", "a parameter of the file")
+    if not phase.measured:
+        return
+    for n, point in enumerate(phase.points or [Point({})]):
+        has = phase.warm_up if point.warm_up is None else point.warm_up
+        of_point = {**parameters, **point.parameters}
+        for name, by_value in phase.least_warm_up.items():
+            least = by_value.get(written_value := _key(of_point.get(name)), 0)
+            if has < least:
+                at = (*place, "points", n) if point.warm_up is not None else (*place, "warm_up")
+                allowed = f"at least {written(least)}: with {name} {written_value} the load begins so late"
+                yield Problem(at, f"is {written(has)}", allowed)
+
+
+def _key(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

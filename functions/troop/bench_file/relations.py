@@ -265,6 +265,7 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
         yield from points.equal(("phases", n), phase, benchmark.parameters)
         yield from points.node_counts(("phases", n), phase, counts, benchmark.parameters)
         yield from points.rates(("phases", n), phase, benchmark.parameters)
+        yield from points.short_warm_ups(("phases", n), phase, benchmark.parameters)
         yield from searches.unknown(("phases", n), phase, benchmark.parameters)
         yield from searches.values(("phases", n), phase, benchmark.parameters)
         yield from searches.node_counts(("phases", n), phase, counts)

@@ -167,3 +167,21 @@ def test_types_may_stand_without_blanks_between_them() -> None:
     (run,) = cassandra_stress.runs(text, "a.txt", problems)
     assert problems.lines() == []
     assert [run.summary[kind]["total partitions"] for kind in ("READ", "WRITE")] == [860, 1260]
+
+
+def test_a_rate_at_a_real_server_has_response_and_service_times() -> None:
+    """Output of ScyllaDB's cassandra-stress 3.19 with ``mixed`` and ``fixed=300/s`` at Cassandra 5.0.6."""
+    problems = Problems()
+    log, output = DATA / "cassandra-stress-rate.hlog", DATA / "cassandra-stress-rate.txt"
+    (run,) = cassandra_stress.read(output, problems)
+    first = next(hdr_log.read(log, []))
+    operations = cassandra_stress.operations([log], [run], Window(first.start - 1, first.start + 9), problems)
+    assert problems.lines() == []
+    assert {kind: one.times.count for kind, one in operations.items()} == {"READ": 1111, "WRITE": 397}
+    for kind, one in operations.items():
+        assert one.timing == "response"
+        assert one.service is not None
+        assert one.service.count == one.times.count
+        assert one.times.max == pytest.approx(1000 * run.summary[kind]["latency max"], rel=0.002)
+        assert one.service.percentile(50) < one.times.percentile(50)
+        assert one.errors == {}

@@ -145,7 +145,9 @@ def heap_mib(memory_mib: int, setting: int) -> int:
     return setting or max(256, min(memory_mib // 4, MOST_HEAP_MIB))
 
 
-def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str], ring_delay_ms: int) -> list[str]:
+def java_options(
+    heap: int, agent: str, own: Server, folders: Mapping[str, str], ring_delay_ms: int, more: Sequence[str] = ()
+) -> list[str]:
     """Returns the JVM's options without the class path.
 
     Args:
@@ -153,6 +155,7 @@ def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str],
         agent: the JAR that serves JMX over HTTP.
         folders: ``conf``, ``logs``, ``storage``, ``triggers``; and ``jamm``, a JAR.
         ring_delay_ms: how long a node listens for others before it joins the ring.
+        more: options that supplement or override the others.
     """
     return [
         f"-Xms{heap}M",
@@ -176,9 +179,26 @@ def java_options(heap: int, agent: str, own: Server, folders: Mapping[str, str],
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         f"-javaagent:{folders['jamm']}",
         f"-javaagent:{agent}=host={own.address},port={AGENT_PORT},discoveryEnabled=false",
+        *more,
         *(option for module in _EXPORTS for option in ("--add-exports", f"{module}=ALL-UNNAMED")),
         *(option for module in _OPENS for option in ("--add-opens", f"{module}=ALL-UNNAMED")),
     ]
+
+
+WRITE, READ, MIXED = "write", "read", "mixed"
+
+
+def kinds(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns what the measured phase does, by the parameter ``pattern``: writes, reads or both."""
+    pattern = parameters.get("pattern", WRITE)
+    return (WRITE, READ) if pattern == MIXED else (pattern,)
+
+
+def conflict(parameters: Mapping[str, Any]) -> str | None:
+    """Returns why the driver cannot do what the parameters say; None if it can."""
+    if len(kinds(parameters)) > 1 and parameters["driver"] == "latte":
+        return "latte does not separate writes from reads: set driver to cassandra-stress for the pattern mixed"
+    return None
 
 
 def key_range(rank: int, keys: int) -> tuple[int, int]:

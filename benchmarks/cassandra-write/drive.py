@@ -1,13 +1,16 @@
-"""Drives the load: creates the schema (phase ``schema``, one driver for all), and writes rows of ten columns of ten
-bytes, at consistency ONE, in the phases ``load`` and ``measure``. No other driver writes the same keys.
+"""Drives the load: creates the schema (phase ``schema``, one driver for all), writes rows of ten columns of ten bytes
+in the phase ``load``, and writes or reads rows in ``measure``. No other driver uses the same keys.
 
-Parameters: ``driver``, latte or cassandra-stress; ``keys`` of each driver; ``threads``, concurrent writes of each
-driver; ``rate``, writes per second of each driver, 0 for no limit; ``sampling_ms``; ``write_timeout_ms``;
-``load_seconds``.
+Parameters: ``driver``, latte or cassandra-stress; ``pattern``, what ``measure`` does: write, read or mixed;
+``clients``, the drivers that send requests in ``measure``, 0 for all; ``reads_per_write``, for mixed; ``order`` of the
+keys, sequential or random; ``consistency``; ``keys`` of each driver;
+``threads``, concurrent requests of each driver; ``rate``, requests per second of each driver, 0 for no limit;
+``sampling_ms``; ``write_timeout_ms``; ``load_seconds``. Reads only visit rows that ``load`` has written.
 
-Recorded as ``write``, from the generator's interval log: the time from the request to the answer. With a ``rate``,
-cassandra-stress measures from the moment when a write was due, and both times are recorded. latte cannot: it skips the
-writes for which it is late. Times include failures, which the generators do not separate. Errors: ``failed``.
+Recorded as ``write`` and ``read``, from the generator's interval log: the time from the request to the answer. With a
+``rate``, cassandra-stress measures from the moment when a request was due, and both times are recorded. latte cannot:
+it skips the requests for which it is late. Times include failures, which the generators do not separate. Errors:
+``failed``.
 """
 
 from __future__ import annotations
@@ -20,21 +23,26 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import cluster
+from cluster import MIXED, READ, WRITE
 from node import LOST, Phase, this_phase
 
 from troop.measure import hdr_log
 from troop.measure.hdr_log import Interval
 from troop.measure.operations import RESPONSE, SERVICE, Operation
 
-TAGS = {"latte": "requests", "cassandra-stress": "WRITE-st"}
-"""Tags of the intervals that contain each request once, from sending it to its answer."""
-RESPONSE_TAG = "WRITE-rt"
-"""Tag of cassandra-stress's intervals with the times from the moment when a write was due, with a rate."""
+SERVICE_SUFFIX, RESPONSE_SUFFIX = "-st", "-rt"
+"""Of the tags of cassandra-stress's intervals: times from sending a request, and from the moment when it was due."""
+LATTE_TAG = "requests"
+"""Tag of latte's intervals that contain each request once, from sending it to its answer."""
+SURELY_WRITTEN = 0.9
+"""The part of the keys below the last one that the load has certainly written: threads are not equally fast."""
+CYCLES = 1 << 40
+"""The numbers of a driver's requests, from which latte draws random keys."""
 SLACK = 2.0
 """Seconds of load after the measured time."""
 LATER_MS = 3000
@@ -47,10 +55,16 @@ A_THREAD = 64
 
 def main() -> None:
     phase = this_phase()
+    if problem := cluster.conflict(phase.parameters):
+        sys.exit(problem)
     if phase.name == "schema":
         if phase.rank == 0:
             run(phase, schema_line(phase))
             print("the schema is ready")
+        return
+    clients = int(phase.parameters.get("clients", 0))
+    if phase.measured_seconds and clients and phase.rank >= clients:
+        print(f"only {clients} of {len(phase.drivers)} drivers send requests now")
         return
     seconds = float(phase.parameters["load_seconds"])
     if phase.measured_seconds:
@@ -61,17 +75,31 @@ def main() -> None:
         with log.open("wb") as file:
             subprocess.run([str(phase.artifacts / "latte"), "hdr", f"{phase.name}.json"], stdout=file, check=True)
     problems: list[str] = []
-    tag = TAGS[phase.parameters["driver"]]
-    intervals = list(hdr_log.chosen([log], tag, problems))
-    responses = list(hdr_log.chosen([log], RESPONSE_TAG, problems)) if has_responses(phase) else []
-    if not intervals:
-        sys.exit(damage(problems))
-    failures = failed(phase, intervals, output)
-    keep_totals(phase, sum(one.count for one in intervals), sum(failures))
+    operations: dict[str, Operation] = {}
+    for kind in cluster.kinds(phase.parameters) if phase.measured_seconds else (WRITE,):
+        intervals = list(hdr_log.chosen([log], tag(phase, kind, SERVICE_SUFFIX), problems))
+        if not intervals:
+            sys.exit(damage(problems) or f"the generator's log has no interval of {kind}s")
+        responses: list[Interval] = []
+        if has_responses(phase):
+            responses = list(hdr_log.chosen([log], tag(phase, kind, RESPONSE_SUFFIX), problems))
+        failures = failed(phase, intervals, output, kind)
+        if kind == WRITE:
+            count = sum(one.count for one in intervals)
+            keep_totals(phase, count, sum(failures))
+            if not phase.measured_seconds:
+                phase.keep("loaded.json", count)
+        if phase.measured_seconds:
+            operations[kind] = recorded(phase, intervals, failures, responses, kind)
     if phase.measured_seconds:
-        record(phase, intervals, failures, responses)
+        hdr_log.write(operations, phase.results)
     if problems:  # all complete intervals count, but a node with a damaged log has not succeeded
         sys.exit(damage(problems))
+
+
+def tag(phase: Phase, kind: str, suffix: str) -> str:
+    """Returns the tag of the intervals of writes or reads."""
+    return LATTE_TAG if phase.parameters["driver"] == "latte" else kind.upper() + suffix
 
 
 def has_responses(phase: Phase) -> bool:
@@ -90,17 +118,24 @@ def schema_line(phase: Phase) -> list[str]:
     if phase.parameters["driver"] == "latte":
         latte, replicas = str(phase.artifacts / "latte"), f"replicas={phase.parameters['replicas']}"
         return [latte, "schema", "-P", replicas, str(phase.files / "write.rn"), *contacts(phase)]
-    return stress(phase, "n=1", (0, 1), Path("schema.hlog"), threads=1)
+    return stress(phase, "n=1", "seq=1..1", Path("schema.hlog"), threads=1)
 
 
 def line(phase: Phase, seconds: float, log: Path) -> list[str]:
-    """Returns the command that writes for ``seconds``."""
+    """Returns the command that sends requests for ``seconds``; writes of new rows in the phase ``load``."""
     parameters = phase.parameters
-    begin, end = cluster.key_range(phase.rank, int(parameters["keys"]))
+    is_random = bool(phase.measured_seconds) and parameters.get("order") == "random"
+    begin, end = key_range(phase)
     if parameters["driver"] == "cassandra-stress":
-        return stress(phase, f"duration={round(seconds)}s", (begin, end), log, int(parameters["threads"]))
+        pattern = parameters.get("pattern", WRITE) if phase.measured_seconds else WRITE
+        keys = f"dist=UNIFORM({begin + 1}..{end})" if is_random else f"seq={begin + 1}..{end}"
+        return stress(phase, f"duration={round(seconds)}s", keys, log, int(parameters["threads"]), pattern)
     threads, each = shares(int(parameters["threads"]), os.cpu_count() or 1)
     rate = ["--rate", str(parameters["rate"])] if parameters["rate"] else []
+    drawn = ["-P", "random=1", "-P", f"first={begin}", "-P", f"keys={end - begin}"] if is_random else []
+    if is_random:
+        begin, end = phase.rank * CYCLES, (phase.rank + 1) * CYCLES
+    reads = bool(phase.measured_seconds) and READ in cluster.kinds(parameters)
     return [
         str(phase.artifacts / "latte"),
         "run",
@@ -108,22 +143,38 @@ def line(phase: Phase, seconds: float, log: Path) -> list[str]:
         *("--warmup", "0", "--duration", f"{round(seconds * 1000)}ms", "--sampling", f"{parameters['sampling_ms']}ms"),
         *("--threads", str(threads), "--concurrency", str(each), *rate),
         *("--start-cycle", str(begin), "--end-cycle", str(end)),
-        *("--consistency", "ONE", "--datacenter", cluster.DATACENTER),
+        *("--consistency", consistency(parameters), "--datacenter", cluster.DATACENTER),
         *("--request-timeout", f"{int(parameters['write_timeout_ms']) + LATER_MS}ms"),
         *("--output", f"{phase.name}.json"),
+        *(["--functions", "read"] if reads else []),
+        *drawn,
         str(phase.files / "write.rn"),
         *contacts(phase),
     ]
 
 
-def stress(phase: Phase, how_long: str, keys: tuple[int, int], log: Path, threads: int) -> list[str]:
+def key_range(phase: Phase) -> tuple[int, int]:
+    """Returns the keys of this driver: the first, and the end, which is excluded. Reads visit the keys of ``load``."""
+    begin, end = cluster.key_range(phase.rank, int(phase.parameters["keys"]))
+    if phase.measured_seconds and READ in cluster.kinds(phase.parameters):
+        end = min(end, begin + max(1, int(SURELY_WRITTEN * (phase.read("loaded.json") or 0))))
+    return begin, end
+
+
+def consistency(parameters: Mapping[str, Any]) -> str:
+    """Returns the number of replicas that must answer, in words of Cassandra."""
+    return str(parameters.get("consistency", "ONE"))
+
+
+def stress(phase: Phase, how_long: str, keys: str, log: Path, threads: int, pattern: str = WRITE) -> list[str]:
     """Returns cassandra-stress's command; its default table is that of ``write.rn``."""
     parameters = phase.parameters
     fixed = [f"fixed={max(1, round(parameters['rate']))}/s"] if parameters["rate"] else []
+    ratio = [f"ratio(write=1,read={parameters['reads_per_write']})"] if pattern == MIXED else []
     return [
         str(phase.home / "tools" / "bin" / "cassandra-stress"),
-        *("write", "cl=ONE", "no-warmup", how_long),
-        *("-pop", f"seq={keys[0] + 1}..{keys[1]}"),
+        *(pattern, *ratio, f"cl={consistency(parameters)}", "no-warmup", how_long),
+        *("-pop", keys),
         *("-col", "n=FIXED(10)", "size=FIXED(10)"),
         *("-schema", f"replication(strategy=NetworkTopologyStrategy,{cluster.DATACENTER}={parameters['replicas']})"),
         *("-rate", f"threads={threads}", *fixed),
@@ -165,12 +216,14 @@ def answers(address: str) -> bool:
     return True
 
 
-def failed(phase: Phase, intervals: Sequence[Interval], output: str) -> list[int]:
+def failed(phase: Phase, intervals: Sequence[Interval], output: str, kind: str = WRITE) -> list[int]:
     """Returns failures by interval. cassandra-stress reports only their sum, which is assigned to the last counted
     interval.
     """
     if phase.parameters["driver"] == "cassandra-stress":
-        match = re.search(r"^Total errors\s*:\s*([0-9,]+)", output, re.MULTILINE)
+        total = re.search(r"^Total errors\s*:\s*([0-9,]+)(.*)", output, re.MULTILINE)
+        of_kind = re.search(rf"\b{kind.upper()}: *([0-9,]*[0-9])", total[2]) if total else None
+        match = of_kind or total
         until = phase.measured_from + phase.measured_seconds if phase.measured_seconds else math.inf
         last = max((n for n, one in enumerate(intervals) if one.middle < until), default=0)
         return [int(match[1].replace(",", "")) if match and n == last else 0 for n in range(len(intervals))]
@@ -184,14 +237,18 @@ def keep_totals(phase: Phase, writes: int, failures: int) -> None:
     phase.keep("writes.json", {"writes": before["writes"] + writes, "failed": before["failed"] + failures})
 
 
-def record(
-    phase: Phase, intervals: Sequence[Interval], failures: Sequence[int], responses: Sequence[Interval] = ()
-) -> None:
-    """Records the writes of the measured time.
+def recorded(
+    phase: Phase,
+    intervals: Sequence[Interval],
+    failures: Sequence[int],
+    responses: Sequence[Interval] = (),
+    kind: str = WRITE,
+) -> Operation:
+    """Returns the writes or reads of the measured time.
 
     Args:
         intervals: with service times.
-        responses: with response times of the same writes; empty if the generator does not know them.
+        responses: with response times of the same requests; empty if the generator does not know them.
     """
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
     if problem := uncovered(intervals, begin, end):
@@ -203,10 +260,10 @@ def record(
     if responses:
         operation.timing, operation.service = RESPONSE, service.times
     add_failures(operation, intervals, failures, begin, end)
-    hdr_log.write({"write": operation}, phase.results)
-    print(f"{operation.times.count} writes in the measured time")
+    print(f"{operation.times.count} {kind}s in the measured time")
     if not operation.times.count:
-        sys.exit("no write succeeded in the measured time")
+        sys.exit(f"no {kind} succeeded in the measured time")
+    return operation
 
 
 def uncovered(intervals: Sequence[Interval], begin: float, end: float) -> str | None:

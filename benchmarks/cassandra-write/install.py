@@ -13,7 +13,12 @@ import sys
 import tarfile
 from pathlib import Path
 
+import cluster
 from node import Phase, this_phase
+
+from troop.disks.assemble import assemble
+from troop.disks.errors import DiskError
+from troop.disks.layout import INSTANCE_RAID0
 
 JAVA = 17
 PACKAGE = "java-17-amazon-corretto-headless"
@@ -24,6 +29,8 @@ MOST_MAPS = 1_048_575
 
 def main() -> None:
     phase = this_phase()
+    if problem := cluster.conflict(phase.parameters):
+        sys.exit(problem)
     may_change = bool(phase.parameters["system"])
     if phase.role == "servers" or phase.parameters["driver"] == "cassandra-stress":
         install_java(may_change)
@@ -67,12 +74,17 @@ def unpack(phase: Phase) -> None:
 
 
 def folders(phase: Phase, may_change: bool) -> list[Path]:
-    """Returns the data folders: one per disk, or one on the root volume."""
+    """Returns the data folders: one per disk, or one on the stripe of all disks, or on the root volume."""
     disk = str(phase.parameters["disk"])
     if disk == "root":
         return [_make_folder(phase.shared / "data")]
     if not may_change:
         sys.exit(f"disk is {disk}: it must be formatted, which requires parameters.system: true")
+    if disk == INSTANCE_RAID0:
+        try:
+            return [_make_folder(assemble({"layout": disk}, phase.shared).folder / "cassandra")]
+        except DiskError as error:
+            sys.exit(str(error))
     devices = disks(disk)
     return [
         _make_folder(mounted(device, Path(f"/mnt/cassandra-{n}")) / "cassandra") for n, device in enumerate(devices)

@@ -14,8 +14,8 @@ import cluster
 from node import Phase
 
 TABLE = "org.apache.cassandra.metrics:type=Table,keyspace=keyspace1,scope=standard1,name="
-REQUEST = "org.apache.cassandra.metrics:type=ClientRequest,scope=Write,name="
-DROPPED = "org.apache.cassandra.metrics:type=DroppedMessage,scope=MUTATION,name=Dropped"
+REQUEST = "org.apache.cassandra.metrics:type=ClientRequest,scope={},name={}"
+DROPPED = "org.apache.cassandra.metrics:type=DroppedMessage,scope={},name=Dropped"
 SERVICE, PROXY = "org.apache.cassandra.db:type=StorageService", "org.apache.cassandra.db:type=StorageProxy"
 
 SECONDS = 10.0
@@ -107,12 +107,18 @@ def ring(address: str) -> Ring:
 TOTALS = {
     "coordinated": f"{TABLE}CoordinatorWriteLatency",
     "applied": f"{TABLE}WriteLatency",
-    "timeouts": f"{REQUEST}Timeouts",
-    "unavailables": f"{REQUEST}Unavailables",
-    "failures": f"{REQUEST}Failures",
-    "dropped": DROPPED,
+    "timeouts": REQUEST.format("Write", "Timeouts"),
+    "unavailables": REQUEST.format("Write", "Unavailables"),
+    "failures": REQUEST.format("Write", "Failures"),
+    "dropped": DROPPED.format("MUTATION"),
+    "reads_coordinated": f"{TABLE}CoordinatorReadLatency",
+    "reads_answered": f"{TABLE}ReadLatency",
+    "read_timeouts": REQUEST.format("Read", "Timeouts"),
+    "read_unavailables": REQUEST.format("Read", "Unavailables"),
+    "read_failures": REQUEST.format("Read", "Failures"),
+    "reads_dropped": DROPPED.format("READ"),
 }
-"""A server's counters: writes coordinated for drivers, writes applied as a replica, and errors."""
+"""A server's counters: writes coordinated for drivers, writes applied as a replica, and errors; then those of reads."""
 
 
 def totals(address: str) -> dict[str, int]:

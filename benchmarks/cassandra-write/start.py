@@ -1,8 +1,8 @@
 """Starts this node's server and waits until it sees the whole ring. Seeds start first, then all others at once.
 
 Parameters: ``heap_mib``, 0 for a part of the memory; ``ring_delay_ms``, how long a server listens before it joins the
-ring; ``ring_seconds``, the limit for all of it. ``cassandra``, if there is such a mapping, has further settings of
-``cassandra.yaml``.
+ring; ``ring_seconds``, the limit for all of it. ``cassandra`` has further settings of
+``cassandra.yaml``; ``java`` lists further options of the JVM.
 """
 
 from __future__ import annotations
@@ -53,7 +53,12 @@ def launch(phase: Phase) -> int:
     folders["jamm"] = str(next(library.glob("jamm-*.jar")))
     heap = cluster.heap_mib(memory_mib(), int(phase.parameters["heap_mib"]))
     options = cluster.java_options(
-        heap, str(phase.artifacts / "jolokia"), phase.own, folders, int(phase.parameters["ring_delay_ms"])
+        heap,
+        str(phase.artifacts / "jolokia"),
+        phase.own,
+        folders,
+        int(phase.parameters["ring_delay_ms"]),
+        [str(option) for option in phase.parameters.get("java") or ()],
     )
     command = ["java", *options, "-cp", f"{conf}:{library}/*", "org.apache.cassandra.service.CassandraDaemon"]
     with (logs / "console.log").open("wb") as console:

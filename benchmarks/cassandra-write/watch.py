@@ -1,9 +1,9 @@
 """Watches this node's server while drivers write: reads its counters once a second, and checks that it lives.
 
 Recorded as ``coordinate``, the writes that the server took from drivers, and ``apply``, those that it applied as a
-replica. Times come from Cassandra's histograms, whose buckets are a fifth wide; as in nodetool, a value counts as the
-largest of its bucket. Errors by kind: ``timeouts``, ``unavailables``, ``failures``; ``dropped``, writes that were too
-late to be applied.
+replica; of reads, ``coordinate-read`` and ``answer``; and :mod:`maintenance`. Times come from Cassandra's histograms,
+whose buckets are a fifth wide; as in nodetool, a value counts as the largest of its bucket. Errors by kind:
+``timeouts``, ``unavailables``, ``failures``; ``dropped``, requests that were too late for the replica.
 
 If the server has died or is silent for too long, the script ends with the code that makes the cell invalid.
 """
@@ -17,7 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import cluster
 import server
+from maintenance import Maintenance
 from node import LOST, Phase, this_phase
 from server import RefusedError, SilentError
 
@@ -27,9 +29,22 @@ from troop.measure.operations import Operation, PerSecond
 SILENCE = 30.0
 """Seconds without an answer after which a server counts as dead."""
 
-OPERATIONS = {"coordinate": "coordinated", "apply": "applied"}
-"""The counter of each operation."""
-ERRORS = {"coordinate": ("timeouts", "unavailables", "failures"), "apply": ("dropped",)}
+OPERATIONS = {
+    cluster.WRITE: {"coordinate": "coordinated", "apply": "applied"},
+    cluster.READ: {"coordinate-read": "reads_coordinated", "answer": "reads_answered"},
+}
+"""The counter of each operation, by what drivers do."""
+ERRORS = {
+    "coordinate": {"timeouts": "timeouts", "unavailables": "unavailables", "failures": "failures"},
+    "apply": {"dropped": "dropped"},
+    "coordinate-read": {
+        "timeouts": "read_timeouts",
+        "unavailables": "read_unavailables",
+        "failures": "read_failures",
+    },
+    "answer": {"dropped": "reads_dropped"},
+}
+"""The counter of each kind of error, by operation."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +64,17 @@ def offsets(count: int) -> list[int]:
 
 
 def operation(
-    name: str, readings: Sequence[Reading], before: Sequence[int], after: Sequence[int], seconds: tuple[float, float]
+    name: str,
+    counter: str,
+    readings: Sequence[Reading],
+    before: Sequence[int],
+    after: Sequence[int],
+    seconds: tuple[float, float],
 ) -> Operation:
     """Returns the operations between the first and the last reading.
 
     Args:
+        counter: the one of ``server.TOTALS`` that counts them.
         before: the buckets at the first reading; ``after`` at the last.
         seconds: start and end of the measured time, in seconds since 1970.
     """
@@ -66,11 +87,11 @@ def operation(
     for one, other in zip(readings, readings[1:]):
         second = min(max(int((one.at + other.at) / 2) - first, 0), length - 1)
         grown = {total: max(0, other.totals[total] - one.totals[total]) for total in one.totals}
-        result.per_second.count[second] += grown[OPERATIONS[name]]
-        for kind in ERRORS[name]:
-            result.per_second.errors[second] += grown[kind]
-            if grown[kind]:
-                result.errors[kind] = result.errors.get(kind, 0) + grown[kind]
+        result.per_second.count[second] += grown[counter]
+        for kind, total in ERRORS[name].items():
+            result.per_second.errors[second] += grown[total]
+            if grown[total]:
+                result.errors[kind] = result.errors.get(kind, 0) + grown[total]
     return result
 
 
@@ -123,12 +144,14 @@ class Watch:
 def main() -> None:
     phase = this_phase()
     begin, end = phase.measured_from, phase.measured_from + phase.measured_seconds
-    histograms = [server.buckets(server.TOTALS[total]) for total in OPERATIONS.values()]
-    watch = Watch(phase)
+    counters = {name: one for kind in cluster.kinds(phase.parameters) for name, one in OPERATIONS[kind].items()}
+    histograms = [server.buckets(server.TOTALS[one]) for one in counters.values()]
+    watch, maintenance = Watch(phase), Maintenance(phase)
     watch.certainly(*histograms)  # a server's first answer takes longer than all others
     watch.readings.clear()
     watch.until(begin)
     before = watch.certainly(*histograms)
+    maintenance.start()
     moment = begin + 1
     while moment < end:
         watch.until(moment)
@@ -136,8 +159,11 @@ def main() -> None:
         moment = max(moment + 1, math.floor(time.time() - begin) + begin + 1)
     watch.until(end)
     after = watch.certainly(*histograms)
-    counts = zip(OPERATIONS, before, after)
-    operations = {name: operation(name, watch.readings, old, new, (begin, end)) for name, old, new in counts}
+    operations = {
+        name: operation(name, counter, watch.readings, old, new, (begin, end))
+        for (name, counter), old, new in zip(counters.items(), before, after)
+    }
+    operations.update(maintenance.stop())
     hdr_log.write(operations, phase.results)
     print({name: one.times.count for name, one in operations.items()})
 

@@ -35,12 +35,14 @@ def main() -> None:
     wait(phase, phase.measured_from)
     before = read(phase) if read else {}
     stop = threading.Event()
-    compacting = threading.Thread(target=compact, args=(phase, stop), daemon=True)
+    compactions: list[str] = []
+    compacting = threading.Thread(target=compact, args=(phase, stop, compactions), daemon=True)
     if phase.role == "servers" and phase.parameters["compact"]:
         compacting.start()
     wait(phase, phase.measured_from + phase.measured_seconds)
     after = read(phase) if read else {}
     stop.set()
+    print("".join(compactions[:]), end="")
     rows = [row(name, old, new, phase.measured_seconds) for (name, old), new in zip(before.items(), after.values())]
     if rows:
         tool = {"servers": "cassandra", "service": drive.TOOL}[phase.role]
@@ -98,15 +100,19 @@ def row(name: str, before: Mapping[str, int], after: Mapping[str, int], seconds:
     return result
 
 
-def compact(phase: Phase, stop: threading.Event) -> None:
-    """Merges the files of this node's server until the measured time is over."""
+def compact(phase: Phase, stop: threading.Event, log: list[str]) -> None:
+    """Merges the files of this node's server until the measured time is over.
+
+    Args:
+        log: gets a line for each time. A thread that prints while the script ends would abort it.
+    """
     while not stop.is_set():
         began = time.monotonic()
         try:
             compaction.compact(phase.address, phase.measured_seconds)
         except (SilentError, RefusedError) as error:
-            print(f"compaction: {error}")
-        print(f"compaction: {time.monotonic() - began:.1f} s", flush=True)
+            log.append(f"compaction: {error}\n")
+        log.append(f"compaction: {time.monotonic() - began:.1f} s\n")
         stop.wait(1)
 
 

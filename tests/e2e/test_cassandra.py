@@ -161,6 +161,38 @@ def test_histograms_and_metrics_of_both_roles_are_in_the_results(
             assert any(role["samples"]["cpu_user"])
 
 
+def test_a_ring_is_read_repaired_and_compacted_with_more_and_more_clients(deployment: Deployment) -> None:
+    """All of them are points on one ring of three, whose racks have further settings of Cassandra and of the JVM."""
+    points = {"pattern": ["write", "read"], "order": ["random"], "consistency": ["QUORUM"], "clients": [1, 2]}
+    points["maintenance"] = ["compaction", "repair"]
+    settings = {
+        "scale": {"n3": {"fleets.servers.count": 3, "fleets.drivers.count": 2}},
+        "phases.measure.points": points,
+        "phases.measure.measured": "8s",
+        "parameters.cassandra": {"concurrent_reads": 16},
+        "parameters.java": ["-XX:MaxGCPauseMillis=200"],
+    }
+    changes = [word for key, value in settings.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    detail = json.loads(ended(troop(deployment, *run(*changes, "--json"))))
+    assert detail["run"]["status"] == "SUCCEEDED", detail["run"]
+    (cell,) = detail["cells"]
+    phases = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "results.json"))["phases"]
+    assert len(phases) == 8
+    for phase in phases:
+        values, roles = phase["parameters"], phase["roles"]
+        counts = {
+            name: operation["histogram"]["count"]
+            for role in roles.values()
+            for name, operation in role["operations"].items()
+        }
+        of_servers = {"write": {"coordinate", "apply"}, "read": {"coordinate-read", "answer"}}[values["pattern"]]
+        assert {values["pattern"], *of_servers} <= counts.keys(), values
+        assert all(counts[name] > 0 for name in (values["pattern"], *of_servers)), (values, counts)
+        assert values["maintenance"] in counts
+        assert not roles["drivers"]["operations"][values["pattern"]]["errors"]
+    assert_nothing_left(deployment, detail)
+
+
 def test_a_server_that_dies_while_it_is_measured_makes_the_cell_invalid(deployment: Deployment) -> None:
     """Its node lives on, and would have been measured without it."""
     started = json.loads(ended(troop(deployment, *run("--no-wait", "--json"))))["run"]

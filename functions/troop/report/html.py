@@ -16,6 +16,7 @@ from troop.report import bills, charts, findings, formatting, open_loop, over_ti
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
+from troop.report.timeline import timelines
 from troop.report.totals import rate_of, rows_of
 
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
@@ -100,11 +101,7 @@ def report_page(report: Report, script: str) -> str:
         bytes_known=any(operation.bytes_per_second for _, operation in rows),
         members=_least(report, lambda phase: phase.members, lambda one: (one.outcome == "ok", one.count)),
         fleets=overview.fleets(report),
-        courses=[
-            (formatting.cell_name(cell), overview.course(cell))
-            for cell in sorted(report.cells, key=_place)
-            if cell.steps
-        ],
+        timelines=timelines(sorted(report.cells, key=_place)),
         uses=[(cell, phase) for cell in report.cells for phase in cell.phases if phase.use],
         interruptions=overview.interruptions(report),
         replaced=overview.replaced_nodes(report),

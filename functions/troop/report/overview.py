@@ -20,7 +20,6 @@ from troop.report.document import (
     ReplacedNode,
     Report,
     Scaling,
-    Step,
 )
 from troop.report.formatting import cell_name
 from troop.report.scaling import combination
@@ -277,15 +276,6 @@ def _attempts(report: Report) -> Iterator[tuple[str, Attempt | Cell]]:
     for cell in report.cells:
         yield from ((f"{attempt.cell} (attempt of {cell_name(cell)})", attempt) for attempt in cell.earlier)
         yield cell_name(cell), cell
-
-
-def course(cell: Cell) -> list[tuple[Step, float | None]]:
-    """Returns the steps of a cell with their seconds; None for the last step, which ends the cell."""
-    ends = [*cell.steps[1:], None]
-    return [
-        (step, None if end is None else (end.at - step.at).total_seconds())
-        for step, end in zip(cell.steps, ends, strict=True)
-    ]
 
 
 def _rows(report: Report) -> Iterator[tuple[Phase, Operation]]:

@@ -6,9 +6,11 @@ import dataclasses
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -62,7 +64,7 @@ def test_what_grew_in_the_measured_time_is_an_operation() -> None:
     readings = [watch.Reading(AT + n + 0.01, one) for n, one in enumerate(totals)]
     before, after = [0] * 128, [0] * 128
     before[8], after[8], after[9], after[127] = 5, 45, 40, 10
-    operation = watch.operation("coordinate", readings, before, after, (AT, AT + 3))
+    operation = watch.operation("coordinate", "coordinated", readings, before, after, (AT, AT + 3))
     assert (operation.times.count, operation.times.min, operation.times.percentile(50)) == (90, 10, 12)
     assert operation.per_second.document() == {"from": AT, "count": [10, 30, 50], "errors": [2, 2, 2]}
     assert operation.errors == {"timeouts": 6}
@@ -71,7 +73,7 @@ def test_what_grew_in_the_measured_time_is_an_operation() -> None:
 
 def test_a_silent_second_counts_with_the_next() -> None:
     readings = [watch.Reading(AT + n, dict.fromkeys(server.TOTALS, 100 * n)) for n in (0, 1, 3)]
-    operation = watch.operation("apply", readings, [], [], (AT, AT + 3))
+    operation = watch.operation("apply", "applied", readings, [], [], (AT, AT + 3))
     assert sum(operation.per_second.count) == 300
     assert operation.errors == {"dropped": 300}
 
@@ -172,6 +174,66 @@ def test_stress_writes_the_keys_of_its_driver(tmp_path: Path) -> None:
     assert "replication(strategy=NetworkTopologyStrategy,dc1=3)" in line
 
 
+STRESS, LATTE = "cassandra-stress", "latte"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "has", "lacks"),
+    [
+        ({"driver": STRESS, "consistency": "LOCAL_QUORUM"}, ["write cl=LOCAL_QUORUM", "seq=1001..2000"], "ratio("),
+        ({"driver": STRESS, "order": "random"}, ["write cl=ONE", "dist=UNIFORM(1001..2000)"], "seq="),
+        ({"driver": STRESS, "pattern": "read"}, ["read cl=ONE", "seq=1001..1270"], "ratio("),
+        (
+            {"driver": STRESS, "pattern": "mixed", "reads_per_write": 3, "order": "random"},
+            ["mixed ratio(write=1,read=3) cl=ONE", "dist=UNIFORM(1001..1270)"],
+            "seq=",
+        ),
+        ({"driver": LATTE, "consistency": "QUORUM"}, ["--consistency QUORUM"], "--functions"),
+        ({"driver": LATTE, "pattern": "read"}, ["--end-cycle 1270", "--functions read"], "random"),
+        (
+            {"driver": LATTE, "order": "random"},
+            [
+                *("-P random=1 -P first=1000 -P keys=1000", f"--start-cycle {1 << 40} --end-cycle {2 << 40}"),
+            ],
+            "--functions",
+        ),
+        (
+            {"driver": LATTE, "pattern": "read", "order": "random"},
+            ["--functions read -P random=1 -P first=1000 -P keys=270"],
+            "run.rn",
+        ),
+    ],
+)
+def test_the_measured_phase_reads_or_writes_as_the_parameters_say(
+    tmp_path: Path, parameters: dict[str, Any], has: list[str], lacks: str
+) -> None:
+    """Reads visit what the load has written; it has only written new rows, one after another."""
+    (tmp_path / "cassandra" / "apache-cassandra-5.0.6" / "lib").mkdir(parents=True)
+    measurement = phase(tmp_path, parameters)
+    measurement.keep("loaded.json", 300)
+    line = " ".join(drive.line(measurement, 10, tmp_path / "x.hlog"))
+    assert [part for part in has if part not in line] == []
+    assert lacks not in line
+    load = " ".join(drive.line(dataclasses.replace(measurement, measured_seconds=0), 10, tmp_path / "x.hlog"))
+    assert "2000" in load
+    assert not {"read", "random=1", "mixed", "UNIFORM"} & set(re.split(r"[ (]", load))
+
+
+def test_latte_cannot_separate_reads_from_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is clear before anything is installed, and in a point."""
+    mixed = phase(tmp_path, {"pattern": "mixed"})
+    for script in (drive, SCRIPTS["install"]):
+        monkeypatch.setattr(script, "this_phase", lambda: mixed)
+        with pytest.raises(SystemExit, match="set driver to cassandra-stress"):
+            script.main()
+
+
+def test_failures_of_reads_and_writes_are_apart(tmp_path: Path) -> None:
+    measurement = phase(tmp_path, {"driver": STRESS})
+    output = "Total errors              :      1,238 [READ: 4, WRITE: 1,234]\n"
+    assert [sum(drive.failed(measurement, INTERVALS, output, kind)) for kind in ("write", "read")] == [1234, 4]
+
+
 INTERVALS = [Interval("requests", AT - 1 + n / 2, 0.5, ((1000, 1999, 10),)) for n in range(24)]
 
 
@@ -187,13 +249,10 @@ def test_failures_count_in_the_second_of_their_interval(tmp_path: Path, monkeypa
 
 
 def test_the_load_before_the_measured_time_shows_over_time_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
     measurement = dataclasses.replace(phase(tmp_path, {}), measured_from=AT + 2, measured_seconds=8, warm_up_seconds=2)
-    drive.record(measurement, INTERVALS, [1] * len(INTERVALS))
-    (written,) = tmp_path.glob("operations-*.json")
-    operation = operations.parse(json.loads(written.read_text())["operations"])["write"]
+    operation = drive.recorded(measurement, INTERVALS, [1] * len(INTERVALS))
     assert (operation.times.count, operation.errors) == (160, {"failed": 16})
     assert operation.per_second.document() == {"from": AT, "count": [20] * 10, "errors": [2] * 10}
     assert operation.over_time is not None
@@ -325,3 +384,67 @@ def test_scripts_can_be_read_by_the_nodes_python() -> None:
 def test_all_scripts_of_the_file_are_there() -> None:
     assert {"install", "start", "drive", "verify", "measure", "count"} <= set(SCRIPTS)
     assert sys.modules.get("cluster") is not cluster, "names as common as these must not stay importable"
+
+
+# Maintenance
+
+maintenance = SCRIPTS["maintenance"]
+
+
+class _Tasks:
+    """Answers like a server, and keeps the names of what it has to do."""
+
+    def __init__(self, status: list[str]) -> None:
+        self.operations: list[str] = []
+        self._status = status
+
+    def ask(self, address: str, questions: list[dict[str, Any]], seconds: float = 0) -> list[Any]:
+        name = questions[0]["operation"].partition("(")[0]
+        self.operations.append(name)
+        return [{"repairAsync": 7, "getParentRepairStatus": self._status}.get(name)]
+
+
+@pytest.mark.parametrize(
+    ("task", "status", "operations", "successes", "errors"),
+    [
+        ("none", [], [], None, {}),
+        ("compaction", [], ["forceKeyspaceFlush", "forceKeyspaceCompaction"], 1, {}),
+        ("repair", ["COMPLETED"], ["repairAsync", "getParentRepairStatus"], 1, {}),
+        ("repair", ["FAILED", "no replica"], ["repairAsync", "getParentRepairStatus"], 0, {"failed": 1}),
+    ],
+)
+def test_a_server_compacts_or_repairs_while_it_is_measured(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    task: str,
+    status: list[str],
+    operations: list[str],
+    successes: int | None,
+    errors: dict[str, int],
+) -> None:
+    tasks = _Tasks(status)
+    monkeypatch.setattr(server, "ask", tasks.ask)
+    measurement = dataclasses.replace(phase(tmp_path, {"maintenance": task}), measured_from=time.time())
+    one = maintenance.Maintenance(measurement)
+    one.start()
+    until = time.monotonic() + 30
+    while successes is not None and not one._ended and time.monotonic() < until:
+        time.sleep(0.01)
+    recorded = one.stop()
+    assert tasks.operations[:2] == operations
+    if successes is None:
+        assert recorded == {}
+    else:
+        assert (recorded[task].times.count, recorded[task].errors) == (successes, errors)
+        assert (sum(recorded[task].per_second.count), sum(recorded[task].per_second.errors)) == (
+            successes,
+            1 - successes,
+        )
+
+
+def test_drivers_beyond_the_set_number_of_clients_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(drive, "this_phase", lambda: phase(tmp_path, {"clients": 1}, rank=1))
+    drive.main()
+    assert capsys.readouterr().out == "only 1 of 2 drivers send requests now\n"

@@ -448,3 +448,14 @@ def test_drivers_beyond_the_set_number_of_clients_wait(
     monkeypatch.setattr(drive, "this_phase", lambda: phase(tmp_path, {"clients": 1}, rank=1))
     drive.main()
     assert capsys.readouterr().out == "only 1 of 2 drivers send requests now\n"
+
+
+def test_the_row_with_which_stress_creates_the_schema_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = dataclasses.replace(phase(tmp_path, {"driver": STRESS}, rank=0), name="schema", measured_seconds=0)
+    lines: list[list[str]] = []
+    monkeypatch.setattr(drive, "this_phase", lambda: schema)
+    monkeypatch.setattr(drive, "run", lambda phase, line: lines.append(line) or "")
+    (tmp_path / "cassandra" / "apache-cassandra-5.0.6" / "lib").mkdir(parents=True)
+    drive.main()
+    assert "n=1" in lines[0]
+    assert schema.read("writes.json") == {"writes": 1, "failed": 0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -12,7 +12,7 @@ from uuid import uuid4
 import typer
 
 from cli.bench import cells as bench_cells
-from cli.bench import checking
+from cli.bench import checking, starting
 from cli.bench import files as bench_files
 from cli.bench import follow as bench_follow
 from cli.bench import limits as bench_limits
@@ -23,14 +23,12 @@ from cli.bench.artifacts import Staging, in_question
 from cli.bench.checking import Accept
 from cli.bench.files import Source
 from cli.bench.options import File, Json, RunId, Set, Sizes
-from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.client.connection import connection
 from cli.shared import aws, idempotency, listings, show, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import Command, LazyGroup
 from cli.shared.listings import Column
-from cli.shared.times import duration
 from cli.shared.watching import Watch
 from troop.bench.definition import to_document
 from troop.bench.record import RunStatus
@@ -145,7 +143,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
             }
         )
         return
-    show.say(f"{source.path}: {checking.verdict(warnings)}; {_what(source)}")
+    show.say(f"{source.path}: {checking.verdict(warnings)}; {starting.describe(source)}")
     if len(source.plan.cells) > 1:
         show.table(bench_cells.PLANNED_COLUMNS, bench_cells.planned_rows(source.plan))
     if order := bench_cells.order_of(source.plan):
@@ -169,7 +167,7 @@ def estimate(
         values = checking.accepting(bench_files.assignments(changes or []), accept)
         size = _size(sizes)
         source = bench_files.load(file, size, values)
-        cost_estimate = _estimate(connection(ctx).client.benchmarks, source, size, values)
+        cost_estimate = starting.estimate(connection(ctx).client.benchmarks, source, size, values)
     bench_money.tell(cost_estimate, as_json)
     if not as_json and (order := bench_cells.order_of(source.plan)):
         show.note(order)
@@ -196,12 +194,12 @@ def run(
     conn = connection(ctx)
     tell: Callable[[str], None] = show.note if as_json else show.say
     tell(source.copied())
-    checking.expect(lambda: _estimate(conn.client.benchmarks, source, size, values), source, key, tell)
+    checking.expect(lambda: starting.estimate(conn.client.benchmarks, source, size, values), source, key, tell)
     staging = Staging(conn.client.benchmarks, source.path.parent, lambda: _session(ctx), tell)
     for artifact in source.artifacts():
         staging.stage(artifact)
-    started, repeated = _start(conn.client.benchmarks, source, size, values, key or str(uuid4()))
-    tell(f"{'already started' if repeated else 'started'}: {started['run']}, {_what(source)}")
+    started, repeated = starting.start(conn.client.benchmarks, source, size, values, key or str(uuid4()))
+    tell(f"{'already started' if repeated else 'started'}: {started['run']}, {starting.describe(source)}")
     if not wait:
         if as_json:
             show.document(started)
@@ -285,45 +283,5 @@ def _size(sizes: list[str] | None) -> str | None:
     return ",".join(sizes) if sizes else None
 
 
-def _what(source: Source) -> str:
-    """Describes a benchmark in a few words."""
-    benchmark, plan = source.benchmark, source.plan
-    size = f" in size {benchmark.size.replace(',', ' and ')}" if benchmark.size else ""
-    most = duration(plan.longest)
-    nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
-    if points := max(bench_cells.points_of(cell.benchmark) for cell in plan.cells):
-        searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)
-        phases += f" with {'at most ' if searches else ''}{_count(points, 'point')}"
-    if len(plan.cells) == 1:
-        return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
-    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
-    cells = f"{len(plan.cells)} cells, {at_once}, at most {nodes} at once"
-    return f"{benchmark.name}{size}: {cells}; {phases} each, ends within {most} plus the time to launch"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _session(ctx: typer.Context) -> Any:
     return aws.make_session(ctx.obj.profile, ctx.obj.region)
-
-
-def _request(source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
-    return {"definition": source.document, "size": size, "set": dict(changes), "files": source.encoded()}
-
-
-def _estimate(client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return client.estimate(_request(source, size, changes))
-    except RefusedFileError as refused:
-        raise source.refused(refused.problems) from None
-
-
-def _start(
-    client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any], key: str
-) -> tuple[dict[str, Any], bool]:
-    try:
-        return client.start_run({**_request(source, size, changes), "key": key})
-    except RefusedFileError as refused:
-        raise source.refused(refused.problems) from None

@@ -27,6 +27,7 @@ from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
 from cli.web.login_link import Doorway
 from cli.web.overview_reader import OverviewReader
+from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
 from cli.web.proxy import exit_code, stop_on_signals
 from troop.chaos.expected_ticks import expected_ticks
@@ -54,7 +55,10 @@ def ui(
         overview = OverviewReader(
             conn.client, NextTick(lambda: live_account.deployed_settings(session, conn.deployment))
         )
-        server = PageServer(conn.client, about(conn.deployment), ahead, overview, port, _quiet, fetch)
+        benchmarks = PageBenchmarks(
+            conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now
+        )
+        server = PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch)
     except OSError as error:
         raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
     stop_on_signals()

@@ -27,8 +27,9 @@ from cli.client.retries import is_own
 from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
+from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.proxy import Handler, Proxy, error_answer
-from cli.web.proxy_guard import Admitted, Refusal, Routes
+from cli.web.proxy_guard import PAGE_ESTIMATE_PATH, PAGE_RUNS_PATH, Admitted, Refusal, Routes
 from troop import values
 
 FOLDER = Path(__file__).parent / "page"
@@ -40,7 +41,7 @@ TYPES = {
 }
 MOST_WEEKS = 12
 _TICKETS = 8
-"""The most links, and the most reports served here, that are valid at a time."""
+"""The most links, and the most reports and comparisons served here, that are valid at a time."""
 
 _TICKET_BYTES = 32
 
@@ -73,12 +74,12 @@ _ALONE = {
 }
 """Headers of a report, which has inline scripts: the sandbox gives it another origin, without access to this server."""
 
-_SESSION, _GET = "/ui/session", frozenset({"GET"})
+_SESSION, _GET, _POST = "/ui/session", frozenset({"GET"}), frozenset({"POST"})
 _SERVED = "/ui/served/"
 _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
 """The address of a report; with ``/metadata`` only its time of creation."""
 
-_ENTRANCE: Routes = ((re.compile(_SESSION), frozenset({"POST"})),)
+_ENTRANCE: Routes = ((re.compile(_SESSION), _POST),)
 _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
     (re.compile("/ui/why"), _GET),
@@ -86,6 +87,10 @@ _ROUTES: Routes = (
     (re.compile("/ui/overview"), _GET),
     (re.compile("/ui/units"), _GET),
     (re.compile("/ui/year"), _GET),
+    (re.compile("/ui/catalogue"), _GET),
+    (re.compile("/ui/comparison"), _GET),
+    (re.compile(PAGE_RUNS_PATH), _POST),
+    (re.compile(PAGE_ESTIMATE_PATH), _POST),
     (_REPORT, _GET),
 )
 
@@ -117,6 +122,7 @@ class PageServer(Proxy):
         about: the deployment's name, account and region, in JSON's types.
         ahead: the forecast.
         overview: the state at a glance.
+        benchmarks: starts and compares runs.
         port, log: as for the proxy.
         fetch: downloads a report; raises CliError. None if the browser can do so itself: it does not trust the
             certificate of local AWS.
@@ -130,19 +136,21 @@ class PageServer(Proxy):
         about: Mapping[str, Any],
         ahead: Ahead,
         overview: OverviewReader,
+        benchmarks: PageBenchmarks,
         port: int,
         log: Callable[[str], None],
         fetch: Callable[[str], bytes] | None = None,
     ) -> None:
         super().__init__(client.api, port, log)
         self.client, self.about, self.ahead, self.overview, self.fetch = client, about, ahead, overview, fetch
+        self.benchmarks = benchmarks
         self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
         self.used: Callable[[str], object] = lambda _link: None
         """Called with each link that was used."""
         self._tickets: list[str] = []
-        self._served: dict[str, str] = {}
+        self._served: dict[str, Callable[[], bytes]] = {}
         self._lock = threading.Lock()
 
     @staticmethod
@@ -171,17 +179,20 @@ class PageServer(Proxy):
 
     def address_of(self, report: str) -> str:
         """Returns the address from which a browser loads a report: the given one, or one of this server."""
-        if self.fetch is None:
-            return report
+        fetch = self.fetch
+        return report if fetch is None else self.serve(lambda: fetch(report))
+
+    def serve(self, content: Callable[[], bytes]) -> str:
+        """Returns an address of this server for a page of its own; only the newest few stay valid."""
         ticket = secrets.token_urlsafe(_TICKET_BYTES)
         with self._lock:
-            self._served = dict([*self._served.items(), (ticket, report)][-_TICKETS:])
+            self._served = dict([*self._served.items(), (ticket, content)][-_TICKETS:])
         return _SERVED + ticket
 
     def served(self, path: str) -> bytes | None:
-        """Returns the report at a path of this server; None without one."""
-        report = self._served.get(path.removeprefix(_SERVED))
-        return self.fetch(report) if report and self.fetch else None
+        """Returns the report or comparison at a path of this server; None without one."""
+        content = self._served.get(path.removeprefix(_SERVED))
+        return content() if content else None
 
 
 class _PageHandler(Handler):
@@ -227,7 +238,15 @@ class _PageHandler(Handler):
     def _dispatch(self, path: str) -> Answer:
         if not path.startswith("/ui/"):
             return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
-        query = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES).query
+        admitted = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES)
+        query = admitted.query
+        if path in (PAGE_RUNS_PATH, PAGE_ESTIMATE_PATH):
+            return self._benchmark(path, self.body(admitted) or {})
+        if path == "/ui/catalogue":
+            return Answer(HTTPStatus.OK, self.server.benchmarks.catalogue())
+        if path == "/ui/comparison":
+            page = self.server.benchmarks.comparison(query.get("a", ""), query.get("b", ""))
+            return Answer(HTTPStatus.OK, {"url": self.server.serve(lambda: page)})
         if match := _REPORT.fullmatch(path):
             return self._report(match["run"], where=not match["metadata"])
         if path == "/ui/why":
@@ -243,6 +262,15 @@ class _PageHandler(Handler):
             overview, unit = self.server.overview, query.get("unit")
             return Answer(HTTPStatus.OK, overview.year_of(unit) if unit else overview.year())
         return Answer(HTTPStatus.OK, self.server.about)
+
+    def _benchmark(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """Estimates or starts the run that the page describes."""
+        if path == PAGE_ESTIMATE_PATH:
+            return Answer(HTTPStatus.OK, self.server.benchmarks.estimate(body))
+        try:
+            return Answer(HTTPStatus.ACCEPTED, self.server.benchmarks.start(body))
+        finally:  # also after an error: the run may have started
+            self.server.overview.forget()
 
     def _passed_on(self, admitted: Admitted) -> Answer:
         """Returns the API's answer; words a refusal of API Gateway or IAM as this command does."""

@@ -31,7 +31,17 @@ LIVE_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/live")
 REPORT_PATH = re.compile(f"{BENCHMARKS_PATH}/{_RUN}/report")
 FLEETS_PATH = "/fleets"
 FLEET_ESTIMATE_PATH = f"{FLEETS_PATH}/estimate"
-TAKE_FILES = (BENCHMARKS_PATH, ESTIMATE_PATH, SCHEDULES_PATH, FLEETS_PATH, FLEET_ESTIMATE_PATH)
+PAGE_RUNS_PATH = "/ui/benchmarks"
+PAGE_ESTIMATE_PATH = f"{PAGE_RUNS_PATH}/estimate"
+TAKE_FILES = (
+    BENCHMARKS_PATH,
+    ESTIMATE_PATH,
+    SCHEDULES_PATH,
+    FLEETS_PATH,
+    FLEET_ESTIMATE_PATH,
+    PAGE_RUNS_PATH,
+    PAGE_ESTIMATE_PATH,
+)
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""

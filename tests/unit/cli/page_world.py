@@ -20,6 +20,7 @@ from cli.forecasts.calendar_ahead import Basis
 from cli.shared import settings_files
 from cli.shared.settings_files import TriedSettings
 from cli.web.overview_reader import OverviewReader
+from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
 from tests.unit.cli.conftest import FakeApi
 from troop import moments
@@ -242,4 +243,5 @@ def page_server(
         world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
     )
     overview = OverviewReader(client, lambda now: (now.replace(microsecond=0) + timedelta(minutes=7), "default"))
-    return PageServer(client, ABOUT, ahead, overview, 0, log.append, fetch)
+    benchmarks = PageBenchmarks(client.benchmarks, lambda: None, lambda: NOW)
+    return PageServer(client, ABOUT, ahead, overview, benchmarks, 0, log.append, fetch)

@@ -16,6 +16,8 @@ const VIEWS = [
   [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],
   [/^#\/runs$/, () => import("./runs.js"), "#/runs", "the benchmarks"],
+  [/^#\/start$/, () => import("./start.js"), "#/runs", "the form"],
+  [/^#\/comparison$/, () => import("./comparison.js"), "#/runs", "the comparison"],
   [/^#\/runs\/([^/]+)$/, () => import("./run.js"), "#/runs", "the run"],
   [/^#\/runs\/([^/]+)\/report$/, () => import("./report.js"), "#/runs", "the report"],
 ];
@@ -89,7 +91,7 @@ async function start() {
     main.focus();
   });
   listen();
-  if (!/\/report$/.test(path())) watch();
+  if (!/\/(report|comparison)$/.test(path())) watch();
   get("ui/about").then(about, () => {});
   await show(true);
 }

@@ -1,5 +1,6 @@
 // One benchmark run: its cells, results, cost and report, and the button that stops it.
 
+import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
 import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
@@ -66,6 +67,7 @@ export async function show(main, signal, run) {
           "div",
           { class: "actions" },
           reporting && [report(it.run, "Open the report"), reporting.button],
+          it.ended_at && link(address("#/start", { benchmark: it.name, again: it.run }), "Start again …"),
           STOPPABLE.has(it.status) && h("button", { type: "button", class: "danger", onclick: () => once(stop) }, "Stop …"),
         ),
       ),

@@ -1,5 +1,6 @@
 // Benchmark runs, newest first, followed by standing fleets.
 
+import { address } from "./address.js";
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { fleets } from "./fleets.js";
@@ -27,16 +28,43 @@ const COLUMNS = [
   { label: "Report", cell: (run) => (run.ended_at ? report(run.run) : null) },
 ];
 
+/** The choice of two runs that have ended, and the link to their comparison; the older run is the baseline. */
+function comparing() {
+  const chosen = new Map(); // runs by id
+  const element = h("p", { class: "muted", role: "status" });
+  const column = {
+    label: "Compare",
+    cell: (run) => run.ended_at && h("input", { type: "checkbox", "aria-label": `Compare ${run.run}`, checked: chosen.has(run.run), onchange: (event) => choose(run, event.target.checked) }),
+  };
+  draw();
+
+  function choose(run, is) {
+    if (is) chosen.set(run.run, run);
+    else chosen.delete(run.run);
+    draw();
+  }
+
+  function draw() {
+    const [a, b] = [...chosen.keys()].sort(); // ids begin with the time
+    if (chosen.size === 2) {
+      fill(element, h("a", { href: address("#/comparison", { a, b }), target: "_blank", rel: "noopener" }, `Compare ${b} with ${a}`, h("span", { class: "unseen" }, " (opens in a new tab)"), h("span", { "aria-hidden": "true" }, " ↗")));
+    } else if (chosen.size) fill(element, chosen.size === 1 ? "Select a second run to compare." : "Select only two runs to compare.");
+    else fill(element);
+  }
+  return { element, column };
+}
+
 export async function show(main, signal) {
   let runs = [];
   let cursor = "";
   const standing = fleets(signal);
+  const pair = comparing();
   let round = 0; // of loading: responses to earlier rounds are dropped
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
   const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh")), h("div", { class: "sides" }, summary, age), list, more, standing.element);
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("div", { class: "actions" }, link("#/start", "Start a benchmark …"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh"))), h("div", { class: "sides" }, summary, age), pair.element, list, more, standing.element);
 
   async function load(refresh = false) {
     const mine = ++round;
@@ -56,8 +84,8 @@ export async function show(main, signal) {
       }
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
-      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. To start one: ", h("code", {}, "troop bench run FILE")]);
-      fill(list, runs.length ? table("Benchmark runs, newest first", COLUMNS, runs) : null);
+      fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. ", link("#/start", "Start a benchmark"), ", or use ", h("code", {}, "troop bench run FILE"), "."]);
+      fill(list, runs.length ? table("Benchmark runs, newest first", [...COLUMNS, pair.column], runs) : null);
       fill(more, cursor && h("button", { type: "button", onclick: () => load() }, "Load more"));
     } catch (error) {
       if (signal.aborted || mine !== round) return;

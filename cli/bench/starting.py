@@ -1,0 +1,64 @@
+"""Describes, estimates and starts benchmark runs, for the commands and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cli.bench import cells
+from cli.bench.files import Source
+from cli.client.bench_client import BenchClient, RefusedFileError
+from cli.shared.times import duration
+
+
+def describe(source: Source) -> str:
+    """Describes a benchmark in a few words."""
+    benchmark, plan = source.benchmark, source.plan
+    size = f" in size {benchmark.size.replace(',', ' and ')}" if benchmark.size else ""
+    most = duration(plan.longest)
+    nodes, phases = _count(plan.nodes, "node"), _count(len(benchmark.phases), "phase")
+    if points := max(cells.points_of(cell.benchmark) for cell in plan.cells):
+        searches = any(phase.search for cell in plan.cells for phase in cell.benchmark.phases)
+        phases += f" with {'at most ' if searches else ''}{_count(points, 'point')}"
+    if len(plan.cells) == 1:
+        return f"{benchmark.name}{size}: {nodes}, {phases}, ends at most {most} after launch"
+    at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
+    several = f"{len(plan.cells)} cells, {at_once}, at most {nodes} at once"
+    return f"{benchmark.name}{size}: {several}; {phases} each, ends within {most} plus the time to launch"
+
+
+def estimate(client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the deployment's estimate of a run.
+
+    Raises:
+        CliError: the deployment refuses the file, or cannot be reached.
+    """
+    try:
+        return client.estimate(_request(source, size, changes))
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
+def start(
+    client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any], key: str
+) -> tuple[dict[str, Any], bool]:
+    """Starts a run; its artifacts must be staged.
+
+    Returns:
+        The run, and whether it was already on record.
+
+    Raises:
+        CliError: as :func:`estimate`.
+    """
+    try:
+        return client.start_run({**_request(source, size, changes), "key": key})
+    except RefusedFileError as refused:
+        raise source.refused(refused.problems) from None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _request(source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {"definition": source.document, "size": size, "set": dict(changes), "files": source.encoded()}

@@ -1,0 +1,176 @@
+"""Starts and compares benchmark runs for the page, with the code of `troop bench`.
+
+A benchmark comes from the catalogue, or from files that the browser sends. No request names a path of this machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cli.bench import checking, comparing, files, money, report_source, starting
+from cli.bench.artifacts import Staging, in_question
+from cli.bench.files import NAME, Source
+from cli.bench.pairing import Chosen, succeeded
+from cli.client.bench_client import BenchClient
+from cli.shared.errors import CliError, Exit
+from troop.bench.names import RUN
+from troop.bench_file.models import FILE
+from troop.errors import TroopError
+from troop.report.assets import chart_script
+from troop.report.html import comparison_page
+from troop.version import VERSION
+
+
+class Wanted(BaseModel):
+    """A run that a user describes on the page."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    benchmark: str = Field("", description="The name of a benchmark in the catalogue; unused with files")
+    files: dict[str, str] = Field(default_factory=dict, description="The benchmark's file and those beside it, base64")
+    size: str | None = Field(None, description="Sizes of the file, separated by commas")
+    changes: list[str] = Field(default_factory=list, description="Assignments, as in --set")
+    accept_unknown_prices: bool = False
+    key: str = Field("", description="Starts no second run when repeated")
+
+    def values(self) -> dict[str, Any]:
+        """Returns the changes by key.
+
+        Raises:
+            CliError: USAGE; a change is not an assignment.
+        """
+        return checking.accepting(files.assignments(self.changes), self.accept_unknown_prices)
+
+
+@dataclass(frozen=True)
+class PageBenchmarks:
+    """The benchmarks of a deployment, as the page needs them.
+
+    Attributes:
+        session: creates a session of boto3, for artifacts in S3.
+        now: the current time.
+    """
+
+    client: BenchClient
+    session: Callable[[], Any]
+    now: Callable[[], datetime]
+
+    def catalogue(self) -> dict[str, Any]:
+        """Lists the benchmarks that come with the command, with their sizes."""
+        return {
+            "benchmarks": [
+                {
+                    "name": path.parent.name,
+                    "title": source.benchmark.name,
+                    "description": source.benchmark.description,
+                    "sizes": list(source.document.get("sizes", {})),
+                }
+                for path, source in files.catalogue()
+                if isinstance(source, Source)
+            ]
+        }
+
+    def estimate(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Checks and estimates a run; starts nothing.
+
+        Raises:
+            CliError: the files or the changes are malformed, or the deployment does not answer.
+        """
+        wanted = _wanted(body)
+        with _source(wanted) as source:
+            answer = starting.estimate(self.client, source, wanted.size or None, wanted.values())
+            return {
+                "what": starting.describe(source),
+                "copied": source.copied(),
+                "cost": money.line(answer),
+                "warnings": [*in_question(source.artifacts(), source.path.parent), *money.warnings(answer)],
+                "refused": bool(answer["problems"]),
+            }
+
+    def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Stages the artifacts and starts a run. Returns the run.
+
+        Raises:
+            CliError: as :meth:`estimate`; or the deployment refuses the run.
+        """
+        wanted = _wanted(body)
+        if not wanted.key:
+            raise CliError(Exit.USAGE, "the request has no key: reload the page")
+        with _source(wanted) as source:
+            staging = Staging(self.client, source.path.parent, self.session, lambda _line: None)
+            for artifact in source.artifacts():
+                staging.stage(artifact)
+            return starting.start(self.client, source, wanted.size or None, wanted.values(), wanted.key)[0]
+
+    def comparison(self, a: str, b: str) -> bytes:
+        """Returns the comparison of two runs as a page; A is the baseline.
+
+        Raises:
+            CliError: a run has no report, or the two cannot be compared.
+        """
+        for run in (a, b):
+            if not RUN.fullmatch(run):
+                raise CliError(Exit.USAGE, f"{run!r} is not a run's id: choose two runs in the list of benchmarks")
+        sides = [self._side(run) for run in (a, b)]
+        try:
+            comparison = comparing.compare(*sides, now=self.now(), version=VERSION)
+            return comparison_page(comparison, chart_script(), *map(succeeded, sides)).encode()
+        except TroopError as error:
+            raise CliError(Exit.USAGE, str(error)) from None
+
+    def _side(self, run: str) -> Chosen:
+        body = report_source.fetched(self.client, run, "json")
+        return Chosen(run, report_source.parsed(body, f"the report of {run}"))
+
+
+def _wanted(body: Mapping[str, Any]) -> Wanted:
+    try:
+        return Wanted.model_validate(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise CliError(Exit.USAGE, f"{place} of the request: {first['msg']}") from None
+
+
+@contextmanager
+def _source(wanted: Wanted) -> Iterator[Source]:
+    """Loads the benchmark; files of the browser exist in a folder for the time of the block."""
+    if not wanted.files:
+        if (folder := files.in_catalogue(wanted.benchmark)) is None:
+            raise CliError(Exit.USAGE, f"the catalogue has no benchmark {wanted.benchmark!r}: choose one, or files")
+        yield files.load(folder / NAME, wanted.size or None, wanted.values())
+        return
+    if NAME not in wanted.files:
+        raise CliError(Exit.USAGE, f"the files lack {NAME}: choose it, and the files beside it that nodes need")
+    with tempfile.TemporaryDirectory(prefix="troop-ui-") as name:
+        for file, content in wanted.files.items():
+            (Path(name) / _checked(file)).write_bytes(_decoded(file, content))
+        try:
+            yield files.load(Path(name) / NAME, wanted.size or None, wanted.values())
+        except CliError as error:  # a user does not know the folder
+            raise CliError(error.code, str(error).replace(f"{name}/", "")) from None
+
+
+def _checked(name: str) -> str:
+    try:
+        FILE.parse(name)
+    except ValueError as error:
+        raise CliError(Exit.USAGE, f"the file {name!r} cannot be copied to nodes: its name must be {error}") from None
+    return name
+
+
+def _decoded(name: str, content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except binascii.Error:
+        raise CliError(Exit.USAGE, f"the content of {name} is not base64: reload the page") from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cli.bench import checking, comparing, files, money, report_source, starting
-from cli.bench.artifacts import Staging, in_question
+from cli.bench.artifacts import Staging, in_question, is_local
 from cli.bench.files import NAME, Source
 from cli.bench.pairing import Chosen, succeeded
 from cli.client.bench_client import BenchClient
@@ -31,7 +31,7 @@ from troop.report.html import comparison_page
 from troop.version import VERSION
 
 
-class Wanted(BaseModel):
+class RunRequest(BaseModel):
     """A run that a user describes on the page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,9 +86,9 @@ class PageBenchmarks:
         Raises:
             CliError: the files or the changes are malformed, or the deployment does not answer.
         """
-        wanted = _wanted(body)
-        with _source(wanted) as source:
-            answer = starting.estimate(self.client, source, wanted.size or None, wanted.values())
+        request = _parse(body)
+        with _source(request) as source:
+            answer = starting.estimate(self.client, source, request.size or None, request.values())
             return {
                 "what": starting.describe(source),
                 "copied": source.copied(),
@@ -103,14 +103,14 @@ class PageBenchmarks:
         Raises:
             CliError: as :meth:`estimate`; or the deployment refuses the run.
         """
-        wanted = _wanted(body)
-        if not wanted.key:
+        request = _parse(body)
+        if not request.key:
             raise CliError(Exit.USAGE, "the request has no key: reload the page")
-        with _source(wanted) as source:
+        with _source(request) as source:
             staging = Staging(self.client, source.path.parent, self.session, lambda _line: None)
             for artifact in source.artifacts():
                 staging.stage(artifact)
-            return starting.start(self.client, source, wanted.size or None, wanted.values(), wanted.key)[0]
+            return starting.start(self.client, source, request.size or None, request.values(), request.key)[0]
 
     def comparison(self, a: str, b: str) -> bytes:
         """Returns the comparison of two runs as a page; A is the baseline.
@@ -133,9 +133,9 @@ class PageBenchmarks:
         return Chosen(run, report_source.parsed(body, f"the report of {run}"))
 
 
-def _wanted(body: Mapping[str, Any]) -> Wanted:
+def _parse(body: Mapping[str, Any]) -> RunRequest:
     try:
-        return Wanted.model_validate(body)
+        return RunRequest.model_validate(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -143,22 +143,38 @@ def _wanted(body: Mapping[str, Any]) -> Wanted:
 
 
 @contextmanager
-def _source(wanted: Wanted) -> Iterator[Source]:
+def _source(request: RunRequest) -> Iterator[Source]:
     """Loads the benchmark; files of the browser exist in a folder for the time of the block."""
-    if not wanted.files:
-        if (folder := files.in_catalogue(wanted.benchmark)) is None:
-            raise CliError(Exit.USAGE, f"the catalogue has no benchmark {wanted.benchmark!r}: choose one, or files")
-        yield files.load(folder / NAME, wanted.size or None, wanted.values())
+    if not request.files:
+        if (folder := files.in_catalogue(request.benchmark)) is None:
+            raise CliError(Exit.USAGE, f"the catalogue has no benchmark {request.benchmark!r}: choose one, or files")
+        known = {artifact.source for artifact in files.load(folder / NAME, request.size or None, {}).artifacts()}
+        source = files.load(folder / NAME, request.size or None, request.values())
+        _refuse_paths(source, known)
+        yield source
         return
-    if NAME not in wanted.files:
+    if NAME not in request.files:
         raise CliError(Exit.USAGE, f"the files lack {NAME}: choose it, and the files beside it that nodes need")
     with tempfile.TemporaryDirectory(prefix="troop-ui-") as name:
-        for file, content in wanted.files.items():
+        for file, content in request.files.items():
             (Path(name) / _checked(file)).write_bytes(_decoded(file, content))
         try:
-            yield files.load(Path(name) / NAME, wanted.size or None, wanted.values())
+            source = files.load(Path(name) / NAME, request.size or None, request.values())
+            _refuse_paths(source, request.files)
+            yield source
         except CliError as error:  # a user does not know the folder
             raise CliError(error.code, str(error).replace(f"{name}/", "")) from None
+
+
+def _refuse_paths(source: Source, known: Container[str]) -> None:
+    """Raises CliError if an artifact is a file of this machine that is not known: it must not be read for a page."""
+    for artifact in source.artifacts():
+        if is_local(artifact) and artifact.source not in known:
+            raise CliError(
+                Exit.USAGE,
+                f"the artifact {artifact.name} is {artifact.source}, a file of this machine, which the page does not "
+                "read: choose it among the files, or use troop bench run",
+            )
 
 
 def _checked(name: str) -> str:

@@ -110,6 +110,26 @@ def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
     expect(alert).not_to_contain_text("troop-ui-")
 
 
+def test_the_page_makes_the_command_read_no_file_of_the_machine(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Neither through a file of the browser, nor through a change of the catalogue's."""
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    change = f"artifacts=[{{name: secret, source: {secret}, sha256: {'0' * 64}}}]"
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_label("Changes").fill(change)
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
+    folder = files.CATALOGUE / "s3-range-read"
+    page.get_by_label("Benchmark").select_option(label="My own files …")
+    page.get_by_label("Files").set_input_files([path for path in folder.iterdir() if path.is_file()])
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
+    assert sent == []
+
+
 def test_a_run_that_would_be_refused_cannot_start(
     looking: Looking, sent: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,5 +172,5 @@ def test_two_runs_are_compared_in_a_tab_of_their_own(looking: Looking, monkeypat
     expect(opened.value.locator("body")).to_contain_text("0.5")
     assert "/ui/served/" in opened.value.url
     assert opened.value.evaluate("self.origin") == "null"  # it cannot use the page's server
-    asked = [call[1] for call in world.calls if call[1].endswith("/report")]
-    assert asked == [f"benchmarks/{RUN}/report", f"benchmarks/{OTHER}/report"]  # the older one is the baseline
+    requested = [call[1] for call in world.calls if call[1].endswith("/report")]
+    assert requested == [f"benchmarks/{RUN}/report", f"benchmarks/{OTHER}/report"]  # the older one is the baseline

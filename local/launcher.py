@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import json
 import signal
+import subprocess
+import sys
 import threading
 import types
 import urllib.request
@@ -30,6 +32,15 @@ _ANSWER_SECONDS = 120
 """Seconds in which the account must answer, also on a busy machine."""
 
 
+def lacks_networks(progress: Progress) -> bool:
+    """Checks whether this machine cannot give instances networks of their own, and says why."""
+    check = [sys.executable, "-m", "local.account.network"]
+    done = subprocess.run(check, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        progress(f"instances reach everything that this machine reaches: {done.stdout.strip()}")
+    return bool(done.returncode)
+
+
 def _silent(_message: str) -> None:
     pass
 
@@ -40,6 +51,7 @@ class LocalAccount:
     Args:
         name: prefix of the run directory under `.local/`.
         processes: whether instances are processes.
+        reach: whether instances reach only what their security groups allow, if this machine can enforce it.
         notice_seconds: the delay after which a group notices a lost instance.
         wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
         secret: the value of generated secrets in CloudFormation templates, such as Troop's salt; random if empty.
@@ -51,6 +63,7 @@ class LocalAccount:
         name: str = "account",
         *,
         processes: bool = True,
+        reach: bool = True,
         notice_seconds: float = 1.5,
         wait_scale: float = 0.05,
         secret: str = "",
@@ -59,6 +72,7 @@ class LocalAccount:
         self._name = name
         self._settings = {
             "processes": processes,
+            "reach": reach and processes and not lacks_networks(progress),
             "notice_seconds": notice_seconds,
             "wait_scale": wait_scale,
             "secret": secret,

@@ -1,4 +1,6 @@
-"""Assigns addresses in 127.0.0.0/8 to instances, from a block that no other account on this machine uses."""
+"""Assigns addresses to instances: in 127.0.0.0/8, from a block that no other account on this machine uses, or in
+10.0.0.0/8 for networks of their own.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,14 @@ class AddressBlock:
                 return held, second
         raise RuntimeError("every block of 127.0.0.0/8 is taken by another local account")
 
-    def take(self) -> str:
-        """Returns an unused address, so that a replacement differs from its predecessor."""
+    def take(self, closed: bool) -> str:
+        """Returns an unused address, so that a replacement differs from its predecessor.
+
+        Args:
+            closed: whether it is for a network of its own, which has no loopback addresses.
+        """
         number = next(self._numbers)
         third, fourth = divmod(number, 250)
         if third > 250:
             raise RuntimeError("the block of loopback addresses is used up")
-        return f"127.{self.second}.{third}.{fourth + 1}"
+        return f"{10 if closed else 127}.{self.second}.{third}.{fourth + 1}"

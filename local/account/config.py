@@ -20,6 +20,8 @@ class Config:
         run: a private, existing directory for everything that the account writes.
         aws: the AWS CLI in the PATH of instances.
         processes: whether instances are processes (False for fleets of hundreds that only have to exist).
+        reach: whether instances reach only what their security groups allow; the machine must have what
+            :mod:`local.account.network` needs.
         notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
         wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
         secret: the value of generated secrets in CloudFormation templates; random if empty.
@@ -28,6 +30,7 @@ class Config:
     run: Path
     aws: Path
     processes: bool = True
+    reach: bool = False
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
     secret: str = ""

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from .addresses import AddressBlock
+from .reach import is_closed, reach_of
 from .runner import MARK
 
 _POLL_SECONDS = 0.1
@@ -26,18 +27,30 @@ _SLEEP = b"#!/bin/sh\nexec sleep infinity\n"
 
 @dataclass
 class Hosted:
-    """An instance with a process. `state`: starting, ready, ended (its user data ended before it was ready)."""
+    """An instance with a process.
+
+    Attributes:
+        environment: additional variables of its processes.
+        state: starting, ready, ended (its user data ended before it was ready).
+        network: its reach; None for that of this machine.
+    """
 
     address: str
     directory: Path
+    environment: dict[str, str]
     state: str = "starting"
+    network: dict[str, Any] | None = None
 
 
 class Host:
-    """The host of moto's instances. With `processes=False`, it starts nothing, and every instance is ready at once."""
+    """The host of moto's instances. With `processes=False`, it starts nothing, and every instance is ready at once.
 
-    def __init__(self, run: Path, processes: bool) -> None:
+    `reach`: whether instances reach only what their security groups allow, each in a network of its own.
+    """
+
+    def __init__(self, run: Path, processes: bool, reach: bool = False) -> None:
         self.processes = processes
+        self._reach = reach
         self._root = run / "instances"
         self._addresses = AddressBlock()
         self._address_by_id: dict[str, str] = {}
@@ -54,12 +67,12 @@ class Host:
         self.runner_pid = self._runner.pid
         threading.Thread(target=self._listen, name="instance-reports", daemon=True).start()
 
-    def address_for(self, instance_id: str) -> str:
-        """Returns the permanent address of an instance."""
+    def address_for(self, instance: Any) -> str:
+        """Returns the permanent address of an instance of moto."""
         with self._lock:
-            if instance_id not in self._address_by_id:
-                self._address_by_id[instance_id] = self._addresses.take()
-            return self._address_by_id[instance_id]
+            if instance.id not in self._address_by_id:
+                self._address_by_id[instance.id] = self._addresses.take(self._reach and is_closed(instance))
+            return self._address_by_id[instance.id]
 
     def is_ready(self, instance_id: str) -> bool:
         if not self.processes:
@@ -109,16 +122,20 @@ class Host:
             for instance_id in self._hosted.keys() - live.keys():
                 self._stop(instance_id)
             for instance_id in live.keys() - self._hosted.keys():
-                self._start(instance_id, live[instance_id].user_data)
+                self._start(live[instance_id], list(live.values()))
 
-    def _start(self, instance_id: str, user_data: str | None) -> None:
+    def _start(self, instance: Any, others: Sequence[Any]) -> None:
+        instance_id, user_data = instance.id, instance.user_data
         directory = self._root / instance_id
         directory.mkdir(exist_ok=True)
         script = directory / "user-data"
         script.write_bytes(_decoded(user_data) if user_data else _SLEEP)
         script.chmod(0o700)
         (directory / "ready").unlink(missing_ok=True)
-        hosted = Hosted(self.address_for(instance_id), directory)
+        environment = self._environment(instance_id)
+        hosted = Hosted(self.address_for(instance), directory, environment)
+        if self._reach and is_closed(instance):
+            hosted.network = asdict(reach_of(instance, others, environment))
         with self._lock:
             self._hosted[instance_id] = hosted
         self._launch(instance_id, hosted)
@@ -143,7 +160,8 @@ class Host:
             id=instance_id,
             address=hosted.address,
             directory=str(hosted.directory),
-            environment=self._environment(instance_id),
+            environment=hosted.environment,
+            network=hosted.network,
         )
 
     def _stop(self, instance_id: str) -> None:

@@ -1,10 +1,10 @@
 """Runs the user data of instances, and ensures that no process of the account outlives it.
 
 It is a small, single-threaded process, so that starting an instance is cheap and the kernel's parent-death signal is
-reliable (it follows the thread that forked). It uses only the standard library. Its argument is the account's process
-id. It reads and writes JSON lines:
+reliable (it follows the thread that forked). It imports only the standard library and the networks of instances. Its
+argument is the account's process id. It reads and writes JSON lines:
 
-  stdin   {"op": "start", "id", "address", "directory", "environment"} · {"op": "stop", "id"}
+  stdin   {"op": "start", "id", "address", "directory", "environment", "network"} · {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
@@ -26,7 +26,11 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
+
+from .network import NetworkError, Networks, enter
 
 MARK = "TROOP_LOCAL_RUN"
 _PR_SET_PDEATHSIG = 1
@@ -42,8 +46,10 @@ _OPEN_FILES = 1024
 """The soft limit of open files, as for a process that systemd starts on EC2."""
 
 
-def _begin_as_on_ec2() -> None:
-    """Runs in the new process: makes it end with its parent, and sets the limits of systemd."""
+def _begin_as_on_ec2(namespace: int | None) -> None:
+    """Runs in the new process: makes it end with its parent, sets the limits of systemd, and enters its network."""
+    if namespace is not None:
+        enter(namespace)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft > _OPEN_FILES or soft == resource.RLIM_INFINITY:
@@ -63,8 +69,11 @@ class Running:
 class Runner:
     def __init__(self) -> None:
         self.instances: dict[str, Running] = {}
+        self.networks = Networks()
 
-    def start(self, instance_id: str, address: str, directory: str, more: dict[str, str]) -> None:
+    def start(
+        self, instance_id: str, address: str, directory: str, more: dict[str, str], network: dict[str, Any] | None
+    ) -> None:
         home = Path(directory)
         script = home / "user-data"
         needs_file = b"READY_FILE" in script.read_bytes()
@@ -80,6 +89,7 @@ class Runner:
         }
         with (home / "console.log").open("ab") as console:
             try:
+                namespace = self.networks.add(instance_id, address, **network) if network else None
                 process = subprocess.Popen(
                     [str(script)],
                     cwd=directory,
@@ -88,8 +98,13 @@ class Runner:
                     stdout=console,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    preexec_fn=_begin_as_on_ec2,
+                    preexec_fn=partial(_begin_as_on_ec2, namespace),
                 )
+            except NetworkError as error:
+                console.write(f"the instance has no network: {error}\n".encode())
+                self.instances[instance_id] = Running(None, home, exited=True)
+                _report("exited", instance_id, code=125)
+                return
             except OSError as error:
                 # Not a script (cloud-config, MIME parts): report it on the console; the instance never becomes ready.
                 console.write(f"user data cannot be run: {error}\n".encode())
@@ -107,6 +122,7 @@ class Runner:
         # Daemons outside the process group still have the mark.
         for pid in marked_processes(_mark_of(instance_id)):
             _kill(pid)
+        self.networks.remove(instance_id)
         _report("stopped", instance_id)
 
     def watch(self) -> bool:
@@ -216,7 +232,7 @@ def main() -> None:
             for line in lines:
                 message = json.loads(line)
                 if message.pop("op") == "start":
-                    runner.start(message["id"], message["address"], message["directory"], message["environment"])
+                    runner.start(*(message[key] for key in ("id", "address", "directory", "environment", "network")))
                 else:
                     runner.stop(message["id"])
         waiting = runner.watch()

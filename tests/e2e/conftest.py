@@ -44,6 +44,7 @@ WORKERS = {
     "test_bench_scale.py": "fleets",
     "test_bench_schedule.py": "fleets",
     "test_bench_spot.py": "fleets",
+    "test_bench_reach.py": "terminations",
     "test_bench_smoke.py": "terminations",
     "test_fleet.py": "fleets",
     "test_ui.py": "fleets",

@@ -1,0 +1,96 @@
+"""Lists what the security groups of an instance let it reach.
+
+Differences from EC2: a rule for a network larger than ``MOST_ADDRESSES`` opens nothing, nor do those for IPv6. Of a
+rule for another group, the instance reaches those that are members at its own start. The endpoint of local AWS is one
+address for all services, so only IAM keeps an instance from those that are not S3.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from .network import Door
+
+MOST_ADDRESSES, MOST_PORTS = 16, 64
+"""Of a rule; each address and port becomes a door."""
+_ANYWHERE, _ALL = "0.0.0.0/0", "-1"
+_DNS = 53
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What an instance reaches.
+
+    Attributes:
+        group: the id of the security group whose members it reaches; empty for none.
+        doors: other addresses.
+    """
+
+    group: str
+    doors: tuple[Door, ...]
+
+
+def is_closed(instance: Any) -> bool:
+    """Checks whether security groups limit what an instance of moto reaches."""
+    return bool(instance.security_groups) and not any(
+        rule.ip_protocol == _ALL and rule.ip_range.get("CidrIp") == _ANYWHERE for rule in _rules(instance)
+    )
+
+
+def reach_of(instance: Any, others: Sequence[Any], environment: Mapping[str, str]) -> Reach:
+    """Returns the reach of a closed instance.
+
+    Args:
+        others: all instances of the account.
+        environment: of its processes; it reaches all URLs in it, and name servers.
+    """
+    own = [group.id for group in instance.security_groups]
+    within = [rule.group_id for rule in _rules(instance) if rule.ip_protocol == _ALL and _group(rule) == rule.group_id]
+    doors = [*_endpoints(environment), *_name_servers()]
+    for rule in _rules(instance):
+        if rule.ip_protocol == "tcp" and rule.to_port - rule.from_port < MOST_PORTS:
+            ports = range(rule.from_port, rule.to_port + 1)
+            hosts = _members(others, _group(rule)) if _group(rule) not in ("", *own) else _addresses(rule)
+            doors += [("tcp", host, port) for host in hosts for port in ports]
+    return Reach(within[0] if within else "", tuple(dict.fromkeys(doors)))
+
+
+def _rules(instance: Any) -> Iterator[Any]:
+    for group in instance.security_groups:
+        yield from group.egress_rules
+
+
+def _group(rule: Any) -> str:
+    return str(rule.source_group.get("GroupId") or "")
+
+
+def _members(others: Sequence[Any], group: str) -> list[str]:
+    return [str(one.private_ip) for one in others if group in [its.id for its in one.security_groups]]
+
+
+def _addresses(rule: Any) -> list[str]:
+    network = rule.ip_range.get("CidrIp")
+    if not network or ipaddress.ip_network(network).num_addresses > MOST_ADDRESSES:
+        return []
+    return [str(one) for one in ipaddress.ip_network(network)]
+
+
+def _endpoints(environment: Mapping[str, str]) -> Iterator[Door]:
+    for value in environment.values():
+        address = urlsplit(value) if value.startswith(("http://", "https://")) else None
+        if address and address.hostname and address.port:
+            yield "tcp", address.hostname, address.port
+
+
+def _name_servers(file: Path = Path("/etc/resolv.conf")) -> Iterator[Door]:
+    """Yields the name servers of the machine, as those of a VPC answer every instance."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for words in map(str.split, lines):
+        if words[:1] == ["nameserver"] and "." in words[-1]:
+            yield "udp", words[1], _DNS
+            yield "tcp", words[1], _DNS

@@ -1,0 +1,180 @@
+"""What instances with closed security groups reach, and what is left of their networks."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local.account.network import problem
+from local.account.reach import is_closed, reach_of
+from local.project import ROOT
+from tests.patience import eventually
+
+from .helpers import Fleet, unique
+
+OPEN = ("-1", {"CidrIp": "0.0.0.0/0"}, "", None, None)
+
+
+def instance(address: str = "", **groups: list[tuple[Any, ...]]) -> Any:
+    """An instance of moto with security groups, each with its egress rules."""
+    return SimpleNamespace(
+        private_ip=address,
+        security_groups=[
+            SimpleNamespace(
+                id=name,
+                egress_rules=[
+                    SimpleNamespace(
+                        ip_protocol=protocol,
+                        ip_range=addresses,
+                        source_group={"GroupId": group} if group else {},
+                        from_port=first,
+                        to_port=last,
+                        group_id=name,
+                    )
+                    for protocol, addresses, group, first, last in rules
+                ],
+            )
+            for name, rules in groups.items()
+        ],
+    )
+
+
+def test_only_groups_without_a_rule_for_everything_limit_an_instance() -> None:
+    assert is_closed(instance(cell=[("-1", {}, "cell", None, None)]))
+    assert not is_closed(instance(default=[OPEN]))
+    assert not is_closed(instance(cell=[], default=[OPEN])), "rules of all groups add up"
+    assert not is_closed(instance())
+
+
+def test_rules_become_doors() -> None:
+    node = instance(
+        cell=[("-1", {}, "cell", None, None), ("tcp", {}, "", 443, 443)],  # the second is for S3's prefix list
+        targets=[
+            ("tcp", {"CidrIp": "192.0.2.8/30"}, "", 80, 81),
+            ("tcp", {"CidrIp": "192.0.2.9/32"}, "", 80, 80),
+            ("tcp", {}, "sg-app", 5432, 5432),
+            ("tcp", {"CidrIp": "10.0.0.0/8"}, "", 22, 22),  # too many addresses
+            ("tcp", {"CidrIp": "192.0.2.1/32"}, "", 1, 65535),  # too many ports
+        ],
+    )
+    others = [instance("127.9.0.1", **{"sg-app": []}), instance("127.9.0.2", cell=[])]
+    reach = reach_of(node, others, {"AWS_ENDPOINT_URL": "https://127.0.0.1:4566", "PATH": "/bin"})
+    assert reach.group == "cell"
+    doors = [door for door in reach.doors if door[2] != 53]
+    assert doors == [
+        ("tcp", "127.0.0.1", 4566),
+        *(("tcp", f"192.0.2.{n}", port) for n in (8, 9, 10, 11) for port in (80, 81)),
+        ("tcp", "127.9.0.1", 5432),
+    ]
+
+
+def test_a_machine_without_networks_is_told_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert problem() == "the command ip is missing: install iproute2"
+
+
+_CHECK = subprocess.run(
+    [sys.executable, "-m", "local.account.network"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+)
+enforced = pytest.mark.skipif(_CHECK.returncode != 0, reason=f"reach is not enforced here: {_CHECK.stdout.strip()}")
+
+NODE = """#!/usr/bin/env python3
+import os, pathlib, socket, threading
+listening = socket.create_server((os.environ["INSTANCE_IP"], 7000))
+def echo():
+    while True:
+        one, _ = listening.accept()
+        one.sendall(one.recv(100))
+threading.Thread(target=echo, daemon=True).start()
+pathlib.Path("network").write_text(os.readlink("/proc/self/ns/net"))
+pathlib.Path(os.environ["READY_FILE"]).touch()
+while True:
+    for ask in list(pathlib.Path(".").glob("*.ask")):
+        try:
+            with socket.create_connection((*ask.read_text().split(),), timeout=2) as one:
+                one.sendall(b"x")
+                answer = one.recv(1).decode() or "closed"
+        except OSError as error:
+            answer = error.strerror or str(error)
+        ask.unlink()
+        pathlib.Path("answer").write_text(answer)
+    threading.Event().wait(0.05)
+"""
+
+
+@pytest.fixture
+def service() -> Iterator[int]:
+    """The port of a service of this machine that echoes."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def echo() -> None:
+            while True:
+                try:
+                    one, _ = listening.accept()
+                except OSError:
+                    return
+                with one:
+                    one.sendall(one.recv(100))
+
+        threading.Thread(target=echo, daemon=True).start()
+        yield int(listening.getsockname()[1])
+
+
+def ask(fleet: Fleet, node: str, host: str, port: int) -> str:
+    """What a node receives from an address."""
+    folder = fleet.directory(node)
+    (folder / "answer").unlink(missing_ok=True)
+    (folder / "new").write_text(f"{host} {port}")
+    (folder / "new").rename(folder / "it.ask")
+    return str(eventually(lambda: (folder / "answer").exists() and (folder / "answer").read_text()))
+
+
+def users_of(network: str) -> list[str]:
+    found = []
+    for link in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            found += [str(link)] if str(link.readlink()) == network else []
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+@enforced
+def test_instances_of_a_closed_group_reach_its_members_and_doors_until_they_end(fleet: Fleet, service: int) -> None:
+    vpc = fleet.ec2.describe_subnets(SubnetIds=fleet.subnets[:1])["Subnets"][0]["VpcId"]
+    cells: list[str] = []
+    for _ in range(2):
+        cell = fleet.ec2.create_security_group(GroupName=unique("cell"), Description="closed", VpcId=vpc)["GroupId"]
+        door = {"IpProtocol": "tcp", "FromPort": service, "ToPort": service, "IpRanges": [{"CidrIp": "127.0.0.1/32"}]}
+        own = {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": cell}]}
+        fleet.ec2.authorize_security_group_egress(GroupId=cell, IpPermissions=[own, *([door] if not cells else [])])
+        anywhere = {"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}
+        fleet.ec2.revoke_security_group_egress(GroupId=cell, IpPermissions=[anywhere])
+        cells.append(cell)
+    nodes: list[str] = []
+    for cell in (cells[0], cells[0], cells[1]):
+        template = fleet.template(NODE, SecurityGroupIds=[cell])
+        group = fleet.group(1, LaunchTemplate={"LaunchTemplateId": template, "Version": "1"})
+        nodes += fleet.in_service(group, 1)
+    first, member, stranger = nodes
+    addresses = [fleet.instance(node)["PrivateIpAddress"] for node in nodes]
+    assert ask(fleet, first, addresses[1], 7000) == "x"
+    assert ask(fleet, first, "127.0.0.1", service) == "x"
+    assert ask(fleet, first, addresses[2], 7000) != "x"
+    assert ask(fleet, stranger, addresses[0], 7000) != "x"
+    assert ask(fleet, stranger, "127.0.0.1", service) == "Connection refused"
+    assert ask(fleet, first, "192.0.2.1", 80) == "Network is unreachable"
+
+    network = (fleet.directory(member) / "network").read_text()
+    assert users_of(network)
+    fleet.ec2.terminate_instances(InstanceIds=[member])
+    eventually(lambda: users_of(network) == [])
+    eventually(lambda: ask(fleet, first, addresses[1], 7000) != "x")

@@ -35,6 +35,7 @@ class Definition:
         artifacts: SHA-256 by name.
         standing: whether the node does not wait for others, but sets itself up and stays.
         setup: the phases that such a node runs.
+        ranks: whether it has a rank, for which it waits before.
         has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
         own_data: whether scripts create objects to measure with.
@@ -46,6 +47,7 @@ class Definition:
     artifacts: Mapping[str, str]
     standing: bool = False
     setup: tuple[Setup, ...] = ()
+    ranks: bool = False
     read_volumes: tuple[str, ...] = ()
     has_targets: bool = False
     own_data: bool = False
@@ -67,6 +69,7 @@ def read(path: Path, role: str) -> Definition:
             steps=() if standing else tuple(step for phase in phases for step in steps(phase, role)),
             standing=standing,
             setup=tuple(_setup(phase) for phase in phases if role in phase["roles"]) if standing else (),
+            ranks=bool(document.get("ranks")),
             parameters=dict(document.get("parameters") or {}),
             files=tuple(_inside(name) for name in document.get("files") or ()),
             read_volumes=_read_volumes(document, role),

@@ -26,7 +26,7 @@ from agent.log import about, say
 from agent.nvme import Volumes
 from agent.phase import Done, blank, perform
 from agent.place import Place
-from agent.roster import rank_in
+from agent.roster import rank_in, seat_in
 from agent.sampler import limits
 from agent.spot import Watch
 from agent.store import Store
@@ -38,6 +38,8 @@ NODE_FORMAT = "troop.node/1"
 TARGETS_FORMAT = "troop.targets/1"
 INTERRUPTION_FORMAT = "troop.interruption/1"
 ROSTER_TRIES = 60
+SEAT_SECONDS, ROSTER_SECONDS = 3.0, 10.0
+"""Seconds between two looks for a rank, and at the roster later, in a standing fleet with ranks."""
 STAYING = 3600.0
 """Seconds of one sleep of a standing fleet's node; a signal ends it."""
 
@@ -126,16 +128,22 @@ class Session:
     def report_reboot(self) -> None:
         """Reports that the node rebooted: nothing that it ran before continues.
 
-        Only a node of the roster keeps its registration: the workflow no longer reads it, but the report does.
+        Only a node of a benchmark's roster keeps its registration: the report reads it, but the workflow no longer does.
 
         Raises:
             AgentError: the report cannot be delivered.
         """
         place = self._place
-        self._registered = place.roster.exists()
+        self._registered = place.roster.exists() and not self._is_standing()
         begun = place.current.read_text(encoding="utf-8") if place.current.exists() else ""
         self.phase = begun if begun and not place.summary(begun).exists() else None
         self.report("the node rebooted")
+
+    def _is_standing(self) -> bool:
+        try:
+            return definitions.read(self._place.home / "definition.json", self._place.boot.role).standing
+        except AgentError:  # it rebooted before it had one
+            return False
 
     def _live_object(self) -> LiveObject:
         boot = self._place.boot
@@ -200,11 +208,14 @@ class Session:
 
         Registration after the setup distinguishes ready nodes from running ones.
         """
+        roster = Address(self._store, self._keys.roster)
+        if definition.ranks:
+            self._rank = self._await_seat(roster)
         for setup in definition.setup:
             self.phase = setup.phase
             self._remember()
             release = Release(setup.script, setup.timeout_seconds, 0.0, 0.0, None)
-            done = perform(self._place, setup.phase, None, release, None)
+            done = perform(self._place, setup.phase, self._rank, release, None)
             self._deliver(done)
             self.phase = None  # its summary is stored; later failures go into the registration
             if done.summary.outcome == LOST:
@@ -215,7 +226,28 @@ class Session:
         self._registered = True
         say("ready; waiting until the fleet ends")
         while True:
-            self._sleep(STAYING)
+            self._sleep(ROSTER_SECONDS if definition.ranks else STAYING)
+            if definition.ranks and (body := self._waiter.fetch(roster)) is not None:
+                self._write_roster(body)
+
+    def _await_seat(self, roster: Address) -> int:
+        """Waits for the rank of a standing fleet's node; the fleet's end ends the wait."""
+        say("waiting for a rank")
+        while True:
+            body = self._waiter.fetch(roster)
+            rank = None if body is None else seat_in(body, self._place.identity.id)
+            if body is not None and rank is not None:
+                self._write_roster(body)
+                say(f"has the rank {rank}")
+                return rank
+            self._sleep(SEAT_SECONDS)
+
+    def _write_roster(self, body: bytes) -> None:
+        """Replaces the roster at once, because scripts read it at any time."""
+        if not self._place.roster.exists() or self._place.roster.read_bytes() != body:
+            new = self._place.roster.with_suffix(".new")
+            new.write_bytes(body)
+            new.replace(self._place.roster)
 
     def _register(self, definition: Definition) -> None:
         if definition.steps:

@@ -12,6 +12,7 @@ from infra.bench_permissions import (
     IMAGES,
     REGISTRATIONS,
     REPORTS,
+    ROSTERS,
     RUN_OBJECTS,
     WATCHED,
     WRITTEN_BY_NODES,
@@ -136,7 +137,7 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         "Callers name schedules at run time; the role is limited to those of one group.",
     )
     yield functions.roles["fleet"], [groups], _REMOVED
-    yield functions.roles["fleet"], [registrations], _OBJECTS
+    yield functions.roles["fleet"], [registrations, f"{results}/{ROSTERS}"], _OBJECTS
     yield benchmarks.fleet_role, [f"{of_teardown}:*"], _EXECUTIONS
     # cdk-nag shows variables of IAM like references of CloudFormation.
     written = [f"{results}/{keys.replace('${', '<').replace('}', '>')}" for keys in WRITTEN_BY_NODES]

@@ -45,6 +45,7 @@ ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 DATA_OBJECTS = f"{DATA_PREFIX}*"
 _DATA = ("s3:DeleteObject", "s3:GetObject", "s3:PutObject")
 REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
+ROSTERS = f"{RUN_OBJECTS}/roster.json"
 WRITTEN_BY_NODES = (
     f"{RUN_OBJECTS}/nodes/${{aws:userid}}.json",
     f"{RUN_OBJECTS}/phases/*/${{aws:userid}}.json",
@@ -327,14 +328,16 @@ def deletes_data(data: BenchData) -> list[iam.PolicyStatement]:
 
 
 def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
-    """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, and
-    recording all of that. The creator of the groups holds the permissions for what they launch.
+    """Allows keeping standing fleets: reading their nodes' registrations and resources, resizing their groups, writing
+    rosters, and recording all of that. The creator of the groups holds the permissions for what they launch.
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
         *_registrations(data),
         _seeing(),
         allow(["autoscaling:UpdateAutoScalingGroup"], _groups(stack), conditions=_OURS),
+        allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(ROSTERS)),
+        allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [ROSTERS]}}),
     ]
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
+from troop.bench import names
 
 SOON = "fleets.workers.spot_timeout=30s"
 WORKER = ROOT / "fleets" / "worker"
@@ -108,6 +110,42 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     assert [one for one in detail["resources"] if one["gone_at"] is None] == []
     (listed,) = json.loads(troop(bench, "list", "--json")[0])["fleets"]
     assert (listed["fleet"], listed["status"]) == (fleet, "STOPPED")
+
+
+RANKED = """
+name: ranked
+expires_after: 1h
+fleets:
+  servers: {count: 3, instance_type: c7g.large, zones: 3}
+setup: setup.sh
+ranks: true
+"""
+
+
+def test_a_replacement_takes_over_the_rank_of_a_lost_node(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(RANKED)
+    (tmp_path / "setup.sh").write_text("#!/bin/sh\n")
+    fleet = str(json.loads(troop(bench, "up", str(tmp_path), "--json")[0])["fleet"]["fleet"])
+    s3, bucket = bench.account.client("s3"), bench.deployment.outputs["ResultsBucket"]
+
+    def read(key: str) -> bytes:
+        body: bytes = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return body
+
+    def seats() -> dict[int, Any]:
+        return {seat["rank"]: seat for seat in json.loads(read(names.roster_key(fleet, "c001")))["nodes"]}
+
+    before = seats()
+    assert sorted(before) == [0, 1, 2]
+    assert len({seat["zone"] for seat in before.values()}) == 3
+    lost = before[1]
+    bench.account.client("ec2").terminate_instances(InstanceIds=[lost["id"]])
+    after = _eventually(lambda: seats() if seats()[1]["id"] != lost["id"] else None)
+    assert {rank: after[rank]["id"] for rank in (0, 2)} == {rank: before[rank]["id"] for rank in (0, 2)}
+    assert (after[1]["predecessor"], after[1]["zone"]) == (lost["address"], lost["zone"])
+    _eventually(lambda: _role(_detail(bench, fleet)).get("ready") == 3)
+    troop(bench, "down", fleet)
+    assert bench.left(fleet) == NOTHING
 
 
 def test_its_roles_may_do_what_they_do_and_no_more(bench: Bench) -> None:

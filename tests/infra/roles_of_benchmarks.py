@@ -219,7 +219,9 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "ec2:DescribeSecurityGroups",
         "ec2:DescribeVolumes",
     )
-    | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup"),
+    | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup")
+    | allow(f"{RUNS}/roster.json", "s3:GetObject", "s3:PutObject")
+    | only({"StringLike": {"s3:prefix": ["runs/*/roster.json"]}}, "<Results.Arn>", "s3:ListBucket"),
     "TeardownRole": of_function("Teardown") | REMOVES,
     "ReportRole": of_function("Report")
     | record("GetItem", "Query")

@@ -328,6 +328,7 @@ class Benchmark:
         files: sorted names of the files in the benchmark's folder, which are copied to every node.
         attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
         standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
+        ranks: whether the nodes of a standing fleet have ranks.
         money: budget, billing and prices.
         targets: in the file's order.
     """
@@ -347,6 +348,7 @@ class Benchmark:
     money: Money = field(default_factory=Money)
     targets: tuple[Target, ...] = ()
     own_data: bool = False
+    ranks: bool = False
 
     @property
     def nodes(self) -> int:
@@ -455,13 +457,14 @@ def rates(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, float]
 
 
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
-    """Converts to JSON-like values; the reverse of :func:`from_document`. Omits None, except for ``size``, and a false
-    ``standing``, which is not a key of benchmark files.
+    """Converts to JSON-like values; the reverse of :func:`from_document`. Omits None, except for ``size``, and if they
+    are false, ``standing`` and ``ranks``, which are not keys of benchmark files.
     """
     plain = _but(asdict(benchmark), "money")
     document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
-    if not benchmark.standing:
-        del document["standing"]
+    for key in ("standing", "ranks"):
+        if not document[key]:
+            del document[key]
     targets = {one["name"]: {k: v for k, v in _but(one, "name").items() if v} for one in document.pop("targets")}
     document |= {"targets": targets} if targets else {}
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}

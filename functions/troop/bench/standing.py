@@ -79,6 +79,7 @@ class Standing:
         max_prices: of roles with one, the most that a spot node may cost an hour.
         market: what the checks of roles with a backup remember; without roles that need not.
         decisions: number of changes of ``market`` or of sizes: of two overlapping checks, only one may decide.
+        ranks: whether nodes have ranks, which their replacements take over.
     """
 
     desired: Mapping[str, int]
@@ -91,6 +92,7 @@ class Standing:
     max_prices: Mapping[str, Decimal] = field(default_factory=dict)
     market: Mapping[str, Market] = field(default_factory=dict)
     decisions: int = 0
+    ranks: bool = False
 
 
 class Place(StrEnum):

@@ -70,6 +70,9 @@ class FleetFileIn(BaseModel):
     setup_timeout: Annotated[int, _TIMEOUT] = described(
         _TIMEOUT, "Time after which setup is killed and the node fails", default=seconds("10m")
     )
+    ranks: Annotated[bool, BOOLEAN] = described(
+        BOOLEAN, "Whether nodes have ranks and a roster; a replacement takes over the rank of a lost node", default=False
+    )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
         {}, max_length=200, description="Parameters of the script: a mapping of names to values"
     )
@@ -111,5 +114,6 @@ class FleetFileIn(BaseModel):
                 self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO, requests={}
             ),
             standing=True,
+            ranks=self.ranks,
             targets=tuple(target.build(name) for name, target in self.targets.items()),
         )

@@ -32,6 +32,7 @@ from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import Launching, Network
 from troop.flows.bench.reap import Reaper
 from troop.flows.bench.replacing import Replacing
+from troop.flows.bench.seating import Seating
 from troop.flows.bench.teardown import Teardown
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable
@@ -111,7 +112,8 @@ def attempts() -> Attempts:
 
 @cache
 def fleet_steps() -> FleetSteps:
-    return FleetSteps(runs(), fleet_record(), fleet_view(), stock(), environment.now)
+    seating = Seating(FleetReader(client("ec2"), client("autoscaling")), cell_store())
+    return FleetSteps(runs(), fleet_record(), fleet_view(), stock(), seating, environment.now)
 
 
 @cache

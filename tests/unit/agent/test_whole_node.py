@@ -195,6 +195,31 @@ def test_a_node_of_a_standing_fleet_sets_itself_up_by_itself_and_stays(node: Nod
         os.kill(left, signal.SIGKILL)
 
 
+def ranked(*ids: str, complete: bool = True) -> bytes:
+    """The roster of a standing fleet, by rank."""
+    nodes = [{"id": one, "role": ROLE, "rank": n, "is_present": True} for n, one in enumerate(ids)]
+    return json.dumps({"format": "troop.roster/1", "complete": complete, "nodes": nodes}).encode() + b"\n"
+
+
+def test_a_node_of_a_standing_fleet_with_ranks_waits_for_its_own(node: Node) -> None:
+    """It sets itself up once it has one, and later reads who else comes and goes."""
+    setup = {"name": "setup", "script": "setup.sh", "timeout": 300}
+    script = "#!/bin/sh\necho rank=$TROOP_RANK.\nread -r all < $TROOP_ROSTER\necho \"$all\"\n"
+    node.benchmark(setup, files={"setup.sh": script}, standing=True, ranks=True)
+    node.account.objects[key("roster.json")] = ranked("i-other", ID, complete=False)
+    node.boot()
+    eventually(lambda: "waiting for a rank" in node.console())
+    assert "setup" not in node.console().partition("waiting for a rank")[2]
+    node.account.objects[key("roster.json")] = ranked("i-other", ID)
+    assert node.registration()["role"] == ROLE
+    assert gzip.decompress(node.output("setup")) == b"rank=1.\n" + ranked("i-other", ID)
+    node.account.objects[key("roster.json")] = ranked("i-another", ID)
+    eventually(lambda: b"i-another" in (node.home / "roster.json").read_bytes())
+    node.reboot()
+    assert node.over() == 0, node.console()
+    assert node.registration()["error"] == "the node rebooted", "it is no longer ready, though it is on the roster"
+
+
 def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:
     setup = {"name": "setup", "script": "setup.sh", "timeout": 300}
     node.benchmark(setup, files={"setup.sh": "#!/bin/sh\necho no bucket\nexit 3\n"}, standing=True)

@@ -116,6 +116,31 @@ class CellStore:
         body = self.find(key)
         return None if body is None else json.loads(body)
 
+    def find_version(self, key: str) -> tuple[Any, str]:
+        """Returns a document like :meth:`find_document`, and its version for :meth:`replace`; "" if there is none."""
+        answer = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1)
+        if not any(one["Key"] == key for one in answer.get("Contents", [])):
+            return None, ""
+        stored = self.client.get_object(Bucket=self.bucket, Key=key)
+        return json.loads(stored["Body"].read()), stored["ETag"]
+
+    def replace(self, key: str, document: Any, version: str) -> bool:
+        """Writes a document if it still has a version. Returns false if another caller has written it since.
+
+        Raises:
+            ClientError: S3 refused.
+        """
+        condition = {"IfMatch": version} if version else {"IfNoneMatch": "*"}
+        try:
+            self.client.put_object(
+                Bucket=self.bucket, Key=key, Body=encoded(document), ContentType="application/json", **condition
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _THERE | _AT_THE_SAME_TIME:
+                raise
+            return False
+        return True
+
     def listed(self, prefix: str) -> dict[str, Listed]:
         """Lists what nodes have written below a prefix, by their ids."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)

@@ -105,6 +105,7 @@ def standing_values(standing: Standing) -> dict[str, Any]:
         "max_prices": dict(standing.max_prices) or None,
         "market": market_document(standing.market) or None,
         "decisions": standing.decisions or None,
+        "ranks": standing.ranks or None,
     }
 
 
@@ -164,6 +165,7 @@ def _standing(values: Item) -> Standing:
         max_prices=dict(sorted(values.get("max_prices", {}).items())),
         market={role: _market(one) for role, one in sorted(values.get("market", {}).items())},
         decisions=int(values.get("decisions", 0)),
+        ranks=bool(values.get("ranks")),
     )
 
 

@@ -352,6 +352,7 @@ def _standing(fleet: Benchmark) -> Standing:
         ready_within=fleet.longest + AROUND + max(backups.values(), default=0),
         backups=backups,
         max_prices={one.role: one.max_price for one in fleet.fleets if one.max_price is not None},
+        ranks=fleet.ranks,
     )
 
 

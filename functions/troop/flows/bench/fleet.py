@@ -23,6 +23,7 @@ from troop.bench.verdicts import State
 from troop.errors import MissingRunError, RunClosedError
 from troop.flows.bench.inventory import Stocktaking
 from troop.flows.bench.launch import LONGEST
+from troop.flows.bench.seating import Seating
 
 CELL = names.cell_id(1)
 """The only cell of a fleet."""
@@ -76,6 +77,7 @@ class FleetSteps:
     record: FleetRecord
     view: FleetView
     stock: Stocktaking
+    seating: Seating
     clock: Callable[[], datetime]
 
     def open(self, run: str, execution: str) -> None:
@@ -118,6 +120,9 @@ class FleetSteps:
         if standing.is_complete(fleet.desired, counts, fleet.backups) and names.STANDING not in its.phases:
             self.runs.cells.change(run, CELL, phase=names.STANDING, at=now)
         wait = standing.wait(elapsed, left)
+        if fleet.ranks:
+            wait = min(wait, standing_backup.LONGEST_WAIT)  # a replacement waits for its rank
+            self.seating.seat(run, CELL, fleet.desired, groups)
         return FleetRound(State.WAITING, wait if bought.is_settled else min(wait, standing_backup.LONGEST_WAIT))
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:

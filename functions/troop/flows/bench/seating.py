@@ -1,0 +1,48 @@
+"""Assigns the ranks of a standing fleet whose file has ``ranks``, and writes the roster that its nodes read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.fleet_reader import FleetReader
+from troop.bench import names, ranks
+from troop.bench.ranks import Ranks
+from troop.bench.roster import Node
+from troop.bench.standing import GroupStatus, Place
+
+
+@dataclass(frozen=True)
+class Seating:
+    """Reads the instances of a fleet, and keeps its roster in the results bucket."""
+
+    reader: FleetReader
+    store: CellStore
+
+    def seat(self, run: str, cell: str, desired: Mapping[str, int], groups: Sequence[GroupStatus]) -> bool:
+        """Gives ranks to new nodes. Addresses and zones are those of EC2.
+
+        Of two overlapping checks, only one changes the roster, because S3 accepts a change only of the state that it is
+        based on.
+
+        Returns:
+            Whether every rank has a node.
+
+        Raises:
+            ClientError: AWS refused; the next check tries again.
+        """
+        key = names.roster_key(run, cell)
+        stored, version = self.store.find_version(key)
+        before = Ranks() if stored is None else ranks.from_document(stored)
+        instances = self.reader.described(run, cell)
+        nodes = [
+            Node(member.id, group.role).located(instances[member.id])
+            for group in groups
+            for member in group.members
+            if member.place is not Place.LEAVING and member.id in instances
+        ]
+        after = ranks.assign(before, desired, nodes)
+        if stored is None or after != before:
+            self.store.replace(key, ranks.to_document(after), version)
+        return ranks.is_settled(after, desired)

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -65,6 +65,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf release tests troop_aws app.py
 	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
 	@$(BIN)/mypy fleets/worker/worker.py
+	@MYPYPATH=fleets/cassandra:benchmarks/cassandra-write $(BIN)/mypy fleets/cassandra/*.py
 	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
 	@MYPYPATH=benchmarks/data-service:benchmarks/cassandra-write $(BIN)/mypy benchmarks/data-service/*.py
 	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
@@ -129,6 +130,9 @@ latte: .venv/.ready .build/zig/.ready  ## build latte, the load generator of cas
 
 web: setup  ## load an airline's application with JMeter on one and two nodes of each tier, and write the report (twenty minutes; needs Go); ARGS='--set KEY=VALUE'
 	@$(BIN)/python -m local web -- $(ARGS)
+
+ring: setup  ## end a server of a real Cassandra ring, and count what its clients notice until a replacement has its place (five minutes)
+	@$(BIN)/python -m local ring
 
 data-service: setup  ## measure a REST service on real Cassandra with and without memcached, and compare both (a quarter of an hour; needs Go)
 	@$(BIN)/python -m local tools --service

@@ -128,7 +128,7 @@ class Session:
     def report_reboot(self) -> None:
         """Reports that the node rebooted: nothing that it ran before continues.
 
-        Only a node of a benchmark's roster keeps its registration: the report reads it, but the workflow no longer does.
+        Only a node of a benchmark's roster keeps its registration: the report reads it, the workflow no longer does.
 
         Raises:
             AgentError: the report cannot be delivered.

@@ -2,7 +2,8 @@
 
 `up`: local AWS with Troop, until Ctrl-C; `demo`: a complete demonstration; `bench`: a benchmark; `first-hour`: the
 steps of docs/first-hour.md; `pictures`: the pictures of the documents; `tools`: the tools of the benchmarks with
-Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale.
+Cassandra; `latte`: the load generator for nodes; `web`: the benchmark web-scale; `ring`: the fleet cassandra, which
+loses a server.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import latte, web
+from . import latte, ring, web
 from .demo.benchmark import put_data, tell_benchmark
 from .demo.story import tell
 from .deployment import DeploymentError
@@ -54,6 +55,8 @@ def main() -> int:
     web_scale.set_defaults(
         run=lambda options: web.run(lambda message: print(f"== {message}", flush=True), options.more)
     )
+    survives = commands.add_parser("ring", help="end a server of a Cassandra ring, and count what clients notice")
+    survives.set_defaults(run=lambda _: ring.run(lambda message: print(f"== {message}", flush=True)))
     arguments = parser.parse_args()
     try:
         return int(arguments.run(arguments) or 0)

@@ -92,6 +92,18 @@ def prepare_service(tell: Callable[[str], None]) -> None:
     _refuse_old_java()
 
 
+def prepare_ring(tell: Callable[[str], None]) -> None:
+    """Installs what a ring of Cassandra servers needs.
+
+    Raises:
+        NoToolError: a tool cannot be installed.
+    """
+    TOOLS.mkdir(parents=True, exist_ok=True)
+    install(("java",) if all(path.exists() for path in JARS) else ("java", "mvn"), tell)
+    _fetch_cassandra(tell)
+    _refuse_old_java()
+
+
 def choices() -> list[str]:
     """Returns options of `troop bench run` with the hash of this machine's build of latte."""
     digest = hashlib.sha256(LATTE.read_bytes()).hexdigest()

@@ -13,7 +13,10 @@ import os
 import resource
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import cluster
 import server
@@ -35,8 +38,13 @@ def main() -> None:
         print(f"UN  {one.address}  {one.zone}  {cluster.token(one.rank, len(phase.servers))}")
 
 
-def launch(phase: Phase) -> int:
-    """Starts the server, which outlives this script, and returns its process id."""
+def launch(phase: Phase, changes: Mapping[str, Any] = MappingProxyType({}), java: Sequence[str] = ()) -> int:
+    """Starts the server, which outlives this script, and returns its process id.
+
+    Args:
+        changes: of ``cassandra.yaml``; None leaves a setting out.
+        java: further options of the JVM.
+    """
     conf, logs = phase.shared / "conf", phase.shared / "logs"
     for folder in (conf, logs):
         folder.mkdir(exist_ok=True)
@@ -44,6 +52,8 @@ def launch(phase: Phase) -> int:
     timeout = int(phase.parameters["write_timeout_ms"])
     settings = cluster.configuration(phase.own, phase.servers, data, timeout)
     settings.update(phase.parameters.get("cassandra") or {})
+    settings.update(changes)
+    settings = {key: value for key, value in settings.items() if value is not None}
     (conf / "cassandra.yaml").write_text(json.dumps(settings, indent=1), encoding="utf-8")
     (conf / "cassandra-rackdc.properties").write_text(cluster.rack(phase.own), encoding="utf-8")
     (conf / "logback.xml").write_text(cluster.LOGGING, encoding="utf-8")
@@ -58,7 +68,7 @@ def launch(phase: Phase) -> int:
         phase.own,
         folders,
         int(phase.parameters["ring_delay_ms"]),
-        [str(option) for option in phase.parameters.get("java") or ()],
+        [*(str(option) for option in phase.parameters.get("java") or ()), *java],
     )
     command = ["java", *options, "-cp", f"{conf}:{library}/*", "org.apache.cassandra.service.CassandraDaemon"]
     with (logs / "console.log").open("wb") as console:

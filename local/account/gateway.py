@@ -37,7 +37,7 @@ class Gateway:
                 opened.append(await asyncio.start_server(self._passing(host, port), sock=listening))
             else:
                 loop = asyncio.get_running_loop()
-                transport, _ = await loop.create_datagram_endpoint(partial(_Asked, (host, port)), sock=listening)
+                transport, _ = await loop.create_datagram_endpoint(partial(_Questions, (host, port)), sock=listening)
                 opened.append(transport)
 
     def close(self, node: str) -> None:
@@ -69,7 +69,7 @@ async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.transport.abort()
 
 
-class _Asked(asyncio.DatagramProtocol):
+class _Questions(asyncio.DatagramProtocol):
     """A door for questions: each is asked again from a socket of its own, and the answer goes back."""
 
     def __init__(self, to: tuple[str, int]) -> None:

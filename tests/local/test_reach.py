@@ -138,13 +138,13 @@ def ask(fleet: Fleet, node: str, host: str, port: int) -> str:
 
 
 def users_of(network: str) -> list[str]:
-    found = []
+    links: list[str] = []
     for link in Path("/proc").glob("[0-9]*/ns/net"):
         try:
-            found += [str(link)] if str(link.readlink()) == network else []
+            links += [str(link)] if str(link.readlink()) == network else []
         except OSError:  # it has ended
             continue
-    return found
+    return links
 
 
 @enforced

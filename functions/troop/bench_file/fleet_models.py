@@ -71,7 +71,7 @@ class FleetFileIn(BaseModel):
         _TIMEOUT, "Time after which setup is killed and the node fails", default=seconds("10m")
     )
     ranks: Annotated[bool, BOOLEAN] = described(
-        BOOLEAN, "Whether nodes have ranks and a roster; a replacement takes over the rank of a lost node", default=False
+        BOOLEAN, "Whether nodes have ranks and a roster; a replacement takes the rank of the lost node", default=False
     )
     parameters: dict[Annotated[str, KEY], Annotated[Any, PARAMETER]] = Field(
         {}, max_length=200, description="Parameters of the script: a mapping of names to values"

@@ -204,7 +204,7 @@ def ranked(*ids: str, complete: bool = True) -> bytes:
 def test_a_node_of_a_standing_fleet_with_ranks_waits_for_its_own(node: Node) -> None:
     """It sets itself up once it has one, and later reads who else comes and goes."""
     setup = {"name": "setup", "script": "setup.sh", "timeout": 300}
-    script = "#!/bin/sh\necho rank=$TROOP_RANK.\nread -r all < $TROOP_ROSTER\necho \"$all\"\n"
+    script = '#!/bin/sh\necho rank=$TROOP_RANK.\nread -r all < $TROOP_ROSTER\necho "$all"\n'
     node.benchmark(setup, files={"setup.sh": script}, standing=True, ranks=True)
     node.account.objects[key("roster.json")] = ranked("i-other", ID, complete=False)
     node.boot()

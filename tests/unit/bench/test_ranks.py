@@ -66,10 +66,10 @@ def test_ranks_follow_the_size() -> None:
     nodes = [node("1", "a"), node("2", "b"), node("3", "c"), node("4", "a")]
     grown = assign(FULL, {"servers": 4}, nodes)
     assert seats(grown)[3] == (3, "4", True, "")
-    kept = assign(grown, {"servers": 2}, nodes)
-    assert [seat.rank for seat in kept.seats] == [0, 1, 2, 3], "a node keeps its rank until it is gone"
-    assert seats(assign(kept, {"servers": 2}, nodes[:2])) == [(0, "1", True, ""), (1, "2", True, "")]
-    assert seats(assign(kept, {"servers": 2}, nodes[2:])) == [
+    shrunk = assign(grown, {"servers": 2}, nodes)
+    assert [seat.rank for seat in shrunk.seats] == [0, 1, 2, 3], "a node keeps its rank until it is gone"
+    assert seats(assign(shrunk, {"servers": 2}, nodes[:2])) == [(0, "1", True, ""), (1, "2", True, "")]
+    assert seats(assign(shrunk, {"servers": 2}, nodes[2:])) == [
         (0, "1", False, ""),
         (1, "2", False, ""),
         (2, "3", True, ""),

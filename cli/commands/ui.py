@@ -176,9 +176,18 @@ class CachedForecast:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        basis = self.basis()
         with self._lock:
-            basis = self._basis()
             return calendar_ahead.document(basis, self.now(), weeks, unleashed=unleashed)
+
+    def basis(self) -> Basis:
+        """Returns what was read of the account at most a minute ago.
+
+        Raises:
+            CliError: something cannot be read.
+        """
+        with self._lock:
+            return self._basis()
 
     def _basis(self) -> Basis:
         changes = self._changes

@@ -28,6 +28,7 @@ from cli.shared import aws, times
 from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
+from cli.web.page_policy import Forecasts, PagePolicy
 from cli.web.proxy import Handler, Proxy, error_answer
 from cli.web.proxy_guard import PAGE_ESTIMATE_PATH, PAGE_RUNS_PATH, Admitted, Refusal, Routes
 from troop import values
@@ -74,7 +75,7 @@ _ALONE = {
 }
 """Headers of a report, which has inline scripts: the sandbox gives it another origin, without access to this server."""
 
-_SESSION, _GET, _POST = "/ui/session", frozenset({"GET"}), frozenset({"POST"})
+_SESSION, _POLICY, _GET, _POST = "/ui/session", "/ui/policy", frozenset({"GET"}), frozenset({"POST"})
 _SERVED = "/ui/served/"
 _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)?")
 """The address of a report; with ``/metadata`` only its time of creation."""
@@ -89,6 +90,7 @@ _ROUTES: Routes = (
     (re.compile("/ui/year"), _GET),
     (re.compile("/ui/catalogue"), _GET),
     (re.compile("/ui/comparison"), _GET),
+    (re.compile(_POLICY), _GET | _POST),
     (re.compile(PAGE_RUNS_PATH), _POST),
     (re.compile(PAGE_ESTIMATE_PATH), _POST),
     (_REPORT, _GET),
@@ -104,7 +106,7 @@ _STATUS = {
 """The status for an error of the command itself; 502 for all others."""
 
 
-class Ahead(Protocol):
+class Ahead(Forecasts, Protocol):
     """A forecast."""
 
     def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
@@ -143,7 +145,7 @@ class PageServer(Proxy):
     ) -> None:
         super().__init__(client.api, port, log)
         self.client, self.about, self.ahead, self.overview, self.fetch = client, about, ahead, overview, fetch
-        self.benchmarks = benchmarks
+        self.benchmarks, self.policies = benchmarks, PagePolicy(client, ahead)
         self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
@@ -242,6 +244,10 @@ class _PageHandler(Handler):
         query = admitted.query
         if path in (PAGE_RUNS_PATH, PAGE_ESTIMATE_PATH):
             return self._benchmark(path, self.body(admitted) or {})
+        if path == _POLICY:
+            policies = self.server.policies
+            preview = None if admitted.method == "GET" else policies.preview(self.body(admitted) or {})
+            return Answer(HTTPStatus.OK, preview or policies.choices())
         if path == "/ui/catalogue":
             return Answer(HTTPStatus.OK, self.server.benchmarks.catalogue())
         if path == "/ui/comparison":

@@ -215,9 +215,14 @@ class Ahead:
         self.world, self.salt, self.forgotten = world, b"salt", 0
 
     def __call__(self, weeks: int, *, unleashed: bool) -> Mapping[str, Any]:
+        return calendar_ahead.document(self.basis(), NOW, weeks, unleashed=unleashed)
+
+    def now(self) -> datetime:
+        return NOW
+
+    def basis(self) -> Basis:
         switch = Switch(halted=self.world.switch["halted"], leashed=self.world.switch["leashed"])
-        basis = Basis(replace(self.account, switch=switch), self.settings, self.salt, "you may not read it")
-        return calendar_ahead.document(basis, NOW, weeks, unleashed=unleashed)
+        return Basis(replace(self.account, switch=switch), self.settings, self.salt, "you may not read it")
 
     def forget(self) -> None:
         self.forgotten += 1

@@ -5,12 +5,13 @@ import { current, forget } from "./session.js";
 const TRANSIENT = new Set([429, 503, 504]);
 export const UNREACHABLE = "`troop ui` does not answer. It was stopped, or the connection to its machine is lost. Start it again, and open the link that it prints.";
 
-/** A failed request. `status` is 0 without an answer; `message` says what to do; `retryAfter`: seconds until the next attempt, or null. */
+/** A failed request. `status` is 0 without an answer; `message` says what to do; `retryAfter`: seconds until the next attempt, or null; `problems`: where the request is wrong. */
 export class ApiError extends Error {
-  constructor(status, message, retryAfter = null) {
+  constructor(status, message, retryAfter = null, problems = []) {
     super(message);
     this.status = status;
     this.retryAfter = retryAfter;
+    this.problems = problems;
   }
 }
 
@@ -45,5 +46,5 @@ async function send(method, path, query, body, signal) {
     forget();
     dispatchEvent(new Event("troop-locked"));
   }
-  throw new ApiError(response.status, json?.message || `The server answered ${response.status} without a message.`, response.headers.get("Retry-After"));
+  throw new ApiError(response.status, json?.message || `The server answered ${response.status} without a message.`, response.headers.get("Retry-After"), json?.problems ?? []);
 }

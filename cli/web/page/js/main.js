@@ -12,6 +12,7 @@ const VIEWS = [
   [/^#\/overview$/, () => import("./overview.js"), "#/overview", "the overview"],
   [/^#\/units$/, () => import("./units.js"), "#/units", "the units"],
   [/^#\/units\/([^/]+)$/, () => import("./unit.js"), "#/units", "the unit"],
+  [/^#\/units\/([^/]+)\/policy$/, () => import("./policy.js"), "#/units", "the policy"],
   [/^#\/events$/, () => import("./events.js"), "#/events", "the events"],
   [/^#\/events\/([^/]+)$/, () => import("./event.js"), "#/events", "the event"],
   [/^#\/calendar$/, () => import("./calendar.js"), "#/calendar", "the calendar"],

@@ -8,10 +8,10 @@ import { badge, facts, field, fill, flash, h, heading, link, loading, name, prob
 import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, earliestToday, longDay, moment, plain, sourceName, who } from "./format.js";
+import { dayAfter, earliestToday, longDay, moment, plain, sourceName, unitAddress, who } from "./format.js";
 import { updateRow } from "./units.js";
 
-const LABELS = {
+export const LABELS = {
   takes_part: "Takes part", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
   min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
 };
@@ -132,7 +132,7 @@ function missing(main, id) {
   );
 }
 
-const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(0, 5).join(", ") + (unit.groups.length > 5 ? ` and ${unit.groups.length - 5} more` : "") || unit.unit;
+export const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(0, 5).join(", ") + (unit.groups.length > 5 ? ` and ${unit.groups.length - 5} more` : "") || unit.unit;
 
 function standing(unit) {
   const part = unit.policy.takes_part;
@@ -162,6 +162,7 @@ function head(unit, optOut, optIn) {
         { class: "actions" },
         ((out && !malformed) || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
         (!out || shield || malformed) && h("button", { type: "button", onclick: optOut }, "Opt out …"),
+        link(`${unitAddress(unit.unit)}/policy`, "Change policy …"),
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "This unit has no groups. Its policy was set in advance, or its name is misspelled."),

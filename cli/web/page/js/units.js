@@ -162,11 +162,12 @@ export async function show(main, signal) {
 
 /** Updates the list with a unit's state from its own view. */
 export function updateRow(unit) {
+  const policy = Object.entries(unit.policy);
   state.rows = state.rows.map((row) => {
     if (row.unit !== unit.unit || !unit.policy.takes_part) return row;
-    const { value, source } = unit.policy.takes_part;
-    const [owner, reason, until] = ["owner", "reason", "until"].map((key) => unit.policy[key]?.value);
-    return { ...row, takes_part: value, unrecovered: unit.unrecovered, owner, reason, until, sources: { ...row.sources, takes_part: source } };
+    const values = Object.fromEntries(policy.filter(([key]) => key in row).map(([key, { value }]) => [key, value]));
+    const sources = Object.fromEntries(policy.filter(([key]) => key in (row.sources ?? {})).map(([key, { source }]) => [key, source]));
+    return { ...row, owner: null, reason: null, until: null, ...values, problems: unit.problems, unrecovered: unit.unrecovered, sources: { ...row.sources, ...sources } };
   });
 }
 

@@ -1,0 +1,137 @@
+"""Computes what a change of a unit's policy would do: values, their sources, and the decisions of coming days. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from cli.forecasts.calendar_ahead import TAKEN_FOR_GRANTED, Basis
+from troop import moments, values
+from troop.chaos.changes import to_store
+from troop.chaos.decisions import Decision
+from troop.chaos.facts import Switch, UnitState
+from troop.chaos.forecast import LEASHED, skip_through, ticks_between
+from troop.chaos.outlook import next_possible, policy_at
+from troop.chaos.policy import PARSERS
+from troop.chaos.units import by_unit
+from troop.settings import Settings
+
+DAYS = 14
+"""Days ahead, including today."""
+
+
+def checked(
+    texts: Mapping[str, str | None], settings: Settings | None, now: datetime
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Parses the values of a form by the rules of the API; None or an empty text removes a key.
+
+    Args:
+        settings: the deployment's; None if unknown: then the API alone checks the name of the calendar.
+
+    Returns:
+        The changes, and a sentence for each wrong value, both by key.
+    """
+    changes: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for key, text in texts.items():
+        try:
+            changes[key] = _stored(key, text, settings)
+        except values.BadValue as error:
+            wrong[key] = f"is {str(text)[:80]!r}, must be {error}"
+    until = changes.get("until")
+    if settings and until and changes.get("opt_out", True):
+        calendars = settings.calendars
+        chosen = calendars.get(changes.get("calendar") or "")
+        today = min(one.at(now).day for one in ([chosen] if chosen else calendars.values())).isoformat()
+        if until < today:
+            wrong["until"] = f"is {until!r}, must be {today} or later: an opt-out that has ended protects nothing"
+    return changes, wrong
+
+
+def _stored(key: str, text: str | None, settings: Settings | None) -> Any:
+    if key not in PARSERS:
+        raise values.BadValue(values.spelling(key, tuple(PARSERS)))
+    if not text:
+        return None
+    stored = to_store(key, text)
+    if key == "calendar" and settings and stored not in settings.calendars:
+        raise values.BadValue("one of " + ", ".join(settings.calendars))
+    return stored
+
+
+def document(
+    basis: Basis, unit: str, item: Mapping[str, Any], changes: Mapping[str, Any], now: datetime
+) -> dict[str, Any]:
+    """Returns the policy before and after a change, and the decisions of the next days with each, as JSON.
+
+    The forecast assumes that chaos is not halted.
+
+    Args:
+        item: the unit's item in the table ``GroupTags``; empty without one.
+        changes: values to store by key, None to remove.
+    """
+    settings = basis.settings.chaos
+    after = {key: value for key, value in {**item, **changes}.items() if value is not None}
+    groups = by_unit(basis.account.groups, settings.units).get(unit, ())
+    state = basis.account.states.get(unit, UnitState())
+    policies = [policy_at(groups, one, settings, now) for one in (item, after)]
+    old, new = (policy.as_dict() for policy in policies)
+    possible = [next_possible(groups, one, settings, state, now) for one in (item, after)]
+    return {
+        "values": [{"key": key, "before": old[key], "after": new[key]} for key in new if old[key] != new[key]],
+        "problems": list(policies[1].problems),
+        "next_possible": [moments.iso(moment) if moment else None for moment in possible],
+        "days": _days(basis, unit, item, after, now) if groups else [],
+        "not_expected": basis.no_salt if basis.salt is None else "",
+        "halted": basis.account.switch.halted,
+        "assumptions": list(TAKEN_FOR_GRANTED),
+    }
+
+
+def _days(
+    basis: Basis, unit: str, before: Mapping[str, Any], after: Mapping[str, Any], now: datetime
+) -> list[dict[str, Any]] | None:
+    """Lists the days on which a tick decides about the unit, before or after the change; None without the salt."""
+    if basis.salt is None:
+        return None
+    outcomes = [_outcomes(basis, basis.salt, unit, item, now) for item in (before, after)]
+    return [
+        {"day": day, "before": outcomes[0].get(day), "after": outcomes[1].get(day)}
+        for day in sorted({*outcomes[0], *outcomes[1]})
+    ]
+
+
+def _outcomes(basis: Basis, salt: bytes, unit: str, item: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Returns the outcome of each day for the unit; its policy competes with those of all other units for the caps."""
+    settings = basis.settings.chaos
+    account = replace(
+        basis.account,
+        items={**basis.account.items, unit: item},
+        switch=Switch(halted=False, leashed=basis.account.switch.leashed),
+    )
+    todays = [calendar.at(now).day for calendar in settings.calendars.values()]
+    between = ticks_between(settings, basis.settings.tick_minutes, min(todays), max(todays) + timedelta(days=DAYS - 1))
+    ticks = [tick for tick in between if tick[0] > now]
+    outcomes: dict[str, Any] = {}
+    for decisions in skip_through(account, settings, salt, ticks):
+        for decision in decisions:
+            if decision.unit != unit or not decision.day:
+                continue
+            day = decision.day.isoformat()
+            if not outcomes.get(day, {}).get("hit"):  # a termination is the outcome of its day
+                outcomes[day] = _outcome(decision, settings)
+    return outcomes
+
+
+def _outcome(decision: Decision, settings: Settings) -> dict[str, Any]:
+    hit = decision.target is not None
+    calendar = settings.calendars.get(decision.policy.calendar.value)
+    return {
+        "reason": decision.reason,
+        "detail": decision.detail,
+        "hit": hit,
+        "leashed": decision.reason == LEASHED,
+        "at": f"{calendar.local(decision.tick):%H:%M}" if hit and calendar else None,
+    }

@@ -1,0 +1,208 @@
+// The form for the whole policy of a unit: it previews what a change would do, and then makes it.
+
+import { change, get } from "./api.js";
+import { badge, field, fill, flash, h, heading, link, loading, name, problem, select, table } from "./dom.js";
+import { longDay, moment, plain, sentence, sourceName } from "./format.js";
+import { LABELS, groupsOf } from "./unit.js";
+import { updateRow } from "./units.js";
+
+const YES_NO = [["", "not set"], ["true", "yes"], ["false", "no"]];
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+// The keys of a policy in the order of the form; `choices` makes a list, `rule` is the key of the value in force.
+const FIELDS = [
+  { key: "opt_out", label: "Opt out", rule: "takes_part", choices: () => YES_NO },
+  { key: "until", label: "Opted out until", type: "date", hint: "The last day of the opt-out; empty for no end." },
+  { key: "opt_in", label: "Opt in", rule: "takes_part", choices: () => YES_NO },
+  { key: "probability", label: LABELS.probability, hint: "A number from 0 to 1." },
+  { key: "min_healthy", label: LABELS.min_healthy },
+  { key: "min_days_between", label: LABELS.min_days_between },
+  { key: "method", label: LABELS.method, choices: ({ methods }) => [["", "not set"], ...methods.map(([value, summary]) => [value, `${value}: ${summary}`])] },
+  { key: "calendar", label: LABELS.calendar, choices: ({ calendars }) => calendars && [["", "not set"], ...calendars.map((one) => [one, one])] },
+  { key: "stop_alarms", label: LABELS.stop_alarms, hint: "Names of CloudWatch alarms, with commas between them." },
+  { key: "reason", label: LABELS.reason },
+  { key: "owner", label: LABELS.owner },
+];
+
+const text = (value) => (value === null || value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value));
+
+export async function show(main, signal, id) {
+  fill(main, loading("the policy"));
+  const [unit, choices] = await Promise.all([get(`groups/${id}`, {}, signal), get("ui/policy", {}, signal)]);
+  const address = `#/units/${encodeURIComponent(id)}`;
+  let round = 0; // of previews: a change of the form makes earlier ones invalid
+  const inputs = new Map(FIELDS.map((one) => [one.key, input(one, text(unit.item[one.key]), choices)]));
+  const result = h("div", { "aria-live": "polite" });
+  const form = h(
+    "form",
+    { class: "policy", novalidate: true, onsubmit: preview, oninput: outdated },
+    FIELDS.map((one) => inputs.get(one.key).field(standing(unit, one))),
+    h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary" }, "Preview")),
+  );
+  fill(
+    main,
+    h("p", { class: "back" }, link(address, "← ", name(unit.unit))),
+    heading("Policy of ", name(unit.unit)),
+    h("p", {}, "These values are the unit's own. They override tags of its groups and the settings. An empty value is not set."),
+    form,
+    result,
+  );
+
+  function outdated() {
+    round += 1;
+    fill(result);
+  }
+
+  async function preview(event) {
+    event.preventDefault();
+    outdated();
+    const mine = round;
+    mark({});
+    const values = Object.fromEntries([...inputs].filter(([, one]) => one.changed()).map(([key, one]) => [key, one.value()]));
+    if (!Object.keys(values).length) {
+      fill(result, h("p", { role: "status" }, "You have changed nothing."));
+      return;
+    }
+    fill(result, loading("the preview"));
+    try {
+      const answer = await change("POST", "ui/policy", { unit: unit.unit, values });
+      if (mine !== round || signal.aborted) return;
+      if (mark(answer.wrong)) fill(result);
+      else if (answer.version !== unit.version) fill(result, elsewhere());
+      else fill(result, effect(answer));
+    } catch (error) {
+      if (mine === round && !signal.aborted) fill(result, problem(error));
+    }
+  }
+
+  /** Shows each message at its field, and goes to the first one; returns whether there is one. */
+  function mark(wrong) {
+    for (const [key, one] of inputs) one.wrong(wrong[key]);
+    const first = [...inputs].find(([key]) => wrong[key]);
+    first?.[1].input.focus();
+    return Boolean(first);
+  }
+
+  function effect({ changes, version, effect: would, no_effect: reason }) {
+    const save = h("button", { type: "button", class: "primary", onclick: () => apply({ ...changes, version }) }, "Save this policy");
+    const alert = h("div", { role: "alert" });
+    let busy = false;
+
+    async function apply(body) {
+      if (busy) return;
+      busy = save.disabled = true;
+      fill(alert);
+      try {
+        const after = await change("PATCH", `groups/${id}`, body);
+        updateRow(after);
+        if (signal.aborted) return;
+        addEventListener("hashchange", () => setTimeout(() => flash(`The policy of ${after.unit} is saved.`)), { once: true });
+        location.hash = address;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error.status === 409) fill(result, elsewhere());
+        else if (mark(Object.fromEntries(error.problems.map((one) => [one.where.replace(/^body\./, ""), one.problem])))) fill(result);
+        else fill(alert, problem(error));
+      } finally {
+        busy = save.disabled = false;
+      }
+    }
+
+    return h(
+      "section",
+      { class: "why", "aria-labelledby": "effect" },
+      h("h2", { id: "effect" }, "What would change"),
+      would ? forecast(would) : h("p", {}, `The effect cannot be computed: ${sentence(reason)}`),
+      h("p", {}, "Nothing is saved yet."),
+      alert,
+      h("div", { class: "buttons" }, save),
+    );
+  }
+
+  function forecast(would) {
+    const [before, after] = would.next_possible;
+    return [
+      would.problems.map((one) => h("p", { class: "problem" }, `The unit would be skipped, because its policy is malformed: ${one}`)),
+      would.values.length
+        ? table("Values in force before and after the change", [
+            { label: "Setting", cell: (row) => LABELS[row.key] ?? row.key },
+            { label: "Now", cell: (row) => sourced(row.before) },
+            { label: "Then", cell: (row) => sourced(row.after) },
+          ], would.values)
+        : h("p", {}, "No value in force changes."),
+      h("p", {}, "Next possible termination: ", possible(before), before !== after && [" → ", h("strong", {}, possible(after))], "."),
+      days(would),
+    ];
+  }
+
+  function days(would) {
+    if (would.not_expected) return h("p", { class: "muted" }, `The decisions of coming days cannot be predicted: ${sentence(would.not_expected)}`);
+    if (!would.days.length) return h("p", { class: "muted" }, unit.groups.length ? "No tick decides about the unit in the next two weeks." : "The unit has no groups, so nothing is decided about it.");
+    const same = would.days.every((row) => !differs(row));
+    return [
+      h("h3", {}, "Decisions of the next two weeks"),
+      would.halted && h("p", {}, "Chaos is halted. This is what would happen if someone resumed it now."),
+      same && h("p", {}, "They stay the same."),
+      h(
+        "details",
+        { open: !same },
+        h("summary", {}, same ? "Every day" : `${would.days.filter(differs).length} of ${would.days.length} days change`),
+        table("Decisions before and after the change", [
+          { label: "Day", cell: (row) => [longDay(row.day), differs(row) && [" ", badge("changes", "warn")]] },
+          { label: "Now", cell: (row) => outcome(row.before) },
+          { label: "Then", cell: (row) => outcome(row.after) },
+        ], would.days),
+      ),
+      h("p", { class: "muted small" }, `Assumptions: ${would.assumptions.join("; ")}.`),
+    ];
+  }
+
+  function elsewhere() {
+    return h("div", { class: "problem", role: "alert" }, h("p", {}, `Somebody else has changed ${groupsOf(unit)} meanwhile. Load the current policy, and enter your changes again.`), h("button", { type: "button", onclick: () => show(main, signal, id) }, "Load the current policy"));
+  }
+}
+
+/** A field of the form, with its value at first. */
+function input({ key, label, type, hint, choices }, initial, known) {
+  const options = choices?.(known);
+  const element = options
+    ? select(options.some(([value]) => value === initial) ? options : [...options, [initial, initial]], initial, () => {})
+    : h("input", { value: initial, autocomplete: "off", spellcheck: "false", type: type === "date" && (!initial || DAY.test(initial)) ? "date" : "text" });
+  element.name = key;
+  const message = h("small", { class: "wrong", id: `wrong-${key}` });
+  return {
+    input: element,
+    value: () => element.value.trim() || null,
+    changed: () => element.value.trim() !== initial,
+    field(now) {
+      const place = field(label, element, [hint, now].filter(Boolean).join(" "));
+      place.append(message);
+      return place;
+    },
+    wrong(problem) {
+      fill(message, problem);
+      element.toggleAttribute("aria-invalid", false);
+      if (problem) element.setAttribute("aria-invalid", "true");
+      const hints = [problem && message.id, `${element.id}-hint`].filter(Boolean);
+      element.setAttribute("aria-describedby", hints.join(" "));
+    },
+  };
+}
+
+/** The value in force and its source, in words. */
+function standing(unit, { key, rule = key }) {
+  const now = unit.policy[rule];
+  const value = rule === "takes_part" ? (now?.value ? "takes part" : "skipped") : plain(now?.value);
+  if (!now || value === plain("")) return "";
+  return `In force: ${value} (${sourceName(now.source)}).`;
+}
+
+const sourced = ({ value, source }) => [name(plain(value)), h("small", { class: "source" }, name(sourceName(source)))];
+const possible = (at) => (at ? moment(at) : "not until someone changes the unit");
+const differs = ({ before, after }) => before?.reason !== after?.reason || before?.at !== after?.at;
+
+function outcome(one) {
+  if (!one) return "not decided";
+  if (one.hit) return badge(`${one.leashed ? "would terminate" : "terminates"} at ${one.at}`, one.leashed ? "info" : "live");
+  return [one.reason, h("small", { class: "source" }, name(one.detail))];
+}

@@ -1,0 +1,81 @@
+"""Previews a change of a unit's policy that a user enters on the page. The API makes the change itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cli.client.client import TroopClient
+from cli.forecasts import policy_preview
+from cli.forecasts.calendar_ahead import Basis
+from cli.shared.errors import CliError, Exit
+from troop.faults import FAULTS
+
+
+class PolicyRequest(BaseModel):
+    """Values of a unit's policy by key, as people type them; empty or null removes a key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    unit: str
+    values: dict[str, str | None] = Field(max_length=50)
+
+
+class Forecasts(Protocol):
+    """The input of forecasts."""
+
+    @property
+    def now(self) -> Callable[[], datetime]:
+        """The clock."""
+
+    def basis(self) -> Basis:
+        """Returns what was read of the account at most a minute ago. Raises CliError."""
+
+
+@dataclass(frozen=True)
+class PagePolicy:
+    """Previews policies with a deployment's API and forecasts."""
+
+    client: TroopClient
+    forecasts: Forecasts
+
+    def choices(self) -> dict[str, Any]:
+        """Returns the methods with their effect, and the names of the calendars; None if they cannot be read."""
+        basis = self._basis()
+        calendars = None if isinstance(basis, CliError) else list(basis.settings.chaos.calendars)
+        return {"methods": [[fault.name, fault.summary] for fault in FAULTS], "calendars": calendars}
+
+    def preview(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the changes to send to the API, the wrong values, and what the changes would do.
+
+        Raises:
+            CliError: the request is malformed, the unit unknown, or the deployment does not answer.
+        """
+        try:
+            request = PolicyRequest.model_validate(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise CliError(Exit.USAGE, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        unit = self.client.unit(request.unit)
+        if unit is None:
+            raise CliError(Exit.NO_SUCH_UNIT, f"there is no unit {request.unit!r}")
+        basis, now = self._basis(), self.forecasts.now()
+        changes, wrong = policy_preview.checked(
+            request.values, None if isinstance(basis, CliError) else basis.settings.chaos, now
+        )
+        answer = {"version": unit["version"], "changes": changes, "wrong": wrong, "no_effect": None, "effect": None}
+        if isinstance(basis, CliError):
+            return answer | {"no_effect": str(basis)}
+        if wrong or not changes:
+            return answer
+        return answer | {"effect": policy_preview.document(basis, unit["unit"], unit["item"], changes, now)}
+
+    def _basis(self) -> Basis | CliError:
+        try:
+            return self.forecasts.basis()
+        except CliError as error:
+            return error

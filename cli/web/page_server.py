@@ -30,7 +30,15 @@ from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_policy import Forecasts, PagePolicy
 from cli.web.proxy import Handler, Proxy, error_answer
-from cli.web.proxy_guard import PAGE_ESTIMATE_PATH, PAGE_RUNS_PATH, Admitted, Refusal, Routes
+from cli.web.proxy_guard import (
+    PAGE_ESTIMATE_PATH,
+    PAGE_ROUTES,
+    PAGE_RUNS_PATH,
+    SWITCH_PATH,
+    Admitted,
+    Refusal,
+    Routes,
+)
 from troop import values
 
 FOLDER = Path(__file__).parent / "page"
@@ -239,7 +247,7 @@ class _PageHandler(Handler):
 
     def _dispatch(self, path: str) -> Answer:
         if not path.startswith("/ui/"):
-            return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers))
+            return self._passed_on(self.server.guard.admit(self.command, self.path, self.headers, PAGE_ROUTES))
         admitted = self.server.guard.admit(self.command, self.path, self.headers, _ROUTES)
         query = admitted.query
         if path in (PAGE_RUNS_PATH, PAGE_ESTIMATE_PATH):
@@ -277,6 +285,13 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.ACCEPTED, self.server.benchmarks.start(body))
         finally:  # also after an error: the run may have started
             self.server.overview.forget()
+
+    def body(self, admitted: Admitted) -> Mapping[str, Any] | None:
+        """Reads the body as the proxy does, and refuses to unleash."""
+        body = super().body(admitted)
+        if f"/{admitted.path}" == SWITCH_PATH and body and body.get("leashed", True) is not True:
+            raise Refusal(HTTPStatus.FORBIDDEN, "the page does not unleash: use `troop unleash`")
+        return body
 
     def _passed_on(self, admitted: Admitted) -> Answer:
         """Returns the API's answer; words a refusal of API Gateway or IAM as this command does."""

@@ -42,6 +42,7 @@ TAKE_FILES = (
     PAGE_RUNS_PATH,
     PAGE_ESTIMATE_PATH,
 )
+SWITCH_PATH = "/switch"
 CHAOS_PATH = "/simianarmy/api/v1/chaos"
 KEY_HEADER = "Idempotency-Key"
 """Clients of the original Chaos Monkey send bodies of any content type, or of none."""
@@ -56,7 +57,7 @@ ROUTES: Routes = (
     (re.compile("/groups"), frozenset({"GET"})),
     (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
     (re.compile("/policies"), frozenset({"GET"})),
-    (re.compile("/switch"), frozenset({"GET", "PATCH"})),
+    (re.compile(SWITCH_PATH), frozenset({"GET", "PATCH"})),
     (re.compile("/health"), frozenset({"GET"})),
     (re.compile("/terminations"), frozenset({"POST"})),
     (re.compile(CHAOS_PATH), frozenset({"GET", "POST"})),
@@ -73,6 +74,17 @@ ROUTES: Routes = (
     (re.compile(f"{FLEETS_PATH}/{_RUN}"), frozenset({"GET", "PATCH", "DELETE"})),
 )
 """The whole API, and nothing else."""
+
+PAGE_ROUTES: Routes = (
+    (re.compile("/(events|groups|benchmarks|fleets)"), frozenset({"GET"})),
+    (re.compile(f"/events/{_SEGMENT}"), frozenset({"GET"})),
+    (re.compile(f"/groups/{_SEGMENT}"), frozenset({"GET", "PATCH"})),
+    (re.compile(SWITCH_PATH), frozenset({"GET", "PATCH"})),
+    (re.compile(f"{BENCHMARKS_PATH}/{_RUN}"), frozenset({"GET", "DELETE"})),
+    (REPORT_PATH, frozenset({"POST"})),
+    (LIVE_PATH, frozenset({"GET"})),
+)
+"""What the page of `troop ui` needs of the API: nothing that terminates instances of other owners."""
 
 
 class Refusal(Exception):

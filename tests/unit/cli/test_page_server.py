@@ -135,6 +135,30 @@ def test_the_api_is_passed_on(page: Page) -> None:
     assert page.ask(target="/ui/about").body == ABOUT
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/terminations", '{"group": "web"}', 404),
+        ("POST", "/simianarmy/api/v1/chaos", "{}", 404),
+        ("PATCH", "/switch", '{"leashed": false}', 403),
+        ("PATCH", "/switch", '{"leashed": "false", "halted": true}', 403),
+        ("POST", "/benchmarks", "{}", 405),  # the page starts runs through its own path, which checks files
+        ("POST", "/fleets", "{}", 405),
+        ("PATCH", "/fleets/1", "{}", 404),
+        ("DELETE", "/benchmarks/schedules/nightly", "", 404),
+        ("PUT", "/groups/web", "{}", 405),
+    ],
+)
+def test_the_page_neither_terminates_nor_unleashes(page: Page, method: str, path: str, body: str, status: int) -> None:
+    assert page.ask(method, path, body.encode(), **JSON).status == status
+    assert page.world.calls == []
+
+
+def test_the_page_leashes(page: Page) -> None:
+    page.world.switch["leashed"] = False
+    assert page.ask("PATCH", "/switch", b'{"leashed": true}', **JSON).body["leashed"] is True
+
+
 EXPIRED = "The security token included in the request is expired"
 DENIED = "User: arn:aws:iam::1:user/x is not authorized to perform: execute-api:Invoke"
 

@@ -171,7 +171,7 @@ class World(FakeApi):
         if (kind, rest) == ("fleets", "") and (method, path) not in self.refusals:
             self.calls.append((method, path, dict(query or {})))
             return self._page("fleets", self.fleets, query or {})
-        if kind != "benchmarks" or (method, path) in self.refusals:
+        if kind != "benchmarks" or rest == "estimate" or (method, path) in self.refusals:
             return super().request(method, path, query, body)
         self.calls.append((method, path, dict(body or query or {})))
         if not rest:

@@ -1,0 +1,146 @@
+"""Tests the page in a browser: every view and dialog by the rules of axe-core, on a desktop and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import accessibility
+from tests.unit.cli.conftest import event
+from tests.unit.cli.page.conftest import SETTLED, Looking
+from tests.unit.cli.page_world import RUN, cell, live_answer, live_cell, run
+
+OTHER = "20261122-080000-0badcafe"
+RUNNING = "20261123-080000-0badcafe"
+
+
+def _open_policy(page: Page) -> None:
+    page.get_by_label("Probability").fill("1")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("button", name="Save this policy")).to_be_visible()
+
+
+def _wrong_policy(page: Page) -> None:
+    page.get_by_label("Probability").fill("often")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("must be a number from 0 to 1")).to_be_visible()
+
+
+def _press(name: str) -> Callable[[Page], None]:
+    def press(page: Page) -> None:
+        page.get_by_role("button", name=name).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+
+    return press
+
+
+def _compare(page: Page) -> None:
+    for one in (RUN, OTHER):
+        page.get_by_label(f"Compare {one}").check()
+    expect(page.get_by_role("link", name="Compare 2026")).to_be_visible()
+
+
+def _estimate(page: Page) -> None:
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+
+
+def _confirm(page: Page) -> None:
+    _estimate(page)
+    page.get_by_role("button", name="Start the run").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+def _keys(page: Page) -> None:
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+VIEWS: tuple[tuple[str, Callable[[Page], None] | None], ...] = (
+    ("overview", None),
+    ("overview", _press("Leash")),
+    ("overview", _press("Halt")),
+    ("overview", _keys),
+    ("units", None),
+    ("units/web", None),
+    ("units/web", _press("Opt out")),
+    ("units/ledger", _press("Opt in")),
+    ("units/web/policy", None),
+    ("units/web/policy", _open_policy),
+    ("units/web/policy", _wrong_policy),
+    ("units/nobody", None),
+    ("events", None),
+    ("events/2026-11-20~web", None),
+    ("calendar", None),
+    ("runs", None),
+    ("runs", _compare),
+    (f"runs/{RUN}", None),
+    (f"runs/{RUNNING}", None),
+    (f"runs/{RUNNING}", _press("Stop")),
+    ("start", None),
+    ("start", _estimate),
+    ("start", _confirm),
+)
+
+
+@pytest.fixture
+def busy(looking: Looking) -> Looking:
+    """A page with something in every view; the deployment is unleashed."""
+    world = looking.world
+    world.switch["leashed"] = False
+    world.units["ledger"]["item"] = {"opt_out": True, "reason": "closing", "owner": "finance"}
+    world.add("lost", unrecovered="2026-11-19#lost")
+    world.add("bad", problem="tag troop:probability is 'often'")
+    world.events = [
+        event(unit, f"2026-11-{20 - n}", status)
+        for n, (unit, status) in enumerate(
+            [("web", "RECOVERED"), ("lost", "UNRECOVERED"), ("web", "TERMINATED"), ("ledger", "LEASHED")]
+        )
+    ]
+    cells = [cell(1, "n3"), cell(2, "n6", "FAILED")]
+    running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)
+    world.runs = {
+        RUNNING: {"run": running, "cells": [cell(1, "n3", "RUNNING")], "resources": []},
+        OTHER: {"run": run(run=OTHER, status="PARTIAL", reason="i-0abc was lost"), "cells": cells, "resources": []},
+        RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
+    }
+    world.live = live_answer(live_cell())
+    return looking
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_every_view_and_dialog_is_accessible_and_fits(busy: Looking, width: int, scheme: str) -> None:
+    page = busy.page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    wrong: dict[str, list[str]] = {}
+    for number, (view, step) in enumerate(VIEWS):
+        busy.go("blank")  # leaves the view, also if the next one has the same address
+        busy.go(view)
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        page.evaluate(SETTLED)
+        if step:
+            step(page)
+        problems = accessibility.findings(page) + accessibility.hidden_cells(page)
+        if accessibility.overflow(page) > 0:
+            problems.append(f"the page is {accessibility.overflow(page)} pixels too wide")
+        if page.locator("nav").evaluate("nav => nav.scrollWidth > nav.clientWidth"):
+            problems.append("the navigation is cut off")
+        if problems:
+            wrong[f"{number} {view}"] = problems
+        page.keyboard.press("Escape")
+    assert wrong == {}
+
+
+def test_the_checks_find_what_is_wrong(busy: Looking) -> None:
+    page = busy.page
+    page.evaluate(
+        "document.querySelector('main').append(Object.assign(document.createElement('img'), {src: 'icon.svg'}))"
+    )
+    assert any(one.startswith("image-alt: ") for one in accessibility.findings(page))
+    page.evaluate("document.querySelector('td').style.display = 'none'")
+    assert len(accessibility.hidden_cells(page)) == 1

@@ -145,9 +145,9 @@ class Store:
         if text.startswith("INSERT"):
             self.rows[values[0]] = values[1]
             return 8, struct.pack(">i", 1)
-        found = [self.rows[values[0]]] if values[0] in self.rows else []
-        rows = b"".join(struct.pack(">iq", 8, one) for one in found)
-        return 8, struct.pack(">iiii", 2, 4, 1, len(found)) + rows
+        row = [self.rows[values[0]]] if values[0] in self.rows else []
+        rows = b"".join(struct.pack(">iq", 8, one) for one in row)
+        return 8, struct.pack(">iiii", 2, 4, 1, len(row)) + rows
 
 
 @contextmanager

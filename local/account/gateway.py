@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import resource
 import socket
 import sys
 from functools import partial
 from typing import Any
 
-_MOST_DOORS = 250
+from .network import DOORS_AT_ONCE
+
 _MESSAGE = 1 << 16
 _CHUNK = 1 << 16
 _ANSWER_SECONDS = 5.0
@@ -96,6 +99,8 @@ class _Questions(asyncio.DatagramProtocol):
 
 
 async def main(control: socket.socket) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # it has a socket for each door, and two for a connection
     gateway, loop = Gateway(), asyncio.get_running_loop()
     control.setblocking(False)
     while True:
@@ -103,9 +108,9 @@ async def main(control: socket.socket) -> None:
         loop.add_reader(control, readable.set)
         await readable.wait()
         loop.remove_reader(control)
-        data, sockets, _, _ = socket.recv_fds(control, _MESSAGE, _MOST_DOORS)
+        data, sockets, _, _ = socket.recv_fds(control, _MESSAGE, DOORS_AT_ONCE)
         if not data:
-            return
+            os._exit(0)  # otherwise asyncio reports each open connection
         message = json.loads(data)
         if message["op"] == "open":
             await gateway.open(message["node"], message["doors"], sockets)

@@ -28,6 +28,8 @@ from dataclasses import dataclass, field
 Door = tuple[str, str, int]
 """The protocol, "tcp" or "udp"; the address; the port."""
 
+DOORS_AT_ONCE = 200
+"""At most 253 sockets can be in one message."""
 _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _OWN = "/proc/self/ns/net"
@@ -71,12 +73,8 @@ class Networks:
         with _inside(namespace):
             elsewhere = sorted({host for _, host, _ in doors if ipaddress.ip_address(host) not in _LOOPBACK})
             _ip(*(f"address add {host}/32 dev lo" for host in elsewhere))
-            listening = [_listen(*door) for door in doors]
-        try:
-            self._tell({"op": "open", "node": node, "doors": list(doors)}, [one.fileno() for one in listening])
-        finally:
-            for one in listening:
-                one.close()
+        for first in range(0, len(doors), DOORS_AT_ONCE):
+            self._open(node, namespace, doors[first : first + DOORS_AT_ONCE])
         return namespace
 
     def remove(self, node: str) -> None:
@@ -88,6 +86,12 @@ class Networks:
         self._tell({"op": "close", "node": node}, [])
         if group and group not in {other for _, other in self._nodes.values()}:
             os.close(self._bridges.pop(group))
+
+    def _open(self, node: str, namespace: int, doors: Sequence[Door]) -> None:
+        with contextlib.ExitStack() as listening:
+            with _inside(namespace):
+                sockets = [listening.enter_context(_listen(*door)).fileno() for door in doors]
+            self._tell({"op": "open", "node": node, "doors": list(doors)}, sockets)
 
     def _bridge(self, group: str) -> int:
         if group not in self._bridges:
@@ -178,9 +182,13 @@ def _ip(*lines: str) -> None:
 def _listen(protocol: str, host: str, port: int) -> socket.socket:
     kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
     listening = socket.socket(socket.AF_INET, kind)
-    listening.bind((host, port))
-    if protocol == "tcp":
-        listening.listen(512)
+    try:
+        listening.bind((host, port))
+        if protocol == "tcp":
+            listening.listen(512)
+    except OSError as error:
+        listening.close()
+        raise NetworkError(f"no door at {host}:{port}: {error}") from None
     return listening
 
 

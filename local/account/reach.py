@@ -1,7 +1,8 @@
 """Lists what the security groups of an instance let it reach.
 
 Differences from EC2: a rule for a network larger than ``MOST_ADDRESSES`` opens nothing, nor do those for IPv6. Of a
-rule for another group, the instance reaches those that are members at its own start. The endpoint of local AWS is one
+rule for another group, the instance reaches those that are members at its own start and have no network of their own.
+The metadata service has a port of this machine instead of 169.254.169.254. The endpoint of local AWS is one
 address for all services, so only IAM keeps an instance from those that are not S3.
 """
 
@@ -51,7 +52,7 @@ def reach_of(instance: Any, others: Sequence[Any], environment: Mapping[str, str
     """
     own = [group.id for group in instance.security_groups]
     within = [rule.group_id for rule in _rules(instance) if rule.ip_protocol == _ALL and _group(rule) == rule.group_id]
-    doors = [*_endpoints(environment), *_name_servers()]
+    doors = [*_endpoints(environment), *name_servers()]
     for rule in _rules(instance):
         if rule.ip_protocol == "tcp" and rule.to_port - rule.from_port < MOST_PORTS:
             ports = range(rule.from_port, rule.to_port + 1)
@@ -87,7 +88,7 @@ def _endpoints(environment: Mapping[str, str]) -> Iterator[Door]:
             yield "tcp", address.hostname, address.port
 
 
-def _name_servers(file: Path = Path("/etc/resolv.conf")) -> Iterator[Door]:
+def name_servers(file: Path = Path("/etc/resolv.conf")) -> Iterator[Door]:
     """Yields the name servers of the machine, as those of a VPC answer every instance."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     for words in map(str.split, lines):

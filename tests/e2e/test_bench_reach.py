@@ -37,7 +37,8 @@ phases:
   - {name: connect, roles: [drivers, servers], script: connect.py, timeout: 2m}
 """
 SCRIPT = """
-import json, os, socket, threading, time, urllib.request
+import json, os, socket, ssl, threading, time, urllib.request
+from urllib.parse import urlsplit
 
 PORT = 9000
 
@@ -62,6 +63,21 @@ def connects(host, port, seconds=0):
             time.sleep(0.1)
 
 
+def has_certificate(url):
+    context = ssl.create_default_context(cafile=os.environ["AWS_CA_BUNDLE"])
+    with socket.create_connection((url.hostname, url.port), timeout=30) as plain:
+        with context.wrap_socket(plain, server_hostname=url.hostname) as one:
+            return bool(one.getpeercert())
+
+
+def answers(url, **more):
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, **more), timeout=30) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
 listening = socket.create_server((os.environ["TROOP_ADDRESS"], PORT))
 threading.Thread(target=listening.accept, daemon=True).start()
 parameters = read("PARAMETERS")
@@ -71,6 +87,12 @@ print(json.dumps({
     "target": connects("127.0.0.1", parameters["target"]),
     "another port": connects("127.0.0.1", parameters["other"]),
     "elsewhere": connects("192.0.2.1", 80),
+    "s3": has_certificate(urlsplit(os.environ["AWS_ENDPOINT_URL"])),
+    "metadata": answers(
+        os.environ["AWS_EC2_METADATA_SERVICE_ENDPOINT"] + "/latest/api/token",
+        method="PUT",
+        headers={"X-aws-ec2-metadata-token-ttl-seconds": "60"},
+    ),
     "peer": connects(peer, PORT, 60),
 }))
 time.sleep(3)  # the peer connects, too
@@ -108,7 +130,8 @@ def test_a_role_reaches_its_targets_its_peers_and_s3_alone(
     assert run["status"] == "SUCCEEDED", run
     printed = [gzip.decompress(one).splitlines()[-1] for one in objects(deployment, run["run"], "output/connect/")]
     reached = {one.pop("role"): one for one in map(json.loads, printed)}
+    common = {"s3": True, "metadata": True, "peer": True}
     assert reached == {
-        "drivers": {"target": True, "another port": False, "elsewhere": False, "peer": True},
-        "servers": {"target": False, "another port": False, "elsewhere": False, "peer": True},
+        "drivers": {"target": True, "another port": False, "elsewhere": False} | common,
+        "servers": {"target": False, "another port": False, "elsewhere": False} | common,
     }

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from local.account.network import problem
-from local.account.reach import is_closed, reach_of
+from local.account.network import DOORS_AT_ONCE, problem
+from local.account.reach import is_closed, name_servers, reach_of
 from local.project import ROOT
 from tests.patience import eventually
 
@@ -137,14 +137,64 @@ def ask(fleet: Fleet, node: str, host: str, port: int) -> str:
     return str(eventually(lambda: (folder / "answer").exists() and (folder / "answer").read_text()))
 
 
+NETWORKS = r"""
+import json, os, socket, subprocess, sys
+from local.account.network import Networks, enter
+
+port, count = map(int, sys.argv[1:])
+doors = [("tcp", "192.0.2.1", 1000 + number) for number in range(count)]
+networks = Networks()
+namespace = networks.add("node", "10.0.0.1", "", [("udp", "127.0.0.1", port), *doors, ("tcp", "127.0.0.1", port)])
+ask = "import socket, sys; asking = socket.socket(type=getattr(socket, sys.argv[1]))\n"
+ask += "asking.settimeout(60); asking.connect(('127.0.0.1', int(sys.argv[2]))); asking.sendall(b'?')\n"
+ask += "if sys.argv[1] == 'SOCK_STREAM': asking.shutdown(socket.SHUT_WR)\n"
+ask += "print(asking.recv(100).decode())"
+for kind in ("SOCK_DGRAM", "SOCK_STREAM"):
+    subprocess.run([sys.executable, "-c", ask, kind, str(port)], check=True, preexec_fn=lambda: enter(namespace))
+"""
+
+
+@enforced
+def test_questions_for_names_have_answers_and_hundreds_of_doors_open() -> None:
+    with socket.socket(type=socket.SOCK_DGRAM) as names, socket.socket() as listening:
+        names.bind(("127.0.0.1", 0))
+        port = names.getsockname()[1]
+        listening.bind(("127.0.0.1", port))
+        listening.listen()
+
+        def answer() -> None:
+            question, address = names.recvfrom(100)
+            names.sendto(question + b" by udp", address)
+            one, _ = listening.accept()
+            with one:
+                question = b""
+                while chunk := one.recv(100):  # the end of the question passes the door, too
+                    question += chunk
+                one.sendall(question + b" by tcp")
+
+        answering = threading.Thread(target=answer, daemon=True)
+        answering.start()
+        line = [sys.executable, "-c", NETWORKS, str(port), str(2 * DOORS_AT_ONCE)]
+        done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+        answering.join(60)
+    assert (done.stdout.split("\n"), done.stderr) == (["? by udp", "? by tcp", ""], "")
+
+
+def test_name_servers_become_doors_of_both_protocols(tmp_path: Path) -> None:
+    file = tmp_path / "resolv.conf"
+    file.write_text("# of this machine\nsearch example.com\nnameserver 127.0.0.53\nnameserver fe80::1%eth0\n")
+    assert list(name_servers(file)) == [("udp", "127.0.0.53", 53), ("tcp", "127.0.0.53", 53)]
+    assert list(name_servers(tmp_path / "none")) == []
+
+
 def users_of(network: str) -> list[str]:
-    links: list[str] = []
+    users = []
     for link in Path("/proc").glob("[0-9]*/ns/net"):
         try:
-            links += [str(link)] if str(link.readlink()) == network else []
+            users += [str(link)] if str(link.readlink()) == network else []
         except OSError:  # it has ended
             continue
-    return links
+    return users
 
 
 @enforced

@@ -139,6 +139,9 @@ def test_a_replacement_takes_over_the_rank_of_a_lost_node(bench: Bench, tmp_path
     assert sorted(before) == [0, 1, 2]
     assert len({seat["zone"] for seat in before.values()}) == 3
     lost = before[1]
+    request = {"group": names.fleet_name(fleet, "c001", "servers"), "idempotency_key": "ranked"}
+    refused = bench.deployment.view.api.request("POST", "terminations", body=request)
+    assert (refused.status, refused.body["reason"]) == (409, "protected"), "chaos never touches Troop's own fleets"
     bench.account.client("ec2").terminate_instances(InstanceIds=[lost["id"]])
     after = _eventually(lambda: seats() if seats()[1]["id"] != lost["id"] else None)
     assert {rank: after[rank]["id"] for rank in (0, 2)} == {rank: before[rank]["id"] for rank in (0, 2)}

@@ -47,7 +47,7 @@ def assign(ranks: Ranks, desired: Mapping[str, int], nodes: Sequence[Node]) -> R
 
     Args:
         desired: the number of nodes by role.
-        nodes: located nodes, in any order.
+        nodes: those that are there, in any order. One without an address gets no rank yet, but does not lose one.
     """
     seats: list[Seat] = []
     for role, count in sorted(desired.items()):
@@ -65,12 +65,14 @@ def is_settled(ranks: Ranks, desired: Mapping[str, int]) -> bool:
 
 
 def _of_role(own: Sequence[Seat], count: int, nodes: Sequence[Node]) -> list[Seat]:
+    located = [node for node in nodes if node.address]
     if not own:
-        return [Seat(**asdict(member)) for member in make_roster(nodes).members[:count]] if len(nodes) >= count else []
+        members = make_roster(located).members[:count] if len(located) >= count else ()
+        return [Seat(**asdict(member)) for member in members]
     there = {node.id for node in nodes}
     seats = [replace(seat, is_present=seat.id in there) for seat in own if seat.rank < count or seat.id in there]
     seated = {seat.id for seat in seats}
-    waiting = sorted((node for node in nodes if node.id not in seated), key=lambda node: (node.zone, node.id))
+    waiting = sorted((node for node in located if node.id not in seated), key=lambda node: (node.zone, node.id))
     for number, seat in enumerate(seats):
         if waiting and not seat.is_present:
             node = next((one for one in waiting if one.zone == seat.zone), waiting[0])

@@ -62,6 +62,15 @@ def test_a_node_that_was_away_has_its_rank_again_unless_another_one_took_it() ->
     assert late == replaced
 
 
+def test_a_node_without_an_address_keeps_its_rank_but_gets_none() -> None:
+    """EC2's answers may omit an instance for a moment."""
+    nodes = [node("1", "a"), Node("2", "servers"), node("3", "c")]
+    assert assign(Ranks(), DESIRED, nodes) == Ranks()
+    assert assign(FULL, DESIRED, [*nodes, node("9", "b")]) == FULL
+    lost = assign(FULL, DESIRED, [node("1", "a"), node("3", "c")])
+    assert assign(lost, DESIRED, [node("1", "a"), node("3", "c"), Node("9", "servers")]) == lost
+
+
 def test_ranks_follow_the_size() -> None:
     nodes = [node("1", "a"), node("2", "b"), node("3", "c"), node("4", "a")]
     grown = assign(FULL, {"servers": 4}, nodes)

@@ -23,6 +23,9 @@ class Seating:
     def seat(self, run: str, cell: str, desired: Mapping[str, int], groups: Sequence[GroupStatus]) -> bool:
         """Gives ranks to new nodes. Addresses and zones are those of EC2.
 
+        A node loses its rank when it leaves its group, or when EC2 says that it has ended. An answer of EC2 that omits
+        it is not enough, because two nodes would then run with one rank.
+
         Of two overlapping checks, only one changes the roster, because S3 accepts a change only of the state that it is
         based on.
 
@@ -35,12 +38,13 @@ class Seating:
         key = names.roster_key(run, cell)
         stored, version = self.store.find_version(key)
         before = Ranks() if stored is None else ranks.from_document(stored)
+        members = [(one.id, group.role) for group in groups for one in group.members if one.place is not Place.LEAVING]
         instances = self.reader.described(run, cell)
+        gone = self.reader.ended(run, cell).gone if any(one not in instances for one, _ in members) else frozenset()
         nodes = [
-            Node(member.id, group.role).located(instances[member.id])
-            for group in groups
-            for member in group.members
-            if member.place is not Place.LEAVING and member.id in instances
+            Node(node, role).located(instances[node]) if node in instances else Node(node, role)
+            for node, role in members
+            if node not in gone
         ]
         after = ranks.assign(before, desired, nodes)
         if stored is None or after != before:

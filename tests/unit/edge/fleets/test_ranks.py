@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.edge.benches import CELL
 from tests.unit.edge.standing import FILE, Stand
 from troop.aws.bench.cell_store import CellStore
+from troop.aws.bench.fleet_reader import FleetReader
 from troop.aws.clients import client
 from troop.bench import names
-from troop.wiring.bench import cell_store
+from troop.flows.bench.fleet import FleetView, standing_of
+from troop.wiring.bench import cell_store, fleet_steps, runs
 
 RANKED = {**FILE, "ranks": True}
 
@@ -45,6 +49,29 @@ def test_nodes_have_ranks_and_their_replacements_take_them_over(stand: Stand) ->
     assert after[1] not in before.values()
     (now,) = (one for one in roster(stand, run)["nodes"] if one["rank"] == 1)
     assert now["predecessor"] == seat["address"]
+
+
+def test_a_node_that_ec2_omits_keeps_its_rank_and_one_that_has_ended_does_not(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = stand.launched(definition=RANKED)
+    stand.keep(run)
+    before = ranks(stand, run)
+    described = FleetReader.described
+
+    def omits(reader: FleetReader, run: str, cell: str) -> dict[str, Any]:
+        return {node: facts for node, facts in described(reader, run, cell).items() if node != before[1]}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FleetReader, "described", omits)
+        stand.keep(run)
+        assert ranks(stand, run) == before
+    groups, nodes = fleet_steps().view.describe(run, standing_of(runs().get(run)))
+    client("ec2").terminate_instances(InstanceIds=[before[1]])
+    with monkeypatch.context() as patch:  # the group does not know it yet
+        patch.setattr(FleetView, "describe", lambda *_: (groups, nodes))
+        stand.keep(run)
+        assert ranks(stand, run) == {0: before[0]}
 
 
 def test_a_fleet_without_ranks_has_no_roster(stand: Stand) -> None:

@@ -12,7 +12,7 @@ AXE = Path(__file__).resolve().parents[1] / "node_modules" / "axe-core" / "axe.m
 _RUN = """async () => (await axe.run(document, {resultTypes: ['violations']})).violations.flatMap((rule) =>
   rule.nodes.map((node) => `${rule.id}: ${node.target.join(' ')}: ${node.failureSummary}`))"""
 
-_HIDDEN = """() => [...document.querySelectorAll('main td:not(.none), main th[scope=row]')].filter((cell) =>
+_HIDDEN = """() => [...document.querySelectorAll('main td:not(.none):not(:empty), main th[scope=row]')].filter((cell) =>
   !cell.closest('details:not([open]), [hidden]') && getComputedStyle(cell).display === 'none')
   .map((cell) => cell.outerHTML)"""
 

@@ -14,7 +14,7 @@ from tests.unit.report import sample_reports as samples
 from tests.unit.report.reading import Read
 from troop.report import bills, formatting, html
 from troop.report.comparison import Comparison
-from troop.report.document import Node, Report
+from troop.report.document import Finding, Node, Report
 
 SCRIPT = "var echarts = {};"
 REPORTS: list[Callable[[], Report]] = [
@@ -132,7 +132,17 @@ def test_a_failed_cell_says_why(study: Read) -> None:
 def test_what_went_wrong_begins_with_errors(study: Read) -> None:
     classes = [one["class"] for tag, one in study.elements if tag == "li" and one.get("class") in ("error", "warning")]
     assert classes == ["error", "warning", "warning"]
-    assert "None." in Read(html.report_page(samples.single(), SCRIPT)).page
+
+
+def test_a_run_with_nothing_wrong_has_no_heading_for_warnings() -> None:
+    report = samples.single()
+    assert not report.findings
+    page = html.report_page(report, SCRIPT)
+    assert 'id="wrong"' not in page
+    assert 'href="#wrong"' not in page
+    for severity, heading in (("note", "Remarks"), ("warning", "Warnings"), ("error", "Problems and warnings")):
+        judged = report.model_copy(update={"findings": [Finding(severity=severity, text="so it is")]})  # type: ignore[arg-type]
+        assert f'<h2 id="wrong">{heading}</h2>' in html.report_page(judged, SCRIPT)
 
 
 def test_efficiency_is_told_beside_the_points(study: Read) -> None:
@@ -299,3 +309,22 @@ def test_a_report_has_the_cost_of_each_role_and_of_what_stays(study: Read) -> No
 def test_sides_without_anything_in_common_are_told() -> None:
     read = Read(html.comparison_page(comparisons.nothing_in_common(), SCRIPT))
     assert "Nothing to compare" in "".join(read.text)
+
+
+@pytest.mark.parametrize(
+    ("limit", "lost", "slower", "verdict"),
+    [
+        (None, [], True, None),
+        (0.95, [], True, "FAILED"),
+        (0.95, [], False, "PASSED"),
+        (0.95, ["read"], False, "FAILED"),
+    ],
+)
+def test_a_comparison_begins_with_the_verdict_of_the_command(
+    limit: float | None, lost: list[str], slower: bool, verdict: str | None
+) -> None:
+    compared = comparisons.compared()
+    rows = [row.model_copy(update={"regression": slower and row.regression}) for row in compared.rows]
+    page = html.comparison_page(compared.model_copy(update={"fail_below": limit, "lost": lost, "rows": rows}), SCRIPT)
+    header = page.partition("<header>")[2].partition("</header>")[0]
+    assert [word for word in ("PASSED", "FAILED") if word in header] == ([verdict] if verdict else [])

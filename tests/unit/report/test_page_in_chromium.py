@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request
 
+from tests import accessibility
 from tests.patience import PAGE_PATIENCE_MS, eventually
 from tests.unit.report import sample_comparisons as comparisons
 from tests.unit.report import sample_reports as samples
@@ -182,6 +184,10 @@ def test_words_and_lines_can_be_told_from_what_is_behind_them(study: Page, schem
     study.emulate_media(color_scheme="light")
 
 
+UNDIVIDED = """Math.max(...[...document.querySelectorAll('main *')]
+    .filter((one) => getComputedStyle(one).breakInside === 'avoid').map((one) => one.getBoundingClientRect().height))"""
+
+
 def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) -> None:
     page = study
     light = lines(page, "#latency-chart")
@@ -203,9 +209,11 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
         assert not page.locator(pressed).is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not set(lines(page, "#latency-chart")) & set(on_screen)
-    assert page.locator("details:not([open])[data-print]").count() == 0
+    assert page.locator("details:not([open])").count() == 0
     page.set_viewport_size({"width": 703, "height": 1000})  # A4 between the margins
     assert page.evaluate("document.scrollingElement.scrollWidth") <= 703
+    # What cannot be divided moves to the next page, and leaves as much of this one empty.
+    assert page.evaluate(UNDIVIDED) < 450
     page.emulate_media(media="screen")
     page.wait_for_selector(".one-cell", state="detached")
     eventually(lambda: lines(page, "#latency-chart") == on_screen)
@@ -333,6 +341,63 @@ def test_ratios_stand_on_their_intervals(opened: Opened) -> None:
     before = page.locator("#times-chart").inner_html()
     page.get_by_label("Operation", exact=True).select_option(index=1)
     assert page.locator("#times-chart").inner_html() != before
+
+
+def test_the_ratios_have_a_tick_at_one_and_whole_names(opened: Opened) -> None:
+    page = opened("compared", 1280)
+    texts = page.locator("#ratio-chart svg text").all_text_contents()
+    assert "1" in texts
+    assert "n3, threads=200 · write" in texts  # in one line
+    for least, most, count in ((0.97, 1.04, 8), (0.4, 1.9, 4), (0.1, 90, 8), (0, 1.01, 4), (0.99, 7, 8)):
+        ticks = page.evaluate("([least, most, count]) => ratioTicks(least, most, count)", [least, most, count])
+        assert 1 in ticks
+        assert ticks == sorted(ticks)
+        assert 2 <= len(ticks) <= count + 3
+        assert all(least <= one <= most for one in ticks)
+
+
+def test_the_verdict_is_visible_at_once(opened: Opened) -> None:
+    page = opened("compared", 1280)
+    page.evaluate("scrollTo(0, 0)")
+    for verdict in (page.locator(".told .status"), page.get_by_text("2 regressions below the limit of 0.95.")):
+        box = verdict.bounding_box()
+        assert box
+        assert box["y"] + box["height"] < 400
+    assert page.locator(".told .status").inner_text() == "FAILED"
+
+
+@pytest.mark.parametrize("name", ["study", "single", "hostile", "compared", "bare"])
+def test_a_phone_shows_every_column_of_every_table(opened: Opened, name: str) -> None:
+    page = opened(name)
+    page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    assert page.locator(".scroll").evaluate_all("all => all.filter((one) => one.scrollWidth > one.clientWidth)") == []
+    assert accessibility.hidden_cells(page) == []
+    unlabelled = page.locator("table.cards td:not([colspan])").evaluate_all(
+        "all => all.filter((one) => !one.dataset.label).length"
+    )
+    assert unlabelled == 0
+
+
+def test_values_below_cells_of_several_rows_keep_their_columns(opened: Opened) -> None:
+    row = opened("study").locator("#cell-1 tr").nth(1)
+    labels = row.locator("td").evaluate_all(
+        "all => all.map((one) => [one.dataset.label, one.innerText.trim().replace('\\u00a0', ' ')])"
+    )
+    assert [label for label, _ in labels][:2] == ["Operation", "Per second"]
+    assert dict(labels)["Operation"] == "write"
+    assert dict(labels)["Share"] == "90 %"
+    assert "Cost per million" in dict(labels)
+    assert "CPU" not in dict(labels)  # the row above has it for all
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["study", "single", "hostile", "compared", "nothing in common"])
+def test_pages_are_accessible(opened: Opened, name: str, width: int, scheme: Literal["light", "dark"]) -> None:
+    page = opened(name, width)
+    page.emulate_media(color_scheme=scheme)
+    assert accessibility.findings(page) == []
+    page.emulate_media(color_scheme="light")
 
 
 SPREAD = """chart => {

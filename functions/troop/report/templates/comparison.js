@@ -5,6 +5,15 @@ const ROW_HEIGHT = 34;
 const LABEL = 11; // font size of row names in pixels
 const LINE_HEIGHT = 13;
 
+// Returns round numbers from `least` to `most`, at most about `count` of them; 1 is always among them.
+function ratioTicks(least, most, count) {
+  const raw = (most - least) / count;
+  const step = [1, 2, 5, 10].map((one) => one * 10 ** Math.floor(Math.log10(raw))).find((one) => one >= raw * 0.999);
+  const clear = 0.6 * step; // the distance from 1 at which a tick has room
+  const round = Array.from({ length: Math.floor(most / step) - Math.ceil(least / step) + 1 }, (_, n) => (Math.ceil(least / step) + n) * step);
+  return [...round.filter((value) => Math.abs(value - 1) > clear), 1].map((value) => Number(value.toPrecision(6))).sort((a, b) => a - b);
+}
+
 const longestName = () => (isNarrow() ? 105 : 260);
 
 // Returns the height of a row with room for the lines of the longest name, which end at words.
@@ -14,10 +23,12 @@ function rowHeight(rows) {
 }
 
 function ratioOption(rows, failBelow) {
-  const width = Math.min(longestName(), widest(rows.map((row) => row.name), LABEL));
+  const width = Math.min(longestName(), widest(rows.map((row) => row.name), LABEL) + LABEL);
   const ends = rows.flatMap((row) => [row.ratio, row.low, row.high, failBelow]).filter((value) => value !== null && value > 0);
   const [least, most] = [Math.min(1, ...ends), Math.max(1, ...ends)];
   const room = Math.max(0.02, (most - least) * 0.08);
+  const [min, max] = [Math.max(0, least - room), most + room];
+  const ticks = ratioTicks(min, max, isNarrow() ? 4 : 8);
   const moods = { better: ["good", "triangle"], worse: ["bad", "rect"], same: ["soft", "circle"] };
   const caps = rows.flatMap((row, n) => (row.low === null || row.high === null ? [] : [[row.low, n], [row.high, n]]));
   const intervals = rows.flatMap((row, n) =>
@@ -27,11 +38,10 @@ function ratioOption(rows, failBelow) {
   return basis({
     grid: { left: 4, right: 16, top: 28, bottom: 30, outerBoundsMode: "same", outerBoundsContain: "axisLabel" },
     xAxis: {
-      ...below("throughput, B to A"), type: "value", min: Math.max(0, least - room), max: most + room,
-      axisLabel: {
-        color: colour("soft"), hideOverlap: true, showMinLabel: false, showMaxLabel: false,
-        formatter: (value) => String(Number(value.toFixed(3))),
-      },
+      ...below("throughput, B to A"), type: "value", min, max,
+      axisTick: { customValues: ticks, lineStyle: { color: colour("soft") } },
+      splitLine: { customValues: ticks, lineStyle: { color: colour("line") } },
+      axisLabel: { color: colour("soft"), customValues: ticks, formatter: String },
     },
     yAxis: {
       ...axis(""), type: "category", inverse: true, data: rows.map((row) => row.name), splitLine: { show: false },

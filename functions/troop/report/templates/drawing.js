@@ -164,7 +164,7 @@ class Chart {
 
   toPaper() {
     this.height = this.box.clientHeight;
-    this.drawn.resize({ width: PAPER_WIDTH, height: this.box.style.height ? this.height : Math.min(this.height, 330) });
+    this.drawn.resize({ width: PAPER_WIDTH, height: this.box.style.height ? this.height : Math.min(this.height, 280) });
     this.draw();
   }
 
@@ -294,6 +294,36 @@ function readData(id) {
   return JSON.parse(document.getElementById(id).textContent);
 }
 
+// Labels each value with its column, so that a phone can show each row as a card.
+function toCards(table) {
+  const columns = [...table.tHead.rows].at(-1).cells;
+  const names = [...columns].flatMap((column) => Array(column.colSpan).fill(column.textContent.trim()));
+  for (const body of table.tBodies) {
+    const spans = []; // by column: rows that a cell above still covers
+    for (const row of body.rows) {
+      row.setAttribute("role", "row"); // a layout of cards would remove the table's semantics
+      const cells = [...row.cells];
+      for (let at = 0; at < names.length || cells.length; at += 1) {
+        if (spans[at]) {
+          spans[at] -= 1;
+          continue;
+        }
+        const cell = cells.shift();
+        if (!cell) continue;
+        if (cell.tagName === "TD") cell.dataset.label = names[at] ?? "";
+        cell.setAttribute("role", cell.tagName === "TD" ? "cell" : "rowheader");
+        for (let n = 0; n < cell.colSpan; n += 1) spans[at + n] = cell.rowSpan - 1;
+        at += cell.colSpan - 1;
+      }
+    }
+    body.setAttribute("role", "rowgroup");
+  }
+  table.setAttribute("role", "table");
+  table.classList.add("cards");
+}
+
+for (const table of document.querySelectorAll(".scroll > table:has(thead)")) toCards(table);
+
 const closed = [];
 const beforePaper = [];
 const afterPaper = [];
@@ -302,7 +332,7 @@ function toPaper() {
   if (onPaper) return;
   onPaper = true;
   document.documentElement.classList.add("printing");
-  for (const one of document.querySelectorAll("details[data-print]:not([open])")) {
+  for (const one of document.querySelectorAll("details:not([open])")) {
     one.open = true;
     closed.push(one);
   }

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from local.demo.benchmark import put_data
 from local.demo.deployment_view import RUNNING, DeploymentView
 from local.demo.groups import Groups
 from local.launcher import LocalAccount
@@ -237,6 +238,13 @@ def account() -> Iterator[LocalAccount]:
     units = [*DUE["terminations"], *DUE["interfaces"]]
     with LocalAccount("e2e", secret=salt_for(units, datetime.now(UTC))) as account:
         yield account
+
+
+@pytest.fixture(scope="session")
+def smoke(account: LocalAccount) -> Deployment:
+    """The deployment of the modules whose benchmarks run on real processes, with objects to read."""
+    put_data(account)
+    return Deployment(account, "Smoke")
 
 
 @pytest.fixture(scope="session")

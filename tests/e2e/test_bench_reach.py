@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from local.launcher import LocalAccount
 from local.project import ROOT
 from tests.e2e.conftest import Deployment
-from tests.e2e.test_bench_smoke import NAME, objects, troop
+from tests.e2e.test_bench_smoke import objects, troop
 
 _CHECK = subprocess.run(
     [sys.executable, "-m", "local.account.network"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
@@ -120,15 +119,14 @@ def services() -> Iterator[tuple[int, int]]:
 
 
 def test_a_role_reaches_its_targets_its_peers_and_s3_alone(
-    account: LocalAccount, services: tuple[int, int], tmp_path: Path
+    smoke: Deployment, services: tuple[int, int], tmp_path: Path
 ) -> None:
-    deployment = Deployment(account, NAME)
     target, other = services
     (tmp_path / "benchmark.yaml").write_text(BENCHMARK.replace("TARGET", str(target)).replace("OTHER", str(other)))
     (tmp_path / "connect.py").write_text(SCRIPT)
-    run = troop(deployment, "run", str(tmp_path))["run"]  # nodes have files, credentials and results through S3
+    run = troop(smoke, "run", str(tmp_path))["run"]  # nodes have files, credentials and results through S3
     assert run["status"] == "SUCCEEDED", run
-    printed = [gzip.decompress(one).splitlines()[-1] for one in objects(deployment, run["run"], "output/connect/")]
+    printed = [gzip.decompress(one).splitlines()[-1] for one in objects(smoke, run["run"], "output/connect/")]
     reached = {one.pop("role"): one for one in map(json.loads, printed)}
     common = {"s3": True, "metadata": True, "peer": True}
     assert reached == {

@@ -19,8 +19,6 @@ from typing import Any
 import pytest
 import requests
 
-from local.demo.benchmark import put_data
-from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from local.settings import DATA_BUCKET
 from tests.e2e.benches import LONG, NOTHING, left
@@ -49,9 +47,8 @@ WORDS = "the disk is on fire"
 
 
 @pytest.fixture(scope="module")
-def deployment(account: LocalAccount) -> Deployment:
-    put_data(account)
-    return Deployment(account, NAME)
+def deployment(smoke: Deployment) -> Deployment:
+    return smoke
 
 
 def command(deployment: Deployment, *words: str) -> subprocess.CompletedProcess[str]:

@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import boto3
 import typer
 
+from cli.chaos import ungrouped
 from cli.client.connection import connection
 from cli.client.deployment import Deployment
 from cli.forecasts import calendar_ahead, live_account
@@ -50,10 +51,13 @@ def ui(
     conn = connection(ctx)
     session = aws.make_session(options.profile, options.region)
     ahead = CachedForecast(lambda: read(session, conn.deployment))
+    ec2 = aws.client(session, "ec2")
     try:
         fetch = fetched if aws.is_local() else None
         overview = OverviewReader(
-            conn.client, NextTick(lambda: live_account.deployed_settings(session, conn.deployment))
+            conn.client,
+            NextTick(lambda: live_account.deployed_settings(session, conn.deployment)),
+            lambda: ungrouped.read(ec2),
         )
         benchmarks = PageBenchmarks(
             conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now

@@ -58,9 +58,11 @@ class OverviewReader:
 
     client: TroopClient
     next_tick: NextTick
+    read_ungrouped: Callable[[], dict[str, Any]]
     now: Callable[[], datetime] = times.now
     _parts: dict[str, _Part] = field(default_factory=lambda: {name: _Part() for name in SECONDS})
     _units: _Part = field(default_factory=_Part)
+    _ungrouped: _Part = field(default_factory=_Part)
     _year: _Part = field(default_factory=_Part)
     _events: dict[str, dict[str, Any]] = field(default_factory=dict)
     _limited: str | None = None
@@ -85,9 +87,12 @@ class OverviewReader:
             return {"now": moments.iso(now)} | {name: part.document() for name, part in self._parts.items()}
 
     def units(self) -> dict[str, Any]:
-        """Returns the part with the units by state. It is apart, as a large account takes many requests."""
+        """Returns the units by state and the instances outside groups, which take many requests in a large account."""
         with self._units_lock:
-            return self._refreshed(self._units, UNITS_SECONDS, lambda _: self._read_units())
+            return {
+                "units": self._refreshed(self._units, UNITS_SECONDS, lambda _: self._read_units()),
+                "ungrouped": self._refreshed(self._ungrouped, UNITS_SECONDS, lambda _: self.read_ungrouped()),
+            }
 
     def year(self) -> dict[str, Any]:
         """Returns the counts of each day and the recoveries of each week of the last year.

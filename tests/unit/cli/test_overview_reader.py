@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,12 @@ class Desk:
         self.world, self.at = World(), datetime(2026, 11, 23, 12, tzinfo=UTC)
         self.world.add("web")
         client = TroopClient(self.world, ARN, "Troop", sleep=lambda _: None)
-        self.reader = OverviewReader(client, lambda now: (now, "default"), now=lambda: self.at)
+        self.reader = OverviewReader(client, lambda now: (now, "default"), self.ungrouped, now=lambda: self.at)
+        self.looks = 0
+
+    def ungrouped(self) -> dict[str, Any]:
+        self.looks += 1
+        return {"count": 0, "limited": False, "instances": []}
 
     def requests(self, seconds: float = 0) -> list[str]:
         """The paths that another look requests, so much later."""
@@ -51,6 +57,17 @@ def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
     assert desk.requests(seconds=25) == light
     assert desk.requests(seconds=100) == sorted([*light, "health"])
     assert "groups" in desk.requests(seconds=600)
+
+
+def test_instances_outside_groups_are_read_rarely(desk: Desk) -> None:
+    for seconds, looks in ((0, 1), (300, 1), (310, 2)):
+        desk.requests(seconds)
+        assert desk.looks == looks
+    desk.reader.forget()
+    desk.requests()
+    assert desk.looks == 2  # no change of Troop affects them
+    part = desk.reader.units()["ungrouped"]
+    assert (part["value"]["count"], part["at"], part["error"]) == (0, "2026-11-23T12:10:10.000Z", None)
 
 
 def test_a_change_is_seen_at_the_next_request(desk: Desk) -> None:

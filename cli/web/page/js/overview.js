@@ -9,11 +9,11 @@ import { clock, count, kind, moment, money, seconds, sentence, unitAddress, even
 import { switchTile } from "./switch.js";
 
 const EVERY = 30_000;
-const OLD = { today: 120_000, runs: 120_000, fleets: 120_000, next_tick: 120_000, health: 300_000, units: 1_200_000 };
+const OLD = { today: 120_000, runs: 120_000, fleets: 120_000, next_tick: 120_000, health: 300_000, units: 1_200_000, ungrouped: 1_200_000 };
 const OLD_YEAR = 1_200_000;
 const YEAR_EVERY = 600_000;
-const NAMES = { today: "Today", runs: "Runs", fleets: "Fleets", health: "Health", units: "Units", next_tick: "The next tick" };
-const TITLES = { ticks: "Ticks", today: "Today", units: "Units", benchmarks: "Benchmarks", health: "Health" };
+const NAMES = { today: "Today", runs: "Runs", fleets: "Fleets", health: "Health", units: "Units", ungrouped: "Instances", next_tick: "The next tick" };
+const TITLES = { ticks: "Ticks", today: "Today", units: "Units", benchmarks: "Benchmarks", ungrouped: "Outside Auto Scaling groups", health: "Health" };
 const STATE = { "taking part": "good", "no instances": "quiet", "opted out": "info", "not opted in": "info", unrecovered: "bad", malformed: "bad", protected: "quiet" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
@@ -113,8 +113,8 @@ export async function show(main, signal) {
   /** Apart from the others: in a large account, units take many requests. */
   async function loadUnits() {
     try {
-      const part = await get("ui/units", {}, signal);
-      if (!signal.aborted) drawUnits({ units: part });
+      const parts = await get("ui/units", {}, signal);
+      if (!signal.aborted) drawUnits(parts);
     } catch {
       // the view reports it: its other requests fail as well
     }
@@ -125,6 +125,11 @@ export async function show(main, signal) {
       h("ul", { class: "states" }, Object.entries(units.by_state).map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${STATE[one]}` }, one))))),
       !Object.keys(units.by_state).length && h("p", { class: "muted" }, "There are no Auto Scaling groups."),
       units.limited && h("p", { class: "muted small" }, `Of the first ${count(units.limited)} groups.`),
+    ]);
+    tile("ungrouped", state, ["ungrouped"], ({ ungrouped: found }) => found && [
+      h("p", { class: "large" }, h("strong", {}, count(found.count)), found.limited && "+", found.count === 1 ? " instance" : " instances"),
+      h("p", { class: "muted" }, "Chaos never selects instances outside groups."),
+      found.count > 0 && unfolding(found),
     ]);
   }
 
@@ -160,6 +165,15 @@ export async function show(main, signal) {
   }
 
   await refresh();
+}
+
+let unfolded = false; // the list of instances stays open when the tile is drawn again
+
+/** The list of instances, which a click unfolds. */
+function unfolding({ count: all, instances }) {
+  const rows = instances.map((one) => h("li", {}, one.name && [name(one.name), " "], h("code", {}, one.instance_id), h("small", { class: "source" }, [one.type, one.zone, one.state].filter(Boolean).join(", "))));
+  const summary = all > rows.length ? `The first ${count(rows.length)}` : all === 1 ? "The instance" : `All ${count(all)}`;
+  return h("details", { open: unfolded, ontoggle: (event) => (unfolded = event.target.open) }, h("summary", {}, summary), h("ul", { class: "instances" }, rows));
 }
 
 const EVENTS = [

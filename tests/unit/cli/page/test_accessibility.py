@@ -118,8 +118,9 @@ def test_every_view_and_dialog_is_accessible_and_fits(busy: Looking, width: int,
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
     wrong: dict[str, list[str]] = {}
     for number, (view, step) in enumerate(VIEWS):
-        busy.go("blank")  # leaves the view, also if the next one has the same address
+        page.goto("about:blank")  # leaves the view and its requests, also if the next one has the same address
         busy.go(view)
+        expect(page.locator("#switch .badge")).to_be_visible()
         expect(page.locator("h1")).to_be_visible()
         expect(page.locator(".loading")).to_have_count(0)
         page.evaluate(SETTLED)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from playwright.sync_api import expect
 
 from cli.client.api import Answer
+from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
 from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
@@ -31,7 +33,7 @@ def today(days_ago: int = 0) -> str:
 def forget(looking: Looking) -> None:
     """Drops what the command has read for earlier views."""
     reader = looking.server.overview
-    looking.server.overview = OverviewReader(reader.client, reader.next_tick)
+    looking.server.overview = OverviewReader(reader.client, reader.next_tick, reader.read_ungrouped)
 
 
 def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
@@ -57,6 +59,28 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_instances_outside_groups_are_listed(looking: Looking) -> None:
+    one = {"instance_id": "i-0bastion", "name": "<b>bastion</b>", "type": "t3.micro", "state": "running", "zone": "a"}
+    reader = looking.server.overview
+    reader.read_ungrouped = lambda: {"count": 1200, "limited": True, "instances": [one]}
+    forget(looking)
+    page = looking.go("overview")
+    page.reload()
+    tile = page.get_by_role("region", name="Outside Auto Scaling groups")
+    expect(tile).to_contain_text("1,200+ instances")
+    tile.get_by_text("The first 1").click()
+    expect(tile.get_by_role("listitem")).to_contain_text("<b>bastion</b> i-0bastiont3.micro, a, running")
+    expect(tile.get_by_role("button")).to_have_count(0)
+
+    def denied() -> dict[str, Any]:
+        raise CliError(Exit.FORBIDDEN, "you may not")
+
+    looking.server.overview.read_ungrouped = denied
+    forget(looking)
+    page.get_by_role("button", name="Refresh").click()
+    expect(tile).to_contain_text("Instances cannot be read: you may not.")
+
+
 def test_the_dangerous_state_is_not_green(looking: Looking) -> None:
     page = looking.page
     for leashed, kind in ((False, "live"), (True, "info")):
@@ -72,7 +96,7 @@ def test_counts_of_states_lead_to_as_many_units(looking: Looking) -> None:
     world.add("bad", problem="tag troop:probability is 'often'")
     world.add("vault", groups=2, protected="troop:protected")
     forget(looking)
-    states = looking.server.overview.units()["value"]["by_state"]
+    states = looking.server.overview.units()["units"]["value"]["by_state"]
     assert len(states) == 5
     looking.page.get_by_role("button", name="Refresh").click()
     for state, number in states.items():
@@ -94,7 +118,7 @@ def test_a_page_that_was_open_overnight_looks_old_at_once(looking: Looking) -> N
     page.route("**/*", lambda route: route.abort())
     page.clock.fast_forward("08:00:00")
     expect(page.locator("#switch.old")).to_contain_text("8 hours ago")
-    expect(page.locator(".tile.old")).to_have_count(6)
+    expect(page.locator(".tile.old")).to_have_count(7)
     expect(page.get_by_role("alert")).to_contain_text("This view is not current")
     page.unroute_all()
     looking.world.refusals.clear()

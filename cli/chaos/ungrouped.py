@@ -25,7 +25,7 @@ def read(ec2: Any) -> dict[str, Any]:
         CliError: they cannot be read.
     """
     paginator = ec2.get_paginator("describe_instances")
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     read_all = True
     with aws.translated_errors():
         pages = paginator.paginate(
@@ -35,9 +35,9 @@ def read(ec2: Any) -> dict[str, Any]:
         for page in islice(pages, PAGES):
             read_all = not page.get("NextToken")
             instances = (one for reservation in page["Reservations"] for one in reservation["Instances"])
-            found += [_row(one) for one in instances if _GROUP_TAG not in _tags(one)]
-    found.sort(key=lambda row: (row["name"].lower(), row["instance_id"]))
-    return {"count": len(found), "limited": not read_all, "instances": found[:SHOWN]}
+            rows += [_row(one) for one in instances if _GROUP_TAG not in _tags(one)]
+    rows.sort(key=lambda row: (row["name"].lower(), row["instance_id"]))
+    return {"count": len(rows), "limited": not read_all, "instances": rows[:SHOWN]}
 
 
 def _tags(instance: dict[str, Any]) -> dict[str, str]:

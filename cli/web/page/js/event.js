@@ -13,7 +13,7 @@ export function lapse({ unrecovered, events = [] }) {
 }
 
 export async function show(main, signal, id) {
-  fill(main, loading("the event"));
+  fill(main, heading("Termination"), loading("the event"));
   const event = await get(`events/${encodeURIComponent(id)}`, {}, signal);
   fill(
     main,

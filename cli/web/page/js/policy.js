@@ -27,7 +27,7 @@ const FIELDS = [
 const text = (value) => (value === null || value === undefined ? "" : Array.isArray(value) ? value.join(", ") : String(value));
 
 export async function show(main, signal, id) {
-  fill(main, loading("the policy"));
+  fill(main, heading("Policy of ", name(id)), loading("the policy"));
   const [unit, choices] = await Promise.all([get(`groups/${id}`, {}, signal), get("ui/policy", {}, signal)]);
   const address = `#/units/${encodeURIComponent(id)}`;
   let round = 0; // of previews: a change of the form makes earlier ones invalid

@@ -14,7 +14,7 @@ const STOPPABLE = new Set(["ADMITTED", "RUNNING"]);
 
 export async function show(main, signal, run) {
   const path = `benchmarks/${encodeURIComponent(run)}`;
-  fill(main, loading("the run"));
+  fill(main, heading("Run ", name(run)), loading("the run"));
   let state = await get(path, { resources: "false" }, signal);
   let timer;
   let wait = SOON;

@@ -10,7 +10,7 @@ const FILE = "benchmark.yaml";
 const LARGEST = 2_500_000; // bytes of all files: as base64 in JSON they fit into a request
 
 export async function show(main, signal) {
-  fill(main, loading("the catalogue"));
+  fill(main, heading("Start a benchmark"), loading("the catalogue"));
   const { benchmarks } = await get("ui/catalogue", {}, signal);
   const { benchmark: wanted, again } = filtersOf({ benchmark: "", again: "" });
   const known = benchmarks.find((one) => one.name === wanted || one.title === wanted);

@@ -20,7 +20,7 @@ const OLD = 600_000; // milliseconds, after which the view is marked as old
 
 export async function show(main, signal, id) {
   const path = `groups/${id}`;
-  fill(main, loading("the unit"));
+  fill(main, heading(name(id)), loading("the unit"));
   let unit;
   try {
     unit = await get(path, {}, signal);

@@ -17,13 +17,16 @@ from typing import Any
 
 from . import tools
 from .launcher import LocalAccount
-from .project import ROOT, tool_environment
+from .project import ROOT, STATE, tool_environment
 from .settings import lasting_settings
 
 FLEET = ROOT / "fleets" / "cassandra"
+PICTURE = STATE / "ring.svg"
 LOST_RANK = 1
 BEFORE, AFTER = 20.0, 15.0
 """Seconds of load before the loss, and after the replacement."""
+NOTHING: Mapping[str, Any] = {"failed": {}, "slowest_ms": 0.0}
+"""A second in which no request ended."""
 LONGEST = 600.0
 """Seconds until the replacement must have its place, and until all rows are verified."""
 PARAMETERS: Mapping[str, Any] = {
@@ -57,8 +60,8 @@ def run(say: Callable[[str], None]) -> int:
         at = time.time()
         account.client("ec2").terminate_instances(InstanceIds=[lost["id"]])
         ring.wait(lambda: ring.seat(LOST_RANK)["id"] != lost["id"], "nobody has the rank of the lost server")
-        heir = ring.seat(LOST_RANK)
-        say(f"{heir['id']} at {heir['address']} has its rank {time.time() - at:.0f} s later, and takes over its token")
+        heir, seated = ring.seat(LOST_RANK), time.time()
+        say(f"{heir['id']} at {heir['address']} has its rank {seated - at:.0f} s later, and takes over its token")
         ring.wait(lambda: ring.ready(heir["id"]), "the replacement is not ready")
         ready = time.time()
         say(f"the ring is complete again after {ready - at:.0f} s; another {AFTER:.0f} s of load")
@@ -67,6 +70,10 @@ def run(say: Callable[[str], None]) -> int:
         counts, outcome = ring.stop()
         print(table(counts["seconds"], at, ready), flush=True)
         print(summary(counts, outcome), flush=True)
+        moments = {"a server ends": at, "another one has its rank": seated, "and its place": ready}
+        PICTURE.parent.mkdir(exist_ok=True)
+        PICTURE.write_text(picture(counts["seconds"], moments), encoding="utf-8")
+        say(f"the picture: {PICTURE}")
         say("removing the fleet")
         _fleet(environment, "down", fleet)
     return 1 if outcome["missing"] or counts["wrong"] else 0
@@ -116,17 +123,22 @@ class Ring:
 
 
 def table(seconds: Mapping[str, Mapping[str, Any]], at: float, ready: float) -> str:
-    """Returns a line for each second around the loss in which a request failed or was slow, and totals of the rest."""
+    """Returns a line for each second around the loss in which requests failed, were slow or missing, and totals."""
     lines = ["", f"{'second':>8}  {'writes':>7}  {'reads':>7}  {'slowest':>9}  failed requests"]
     phases: dict[str, list[Mapping[str, Any]]] = {"before": [], "meanwhile": [], "after": []}
-    for name, one in seconds.items():
-        second = int(name)
+    for second in _covered(seconds):
+        one = seconds.get(str(second), NOTHING)
         phase = "before" if second < int(at) else "after" if second > ready else "meanwhile"
         phases[phase].append(one)
-        if phase == "meanwhile" and (one["failed"] or one["slowest_ms"] > 1000):
+        if phase == "meanwhile" and (one["failed"] or one["slowest_ms"] > 1000 or one == NOTHING):
             lines.append(_line(f"+{second - int(at)} s", [one]))
     lines += [_line(name, some) for name, some in phases.items() if some]
     return "\n".join(lines)
+
+
+def _covered(seconds: Mapping[str, Any]) -> range:
+    """Returns all seconds from the first to the last, also those in which no request ended."""
+    return range(min(map(int, seconds)), max(map(int, seconds)) + 1)
 
 
 def _line(name: str, seconds: list[Mapping[str, Any]]) -> str:
@@ -146,10 +158,53 @@ def summary(counts: Mapping[str, Any], outcome: Mapping[str, Any]) -> str:
     done = sum(one.get(key, 0) for one in seconds for key in ("writes", "reads"))
     failed = sum(sum(one["failed"].values()) for one in seconds)
     return (
-        f"\n{done:,} requests succeeded, and {failed:,} failed and were repeated at another server. "
+        f"\nClients sent {done + failed:,} requests. {done:,} succeeded; {failed:,} failed and were repeated. "
         f"The longest wait for a success was {counts['longest_wait_ms'] / 1000:.1f} s.\n"
         f"Of {outcome['acknowledged']:,} acknowledged rows, {outcome['missing']:,} are missing. "
         f"{counts['wrong']:,} reads had another value than the one written.\n"
+    )
+
+
+def picture(seconds: Mapping[str, Mapping[str, Any]], moments: Mapping[str, float]) -> str:
+    """Returns an SVG: the requests of each second that succeeded and failed, the slowest one, and lines at moments.
+
+    Args:
+        moments: Unix times by what happened; the first is second 0.
+    """
+    covered, first = _covered(seconds), next(iter(moments.values()))
+    counts = [seconds.get(str(second), NOTHING) for second in covered]
+    done = [one.get("writes", 0) + one.get("reads", 0) for one in counts]
+    failed = [sum(one["failed"].values()) for one in counts]
+    slowest = [one["slowest_ms"] for one in counts]
+    width, most, longest = 900 / len(counts), max([*done, *failed, 1]), max([*slowest, 1.0])
+    shapes = []
+    for number, (good, bad, slow) in enumerate(zip(done, failed, slowest, strict=True)):
+        bars = [(200, 150 * good / most, "#2a78d6"), (340, 110 * slow / longest, "#8a8f98")]
+        bars += [(200, max(4, 150 * bad / most), "#d03b3b")] if bad else []
+        shapes += [
+            f'<rect x="{60 + number * width:.1f}" y="{bottom - height:.1f}" width="{0.8 * width:.1f}" '
+            f'height="{height:.1f}" fill="{color}"/>'
+            for bottom, height, color in bars
+        ]
+    for row, (name, moment) in enumerate(moments.items()):
+        x = 60 + (moment - covered[0]) * width
+        anchor, side = ("start", 4) if x < 600 else ("end", -4)
+        text = f"{name} (+{moment - first:.0f} s)"
+        shapes += [
+            f'<path d="M{x:.1f} {18 + 12 * row}V340" stroke="#222" stroke-dasharray="3 3"/>',
+            f'<text x="{x + side:.1f}" y="{24 + 12 * row}" text-anchor="{anchor}">{text}</text>',
+        ]
+    texts = [
+        ("start", 60, 358, f"{covered[0] - int(first)} s"),
+        ("end", 960, 358, f"+{covered[-1] - int(first)} s"),
+        ("end", 54, 56, f"{most:,}"),
+        ("end", 54, 236, f"{longest:,.0f} ms"),
+        ("start", 60, 376, "above: requests of each second; blue succeeded, red failed. below: the slowest one"),
+    ]
+    shapes += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>' for anchor, x, y, text in texts]
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 980 384" font-family="sans-serif" font-size="11">'
+        f'<rect width="980" height="384" fill="#fff"/>{"".join(shapes)}</svg>\n'
     )
 
 

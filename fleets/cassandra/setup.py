@@ -58,7 +58,8 @@ def replace(phase: Phase, until: float) -> None:
     )
     say(f"Cassandra is process {process.pid}, at {phase.address}, in place of {lost}")
     server.await_ring(phase, until)
-    say("the ring is complete again")
+    await_token(phase, until)
+    say("the ring is complete again, and all servers know the new owner of the token")
 
 
 def await_loss(phase: Phase, until: float) -> str:
@@ -77,6 +78,17 @@ def await_loss(phase: Phase, until: float) -> str:
             why = f"the server of the token {token} is still up" if owners & alive else "the others disagree about it"
         time.sleep(1)
     sys.exit(f"nobody can be replaced: {why}")
+
+
+def await_token(phase: Phase, until: float) -> None:
+    """Waits until all servers say that this one owns the token of its rank."""
+    token = str(cluster.token(phase.rank, len(phase.servers)))
+    while time.monotonic() < until:
+        answers = [ownership(one.address) for one in phase.servers]
+        if all(one is not None and one[0].get(token) == phase.address for one in answers):
+            return
+        time.sleep(1)
+    sys.exit(f"not all servers name {phase.address} as the owner of the token {token}")
 
 
 def ownership(address: str) -> tuple[dict[str, str], set[str]] | None:

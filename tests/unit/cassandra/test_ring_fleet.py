@@ -15,12 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 
 from infra import ROOT
-from local.ring import summary, table
+from local.ring import picture, summary, table
 from tests.unit.benchmark_scripts import folder
 
 FLEET = ROOT / "fleets" / "cassandra"
@@ -97,12 +98,28 @@ def test_a_replacement_starts_with_the_token_of_the_lost_server_and_other_seeds(
     monkeypatch.setattr(setup.start, "launch", lambda *arguments: started.append(arguments))
     monkeypatch.setattr(setup.server, "keep_started", lambda _phase, pid: server.Process(pid, ""))
     monkeypatch.setattr(setup.server, "await_ring", lambda *_: None)
-    setup.replace(phase(tmp_path), 0)
+    monkeypatch.setattr(setup, "ownership", lambda _: ({str(TOKEN): "10.0.0.9"}, set()))
+    setup.replace(phase(tmp_path), time.monotonic() + 60)
     ((_, changes, java),) = started
     assert java == ["-Dcassandra.replace_address_first_boot=10.0.0.1"]
     assert (changes["initial_token"], changes["auto_bootstrap"]) == (None, True)
     (provider,) = changes["seed_provider"]
     assert provider["parameters"] == [{"seeds": "10.0.0.0,10.0.0.2"}], "a seed would not copy rows"
+
+
+@pytest.mark.parametrize("other", [None, ({str(TOKEN): "10.0.0.1"}, set()), ({}, set())])
+def test_a_replacement_is_ready_only_if_all_servers_name_it_as_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Any
+) -> None:
+    mine = ({str(TOKEN): "10.0.0.9"}, {"10.0.0.9"})
+    answers = [mine, mine, other, mine, mine, mine]  # of three servers, twice
+    monkeypatch.setattr(setup, "ownership", lambda _: answers.pop(0))
+    monkeypatch.setattr(setup.time, "sleep", lambda _: None)
+    setup.await_token(phase(tmp_path), time.monotonic() + 60)
+    assert answers == [], "the first round was not enough"
+    monkeypatch.setattr(setup, "ownership", lambda _: other)
+    with pytest.raises(SystemExit, match="not all servers name"):
+        setup.await_token(phase(tmp_path), time.monotonic() + 0.1)
 
 
 def test_the_modules_of_cassandra_write_are_pinned_as_they_are() -> None:
@@ -268,6 +285,8 @@ def test_the_table_lists_the_seconds_that_clients_noticed() -> None:
     assert lines == [
         ["+0", "s", "5", "5", "12", "ms", "2", "connection"],
         ["+2", "s", "3", "3", "2,100", "ms", "1", "timeout"],
+        ["+3", "s", "0", "0", "0", "ms", "none"],
+        ["+4", "s", "0", "0", "0", "ms", "none"],
         ["before", "10", "9", "4", "ms", "none"],
         ["meanwhile", "17", "17", "2,100", "ms", "2", "connection,", "1", "timeout"],
         ["after", "8", "8", "3", "ms", "none"],
@@ -277,5 +296,17 @@ def test_the_table_lists_the_seconds_that_clients_noticed() -> None:
 def test_the_summary_counts_everything() -> None:
     counts = {"seconds": SECONDS, "wrong": 0, "longest_wait_ms": 2200.0}
     text = summary(counts, {"acknowledged": 35, "missing": 1})
-    assert "69 requests succeeded, and 3 failed" in text
+    assert "sent 72 requests. 69 succeeded; 3 failed" in text
     assert "Of 35 acknowledged rows, 1 are missing" in text
+
+
+def test_the_picture_has_each_second_and_the_moments() -> None:
+    drawing = ElementTree.fromstring(picture(SECONDS, {"a server ends": 101.4, "and its place": 105.0}))
+    shapes = [(one.tag.rpartition("}")[2], one.attrib, one.text or "") for one in drawing]
+    red = [float(shape["height"]) for tag, shape, _ in shapes if tag == "rect" and shape["fill"] == "#d03b3b"]
+    assert len(red) == 2
+    assert all(height >= 4 for height in red), "a single failure is visible"
+    assert sum(tag == "rect" and shape["fill"] == "#2a78d6" for tag, shape, _ in shapes) == 11
+    texts = [text for tag, _, text in shapes if tag == "text"]
+    assert texts[:2] == ["a server ends (+0 s)", "and its place (+4 s)"]
+    assert {"-1 s", "+9 s", "2,100 ms"} <= set(texts)

@@ -20,7 +20,7 @@ def test_instances_of_groups_do_not_count_and_terminated_ones_are_gone(monkeypat
     with mock_aws():
         ec2 = boto3.client("ec2", region_name="eu-central-1")
         autoscaling = boto3.client("autoscaling", region_name="eu-central-1")
-        image = ec2.describe_images()["Images"][0]["ImageId"]
+        image = ec2.register_image(Name="any")["ImageId"]  # other tests let moto have none
         tags: list[Any] = [{"ResourceType": "instance", "Tags": [{"Key": "Name", "Value": "bastion"}]}]
         launch: dict[str, Any] = {"ImageId": image, "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
         alone = ec2.run_instances(**launch, TagSpecifications=tags)["Instances"][0]["InstanceId"]

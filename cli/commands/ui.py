@@ -32,6 +32,7 @@ from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
 from cli.web.proxy import exit_code, stop_on_signals
 from troop.chaos.expected_ticks import expected_ticks
+from troop.report.assets import MissingChartsError
 
 _FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0
@@ -63,6 +64,8 @@ def ui(
             conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now
         )
         server = PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch)
+    except MissingChartsError as error:
+        raise CliError(Exit.FAILED, str(error)) from None
     except OSError as error:
         raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
     stop_on_signals()

@@ -40,6 +40,8 @@ from cli.web.proxy_guard import (
     Routes,
 )
 from troop import values
+from troop.report.assets import chart_library
+from troop.report.html import TEMPLATES
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {
@@ -157,6 +159,7 @@ class PageServer(Proxy):
         self.sleep = client.sleep
         self.files = {f"/{path.relative_to(FOLDER)}": path for path in FOLDER.rglob("*") if path.suffix in TYPES}
         self.files["/"] = self.files["/index.html"]
+        self.files |= {"/report/echarts.js": chart_library(), "/report/chart.js": TEMPLATES / "chart.js"}
         self.used: Callable[[str], object] = lambda _link: None
         """Called with each link that was used."""
         self._tickets: list[str] = []

@@ -24,13 +24,22 @@ class MissingChartsError(TroopError):
         super().__init__(f"the chart library is missing: run `make setup` to download it (searched {looked})")
 
 
-def chart_script(places: tuple[Path, ...] = PLACES) -> str:
-    """Returns the text of the first of ``places`` that exists.
+def chart_library(places: tuple[Path, ...] = PLACES) -> Path:
+    """Returns the first of ``places`` that exists.
 
     Raises:
         MissingChartsError: none exists.
     """
     for place in places:
         if place.is_file():
-            return place.read_text(encoding="utf-8")
+            return place
     raise MissingChartsError(places)
+
+
+def chart_script(places: tuple[Path, ...] = PLACES) -> str:
+    """Returns the text of the chart library.
+
+    Raises:
+        MissingChartsError: as :func:`chart_library`.
+    """
+    return chart_library(places).read_text(encoding="utf-8")

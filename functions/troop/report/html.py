@@ -189,7 +189,9 @@ def _over_time_data(cells: Sequence[Cell], entries: Sequence[dict[str, Any]]) ->
 
 
 def _page(template: str, drawn_by: tuple[str, ...], script: str, **values: Any) -> str:
-    drawing = Markup("".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("drawing.js", *drawn_by)))
+    drawing = Markup(
+        "".join((TEMPLATES / part).read_text(encoding="utf-8") for part in ("chart.js", "drawing.js", *drawn_by))
+    )
     library = Markup(script.replace("</script", r"<\/script"))
     page = (
         _environment()

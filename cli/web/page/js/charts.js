@@ -1,4 +1,4 @@
-// Charts as SVG elements. No text becomes HTML or a script, so the page's Content-Security-Policy stays strict.
+// Charts. No text becomes HTML or a script, so the page's Content-Security-Policy stays strict.
 
 import { clean, h } from "./dom.js";
 import { count, day as shortDay, dayAfter, duration, longDay } from "./format.js";
@@ -8,31 +8,68 @@ const DAY_MS = 86_400_000;
 const time = (day) => Date.parse(`${day}T00:00:00Z`);
 
 /** Creates an SVG element. */
-export function s(tag, attributes, ...children) {
+function s(tag, attributes, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) element.setAttribute(name, clean(value));
   for (const child of children.flat(Infinity)) if (child) element.append(child instanceof Node ? child : clean(child));
   return element;
 }
 
-/** A chart that is drawn for the width that it has. */
-export function fitted(label, height, draw) {
+class PageChart extends Chart {
+  /** Removes the chart, but not the content of its box: ECharts would use HTML, which the page's policy forbids. */
+  remove() {
+    Object.assign(this.drawn.getZr().painter, { root: null, clear() {} });
+    super.remove();
+  }
+}
+
+/**
+ * A chart of ECharts, drawn as those of reports: Chart, axis and other helpers come from report/chart.js.
+ * @param {string} label for screen readers
+ * @param {number} height in pixels
+ * @param {function} option returns the options of ECharts, in the current colours
+ */
+export function chart(label, height, option) {
+  const box = h("div", { class: "chart", role: "img", "aria-label": label });
+  box.style.height = `${height}px`;
+  const sized = new ResizeObserver(() => {
+    if (!box.clientWidth) return;
+    sized.disconnect();
+    new PageChart(box, label, () => basis({ grid: GRID, tooltip: hint(), ...option() })); // follows its box until that is removed
+  });
+  sized.observe(box);
+  return box;
+}
+
+// Plain text: the page's Content-Security-Policy forbids ECharts to write HTML.
+const hint = () => tooltip({ trigger: "item", renderMode: "richText", formatter: ({ data }) => data.name ?? "" });
+
+/** A square chart that is drawn for the width that it has. */
+function fitted(label, draw) {
   const place = h("div", { class: "chart" });
   let before = 0;
   new ResizeObserver(([{ contentRect: { width } }]) => {
     if (!width || Math.round(width) === before) return;
     before = Math.round(width);
-    const [content, tall] = draw(before);
-    place.replaceChildren(s("svg", { role: "img", "aria-label": label, width: before, height: tall ?? height, viewBox: `0 0 ${before} ${tall ?? height}` }, content));
+    const [content, height] = draw(before);
+    place.replaceChildren(s("svg", { role: "img", "aria-label": label, width: before, height, viewBox: `0 0 ${before} ${height}` }, content));
   }).observe(place);
   return place;
 }
 
-/** Round steps of seconds for an axis up to `most`, at most five. */
-function steps(most) {
+/** The axes of a chart of seconds, up to `most`, over days. */
+function overDays(since, until, most) {
   const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 4) ?? 14_400;
-  return Array.from({ length: Math.floor(most / step) + 2 }, (_, index) => index * step);
+  return {
+    useUTC: true,
+    xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, minInterval: 28 * DAY_MS, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, formatter: (at) => MONTH.format(at) } },
+    yAxis: { ...axis(""), type: "value", min: 0, max: (Math.floor(most / step) + 1) * step, interval: step, axisLabel: { color: colour("soft"), formatter: (one) => (one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0") } },
+  };
 }
+
+const GRID = { left: 4, right: 14, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
+const [BLUE, ORANGE] = [{ colour: 0, dash: 0, symbol: 0 }, { colour: 1, dash: 1, symbol: 0 }];
+const CROSS = "path://M0 0L10 10M10 0L0 10";
 
 /** The months between two days: [first day, name]. */
 function months(since, until) {
@@ -44,23 +81,6 @@ function months(since, until) {
     at.setUTCMonth(at.getUTCMonth() + 1);
   }
   return list;
-}
-
-/** The axes of a chart of seconds over days; returns them and the scales. */
-function frame(width, height, since, until, most) {
-  const [left, right, top, bottom] = [58, 12, 10, 24];
-  const ticks = steps(most);
-  const begin = time(since);
-  const x = (at) => left + ((at - begin) / (time(until) + DAY_MS - begin)) * (width - left - right);
-  const y = (seconds) => height - bottom - (seconds / ticks.at(-1)) * (height - top - bottom);
-  const axes = [
-    ticks.map((one) => [
-      s("line", { class: "grid", x1: left, x2: width - right, y1: y(one), y2: y(one) }),
-      s("text", { x: left - 8, y: y(one) + 4, "text-anchor": "end" }, one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0"),
-    ]),
-    months(since, until).filter((_, index) => width > 560 || index % 3 === 0).map(([at, name]) => s("text", { x: x(at), y: height - 6 }, name)),
-  ];
-  return { axes, x, y };
 }
 
 /** A table that is folded up until a viewer opens it. */
@@ -88,19 +108,22 @@ export function recoveries(points, since, until) {
   const text = `${count(known.length)} ${known.length === 1 ? "recovery" : "recoveries"} in a year, ${count(slow)} of them slow, and ${count(missing)} not in time`;
   const thresholds = points.filter((one) => one.slow_above !== null);
   const most = Math.max(30, ...known.map((one) => one.seconds), ...thresholds.map((one) => one.slow_above));
-  const chart = fitted(text, 220, (width) => {
-    const { axes, x, y } = frame(width, 220, since, until, most);
-    const stairs = thresholds.map((one, index) => `${index ? `H${x(Date.parse(one.at)).toFixed(1)}V` : `M${x(Date.parse(one.at)).toFixed(1)} `}${y(one.slow_above).toFixed(1)}`).join("");
-    return [[
-      axes,
-      stairs && s("path", { class: "threshold", d: `${stairs}H${width - 12}` }),
-      known.map((one) => s("circle", { class: one.slow ? "slow" : "dot", cx: x(Date.parse(one.at)), cy: y(one.seconds), r: one.slow ? 5 : 4 }, s("title", {}, `${longDay(one.day)}: ${duration(one.seconds)}${one.slow ? ", slow" : ""}`))),
-      points.filter((one) => one.seconds === null).map((one) => s("path", { class: "lost", d: cross(x(Date.parse(one.at)), y(most)) }, s("title", {}, `${longDay(one.day)}: not recovered in time`))),
-    ]];
+  const drawn = chart(text, 220, () => {
+    const dots = (list, symbolSize, itemStyle, words, more = {}) => ({ type: "scatter", symbolSize, itemStyle, data: list.map((one) => ({ value: [Date.parse(one.at), one.seconds ?? most], name: `${longDay(one.day)}: ${words(one)}` })), ...more });
+    const stairs = thresholds.map((one) => [Date.parse(one.at), one.slow_above]);
+    return {
+      ...overDays(since, until, most),
+      series: [
+        stairs.length && lineSeries({ name: "", style: ORANGE }, [...stairs, [time(until) + DAY_MS, stairs.at(-1)[1]]], { step: "end", silent: true }),
+        dots(known.filter((one) => !one.slow), 8, { color: colour("s1") }, (one) => duration(one.seconds)),
+        dots(known.filter((one) => one.slow), 10, { color: colour("s2") }, (one) => `${duration(one.seconds)}, slow`),
+        dots(points.filter((one) => one.seconds === null), 11, { color: "none", borderColor: colour("bad"), borderWidth: 2.5 }, () => "not recovered in time", { symbol: CROSS }),
+      ].filter(Boolean),
+    };
   });
   return [
     h("p", { class: "muted" }, `${text}.`),
-    chart,
+    drawn,
     h("ul", { class: "key" },
       h("li", { class: "dot" }, "recovery"), h("li", { class: "slow" }, "slow recovery"), missing > 0 && h("li", { class: "lost" }, "not recovered in time"),
       thresholds.length ? h("li", { class: "threshold" }, "slow above this: twice the usual time, at least a minute more") : h("li", {}, "5 earlier recoveries by the same method give a threshold for slow")),
@@ -108,26 +131,21 @@ export function recoveries(points, since, until) {
   ];
 }
 
-const cross = (x, y) => `M${x - 5} ${y - 5}l10 10M${x + 5} ${y - 5}l-10 10`;
-
 /** The median and the longest recovery of each week of a year. */
 export function trend(weeks, since, until) {
   const lately = weeks.at(-1);
   const text = `Median recovery of each week; in the week of ${shortDay(lately.week)}: ${duration(lately.median)}, longest ${duration(lately.longest)}`;
   const most = Math.max(30, ...weeks.map((one) => one.longest));
   const middle = (one) => time(one.week) + 3.5 * DAY_MS;
-  const chart = fitted(text, 200, (width) => {
-    const { axes, x, y } = frame(width, 200, dayAfter(weeks[0].week < since ? weeks[0].week : since, 0), until, most);
-    const line = weeks.map((one, index) => `${index ? "L" : "M"}${x(middle(one)).toFixed(1)} ${y(one.median).toFixed(1)}`).join("");
-    return [[
-      axes,
-      weeks.map((one) => s("line", { class: "range", x1: x(middle(one)), x2: x(middle(one)), y1: y(one.median), y2: y(one.longest) })),
-      s("path", { class: "median", d: line }),
-      weeks.map((one) => s("circle", { class: "dot", cx: x(middle(one)), cy: y(one.median), r: 3 }, s("title", {}, `Week of ${longDay(one.week)}: median ${duration(one.median)}, longest ${duration(one.longest)}, ${count(one.recoveries)} ${one.recoveries === 1 ? "recovery" : "recoveries"}`))),
-    ]];
-  });
+  const drawn = chart(text, 200, () => ({
+    ...overDays(weeks[0].week < since ? weeks[0].week : since, until, most),
+    series: [
+      lineSeries({ name: "", style: BLUE }, weeks.flatMap((one) => [[middle(one), one.median], [middle(one), one.longest], [null, null]]), { silent: true, lineStyle: { width: 4, color: colour("s1"), opacity: 0.25 } }),
+      lineSeries({ name: "", style: BLUE }, weeks.map((one) => ({ value: [middle(one), one.median], name: `Week of ${longDay(one.week)}: median ${duration(one.median)}, longest ${duration(one.longest)}, ${count(one.recoveries)} ${one.recoveries === 1 ? "recovery" : "recoveries"}` })), { showSymbol: true }),
+    ],
+  }));
   return [
-    chart,
+    drawn,
     h("ul", { class: "key" }, h("li", { class: "dot" }, "median of the week"), h("li", { class: "range" }, "up to the longest")),
     table("Weeks as a table", ["Week of", "Recoveries", "Median", "Longest"], weeks.toReversed().map((one) => [one.week, count(one.recoveries), duration(one.median), duration(one.longest)])),
   ];
@@ -154,7 +172,7 @@ export function heatMap(days, since, until, to) {
   const total = Object.values(days).reduce((sum, one) => sum + one.terminations, 0);
   const unrecovered = Object.values(days).reduce((sum, one) => sum + one.unrecovered, 0);
   const text = `${count(total)} ${total === 1 ? "termination" : "terminations"} in a year, ${count(unrecovered)} not recovered; the most on one day: ${count(total ? most : 0)}`;
-  const chart = fitted(text, 120, (width) => {
+  const drawn = fitted(text, (width) => {
     const columns = Math.floor((time(until) - time(first)) / DAY_MS / 7) + 1;
     const left = width > 560 ? 34 : 0;
     const size = Math.min(18, Math.max(5, (width - left) / columns));
@@ -175,11 +193,11 @@ export function heatMap(days, since, until, to) {
       cells,
     ], 18 + 7 * size];
   });
-  chart.classList.add("heat");
+  drawn.classList.add("heat");
   const listed = Object.entries(days).toReversed();
   return [
     h("p", { class: "muted" }, `${text}.`),
-    chart,
+    drawn,
     h("ul", { class: "key" }, h("li", { class: "l2" }, "few"), h("li", { class: "l4" }, "many"), h("li", { class: "unrecovered" }, "not recovered"), h("li", { class: "leashed" }, "leashed: would be terminated")),
     listed.length > 0 && table("Days as a table", ["Day", "Events"], listed.map(([day, one]) => [h("a", { href: to(day) }, longDay(day)), dayText(one)])),
   ];

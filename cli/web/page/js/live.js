@@ -1,7 +1,7 @@
 // What a running benchmark does right now: figures of the last merge of its nodes' running summaries.
 
 import { get } from "./api.js";
-import { fitted, s, table as folded } from "./charts.js";
+import { chart, table as folded } from "./charts.js";
 import { facts, fill, h, name, table } from "./dom.js";
 import { clock, count, duration, milliseconds } from "./format.js";
 import { stamp } from "./freshness.js";
@@ -10,7 +10,7 @@ const EVERY = 15_000;
 const OLD = 45_000; // milliseconds, after which figures are marked as old: two merges are missing
 const GAP = 50_000; // milliseconds between two points that a line does not join
 const HEIGHT = 150;
-const [LEFT, RIGHT, TOP, BOTTOM] = [64, 10, 10, 24];
+const STYLES = { rate: { colour: 0, dash: 0, symbol: 0 }, errors: { colour: 2, dash: 0, symbol: 0 }, median: { colour: 0, dash: 0, symbol: 0 }, threshold: { colour: 1, dash: 1, symbol: 0 } };
 
 const rate = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 100 ? 1 : 0 });
 const percent = (value) => (value === null ? null : `${Math.round(value)} %`);
@@ -128,55 +128,30 @@ function history({ cell, history: points }, opened) {
   return [
     h("div", { class: "charts" },
       h("div", {},
-        chart("Operations per second", points, [["rate", (one) => one.per_second], ["errors", (one) => one.errors_per_second]], rate),
+        curvesOf("Operations per second", points, [["rate", (one) => one.per_second], ["errors", (one) => one.errors_per_second]], rate),
         h("ul", { class: "key" }, h("li", { class: "rate" }, "operations per second"), h("li", { class: "errors" }, "errors per second"))),
       h("div", {},
-        chart("p50 and p99", points, [["median", (one) => one.p50_ms], ["threshold", (one) => one.p99_ms]], milliseconds),
+        curvesOf("p50 and p99", points, [["median", (one) => one.p50_ms], ["threshold", (one) => one.p99_ms]], milliseconds),
         h("ul", { class: "key" }, h("li", { class: "dot" }, "p50"), h("li", { class: "threshold" }, "p99")))),
     rows,
   ];
 }
 
-/** A chart of some figures over the last merges, from zero. `curves`: [class, value of a point]. */
-function chart(label, points, curves, format) {
-  const times = points.map((one) => Date.parse(one.at));
-  const values = points.flatMap((one) => curves.map(([, of]) => of(one))).filter((value) => value !== null);
-  const ticks = marks(Math.max(0, ...values));
-  const [first, last] = [times[0], times.at(-1)];
-  return fitted(`${label}, ${clock(new Date(first))} to ${clock(new Date(last))}: last ${curves.map(([, of]) => of(points.at(-1))).filter((value) => value !== null).map(format).join(" and ") || "unknown"}`, HEIGHT, (width) => {
-    const x = (at) => LEFT + ((at - first) / Math.max(1, last - first)) * (width - LEFT - RIGHT);
-    const y = (value) => HEIGHT - BOTTOM - (value / ticks.at(-1)) * (HEIGHT - TOP - BOTTOM);
-    return [[
-      ticks.map((one) => [
-        s("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(one), y2: y(one) }),
-        s("text", { x: LEFT - 8, y: y(one) + 4, "text-anchor": "end" }, one ? format(one) : "0"),
-      ]),
-      s("text", { x: LEFT, y: HEIGHT - 6 }, clock(new Date(first))),
-      s("text", { x: width - RIGHT, y: HEIGHT - 6, "text-anchor": "end" }, clock(new Date(last))),
-      curves.map(([kind, of]) => s("path", { class: kind, d: line(points.map((one, index) => [times[index], of(one)]), x, y) })),
-    ]];
+/** A chart of some figures over the last merges, from zero. `curves`: [style, value of a point]. */
+function curvesOf(label, points, curves, format) {
+  const [first, last] = [points[0], points.at(-1)].map((one) => Date.parse(one.at));
+  const newest = curves.map(([, of]) => of(points.at(-1))).filter((value) => value !== null).map(format);
+  return chart(`${label}, ${clock(new Date(first))} to ${clock(new Date(last))}: last ${newest.join(" and ") || "unknown"}`, HEIGHT, () => ({
+    xAxis: { ...axis(""), type: "time", min: first, max: last, splitNumber: 2, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, showMinLabel: true, showMaxLabel: true, alignMinLabel: "left", alignMaxLabel: "right", formatter: (at) => clock(new Date(at)) } },
+    yAxis: { ...axis(""), type: "value", min: 0, splitNumber: 3, axisLabel: { color: colour("soft"), formatter: (one) => (one ? format(one) : "0") } },
+    series: curves.map(([style, of]) => lineSeries({ name: "", style: STYLES[style] }, line(points, of), { silent: true })),
+  }));
+}
+
+/** The points [time, value] of a line; it has a gap where nobody watched. */
+function line(points, of) {
+  return points.flatMap((one, index) => {
+    const at = Date.parse(one.at);
+    return [...(index && at - Date.parse(points[index - 1].at) > GAP ? [[at, null]] : []), [at, of(one)]];
   });
-}
-
-/** A path through the points [time, value]; it has a gap where nobody watched. */
-function line(points, x, y) {
-  let before = null;
-  let path = "";
-  for (const [at, value] of points) {
-    if (value === null) {
-      before = null;
-      continue;
-    }
-    path += `${before !== null && at - before <= GAP ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-    before = at;
-  }
-  return path;
-}
-
-/** Round marks of an axis from zero to at least `most`. */
-function marks(most) {
-  if (!most) return [0, 1];
-  const power = 10 ** Math.floor(Math.log10(most));
-  const step = [0.2, 0.5, 1, 2, 5].map((one) => one * power).find((one) => most / one <= 4) ?? 10 * power;
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
 }

@@ -90,10 +90,7 @@ function overTime(box, kinds) {
     wanted = place;
     const cell = await unpacked(packed[place]);
     if (wanted !== place) return;
-    for (const chart of made) {
-      charts.splice(charts.indexOf(chart), 1);
-      chart.drawn.dispose();
-    }
+    for (const chart of made) chart.remove();
     panels.replaceChildren();
     notes.replaceChildren(...markList([cell], false));
     made = drawPanels(panels, kinds, cell);

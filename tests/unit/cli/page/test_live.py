@@ -38,7 +38,8 @@ def test_it_shows_figures_charts_processors_and_time_left(going: Looking, width:
     expect(facts.filter(has_text="Nodes that report")).to_contain_text("8 of 9")
     expect(panel.get_by_role("row", name=re.compile("drivers.*2 of 3.*71 %.*88 %"))).to_be_visible()
     chart = panel.get_by_role("img", name="Operations per second")
-    path = chart.locator("path.rate").get_attribute("d") or ""
+    curve = chart.locator("svg path[fill=none][stroke-width='2']").first
+    path = curve.get_attribute("d") or ""
     assert (path.count("M"), path.count("L")) == (2, 18), "no line where nobody watched"
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 

@@ -205,10 +205,34 @@ def test_a_unit_charts_its_recoveries_and_what_was_slow(looking: Looking) -> Non
     looking.world.events = [event("web", days[0], recovery_seconds=300.0), *recovered]
     page = looking.go("units/web")
     expect(page.get_by_role("img", name=re.compile("8 recoveries in a year, 1 of them slow"))).to_be_visible()
-    expect(page.locator(".chart circle.slow title")).to_have_text(re.compile("5m 00s, slow"))
-    expect(page.locator(".chart path.threshold")).to_have_count(1)
+    chart = page.locator(".chart:not(.heat)")
+    warn, usual = (
+        page.evaluate(f"getComputedStyle(document.documentElement).getPropertyValue('--{one}').trim()")
+        for one in ("warn", "accent")
+    )
+    expect(chart.locator(f"path[fill='{usual}']")).to_have_count(7)
+    expect(chart.locator(f"path[fill=none][stroke='{warn}'][stroke-dasharray]")).to_have_count(1)
+    slow = chart.locator(f"path[fill='{warn}']")
+    expect(slow).to_have_count(1)
+    slow.hover(force=True)
+    expect(chart.get_by_text("5m 00s, slow")).to_be_visible()
     page.get_by_text("Recoveries as a table").click()
     expect(page.get_by_role("row", name=re.compile(f"{days[0]} 5m 00s 3m 20s"))).to_be_visible()
+
+
+def test_charts_follow_the_colour_scheme_and_end_with_their_view(looking: Looking) -> None:
+    looking.world.events = [event("web", today(n), recovery_seconds=100.0) for n in range(1, 9)]
+    page = looking.go("units/web")
+    accent = "getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()"
+    light = page.evaluate(accent)
+    expect(page.locator(f".chart path[fill='{light}']")).to_have_count(8)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(accent)
+    assert dark != light
+    expect(page.locator(f".chart path[fill='{dark}']")).to_have_count(8)
+    looking.go("calendar")
+    expect(page.get_by_role("heading", name="Calendar")).to_be_visible()
+    page.wait_for_function("charts.length === 0")
 
 
 def test_the_page_leashes_and_never_unleashes(looking: Looking) -> None:

@@ -25,8 +25,8 @@ bench: setup  ## run a benchmark on a fleet of processes, show its results, and 
 first-hour: setup  ## run the steps of docs/first-hour.md on local AWS
 	@$(BIN)/python -m local first-hour
 
-local: setup  ## run local AWS with Troop deployed, until Ctrl-C
-	@$(BIN)/python -m local up
+local: setup  ## run local AWS with Troop deployed, until Ctrl-C; ARGS=--kernels: nodes are kernels of their own
+	@$(BIN)/python -m local up $(ARGS)
 
 OUT ?= docs/pictures
 pictures: setup browser  ## take the documents' pictures of dashboards, page and report on local AWS (about six minutes); OUT=folder

@@ -35,7 +35,8 @@ def main() -> int:
     commands = parser.add_subparsers(required=True, metavar="command")
     up = commands.add_parser("up", help="start local AWS, and run it until Ctrl-C")
     up.add_argument("--no-deploy", action="store_true", help="start the account without Troop")
-    up.set_defaults(run=lambda options: _up(deploy=not options.no_deploy))
+    up.add_argument("--kernels", action="store_true", help="boot benchmarks' nodes as kernels (User-Mode Linux)")
+    up.set_defaults(run=lambda options: _up(deploy=not options.no_deploy, kernels=options.kernels))
     demo = commands.add_parser("demo", help="show a complete demonstration")
     demo.set_defaults(run=lambda _: tell())
     bench = commands.add_parser("bench", help="run a benchmark, and show its results and its teardown")
@@ -71,13 +72,13 @@ def _tools(options: argparse.Namespace) -> None:
     (prepare_service if options.service else prepare)(lambda message: print(f"== {message}", flush=True))
 
 
-def _up(deploy: bool) -> int:
+def _up(deploy: bool, kernels: bool) -> int:
     began = time.monotonic()
 
     def progress(message: str) -> None:
         print(f"[{time.monotonic() - began:5.1f} s] {message}", flush=True)
 
-    with LocalAccount("local", progress=progress) as account:
+    with LocalAccount("local", kernels=kernels, progress=progress) as account:
         settings = lasting_settings(datetime.now(UTC))
         outputs = account.deploy(settings) if deploy else {}
         if deploy:

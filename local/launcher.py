@@ -25,20 +25,25 @@ import boto3
 from botocore.config import Config
 
 from .deployment import Deployer
-from .process import AccountProcess, Progress, keep_logs_only, new_run_directory
+from .process import AccountError, AccountProcess, Progress, keep_logs_only, new_run_directory
 from .project import ROOT, check_set_up
 
 _ANSWER_SECONDS = 120
 """Seconds in which the account must answer, also on a busy machine."""
 
 
+def obstacle(module: str) -> str:
+    """Returns what this machine lacks for a module of local.account; empty if it lacks nothing."""
+    check = [sys.executable, "-m", f"local.account.{module}"]
+    done = subprocess.run(check, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip() if done.returncode else ""
+
+
 def lacks_networks(progress: Progress) -> bool:
     """Checks whether this machine cannot give instances networks of their own, and says why."""
-    check = [sys.executable, "-m", "local.account.network"]
-    done = subprocess.run(check, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        progress(f"instances reach everything that this machine reaches: {done.stdout.strip()}")
-    return bool(done.returncode)
+    if why := obstacle("network"):
+        progress(f"instances reach everything that this machine reaches: {why}")
+    return bool(why)
 
 
 def _silent(_message: str) -> None:
@@ -52,6 +57,7 @@ class LocalAccount:
         name: prefix of the run directory under `.local/`.
         processes: whether instances are processes.
         reach: whether instances reach only what their security groups allow, if this machine can enforce it.
+        kernels: whether instances with limits of their reach are kernels of their own (User-Mode Linux).
         notice_seconds: the delay after which a group notices a lost instance.
         wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
         secret: the value of generated secrets in CloudFormation templates, such as Troop's salt; random if empty.
@@ -64,15 +70,19 @@ class LocalAccount:
         *,
         processes: bool = True,
         reach: bool = True,
+        kernels: bool = False,
         notice_seconds: float = 1.5,
         wait_scale: float = 0.05,
         secret: str = "",
         progress: Progress = _silent,
     ) -> None:
+        if kernels and (why := obstacle("network") or obstacle("kernels")):
+            raise AccountError(f"instances cannot be kernels: {why}")
         self._name = name
         self._settings = {
             "processes": processes,
             "reach": reach and processes and not lacks_networks(progress),
+            "kernels": kernels,
             "notice_seconds": notice_seconds,
             "wait_scale": wait_scale,
             "secret": secret,

@@ -61,7 +61,7 @@ def main() -> None:
     from . import compute, control_plane
     from .host import Host
 
-    host = Host(config.run, config.processes, config.reach)
+    host = Host(config.run, config.processes, config.reach, config.kernels)
     moto_url = compute.serve(config, host, drawn)
     for service in _IN_MOTO:
         os.environ[f"AWS_ENDPOINT_URL_{service}"] = moto_url

@@ -22,6 +22,8 @@ class Config:
         processes: whether instances are processes (False for fleets of hundreds that only have to exist).
         reach: whether instances reach only what their security groups allow; the machine must have what
             :mod:`local.account.network` needs.
+        kernels: whether instances with such a network are kernels of their own; the machine must have what
+            :mod:`local.account.kernels` needs.
         notice_seconds: the delay until an Auto Scaling group notices a lost instance, and the time of a shutdown.
         wait_scale: factor for the Wait states of state machines, because instances boot in seconds.
         secret: the value of generated secrets in CloudFormation templates; random if empty.
@@ -31,6 +33,7 @@ class Config:
     aws: Path
     processes: bool = True
     reach: bool = False
+    kernels: bool = False
     notice_seconds: float = 1.5
     wait_scale: float = 0.05
     secret: str = ""

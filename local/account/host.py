@@ -45,11 +45,14 @@ class Hosted:
 class Host:
     """The host of moto's instances. With `processes=False`, it starts nothing, and every instance is ready at once.
 
-    `reach`: whether instances reach only what their security groups allow, each in a network of its own.
+    Args:
+        reach: whether instances reach only what their security groups allow, each in a network of its own.
+        kernels: whether each of these instances is a kernel of its own.
     """
 
-    def __init__(self, run: Path, processes: bool, reach: bool = False) -> None:
+    def __init__(self, run: Path, processes: bool, reach: bool = False, kernels: bool = False) -> None:
         self.processes = processes
+        self._kernels = kernels
         self._reach = reach
         self._root = run / "instances"
         self._addresses = AddressBlock()
@@ -162,6 +165,7 @@ class Host:
             directory=str(hosted.directory),
             environment=hosted.environment,
             network=hosted.network,
+            kernel=self._kernels and hosted.network is not None,
         )
 
     def _stop(self, instance_id: str) -> None:

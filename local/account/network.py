@@ -24,16 +24,20 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Door = tuple[str, str, int]
 """The protocol, "tcp" or "udp"; the address; the port."""
 
 DOORS_AT_ONCE = 200
 """At most 253 sockets can be in one message."""
+TAPS = "members", "doors"
+"""The interfaces of a kernel as a process: to the members of its security group, and to its doors."""
+HOST_SIDE, GUEST_SIDE = "169.254.7.1/30", "169.254.7.2/30"
 _CLONE_NEWNET = 0x40000000
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _OWN = "/proc/self/ns/net"
-_BRIDGE = "members"
+_BRIDGE = "bridge"
 _LOOPBACK = ipaddress.ip_network("127.0.0.0/8")
 
 
@@ -55,12 +59,13 @@ class Networks:
     _gateway: socket.socket | None = None
     _numbers: int = 0
 
-    def add(self, node: str, address: str, group: str, doors: Sequence[Door]) -> int:
+    def add(self, node: str, address: str, group: str, doors: Sequence[Door], kernel: bool = False) -> int:
         """Creates the network of a node, and returns its namespace, for :func:`enter`.
 
         Args:
             group: the security group whose members it reaches; empty for none.
             doors: each once.
+            kernel: whether the node is a kernel of its own, which has the address, and reaches all by ``TAPS``.
 
         Raises:
             NetworkError: the machine refuses it.
@@ -68,8 +73,10 @@ class Networks:
         self.remove(node)
         namespace = _create()
         self._nodes[node] = namespace, group
+        if kernel:
+            self._connect_kernel(namespace)
         if group:
-            self._connect(namespace, address, self._bridge(group))
+            self._connect(namespace, "" if kernel else address, self._bridge(group))
         with _inside(namespace):
             elsewhere = sorted({host for _, host, _ in doors if ipaddress.ip_address(host) not in _LOOPBACK})
             _ip(*(f"address add {host}/32 dev lo" for host in elsewhere))
@@ -106,11 +113,26 @@ class Networks:
         with _inside(namespace):
             _ip(
                 f"link add eth0 type veth peer name {port} netns /proc/{os.getpid()}/fd/{bridge}",
-                f"address add {address}/8 dev eth0",
+                f"address add {address}/8 dev eth0" if address else f"link set eth0 master {_BRIDGE}",
                 "link set eth0 up",
             )
         with _inside(bridge):
             _ip(f"link set {port} master {_BRIDGE}", f"link set {port} up")
+
+    def _connect_kernel(self, namespace: int) -> None:
+        members, doors = TAPS
+        with _inside(namespace):
+            _ip(
+                f"link add {_BRIDGE} type bridge",
+                f"link set {_BRIDGE} up",
+                *(f"tuntap add {tap} mode tap" for tap in TAPS),
+                f"link set {members} master {_BRIDGE}",
+                f"address add {HOST_SIDE} dev {doors}",
+                *(f"link set {tap} up" for tap in TAPS),
+            )
+            for interface in ("all", doors):  # doors at addresses of 127.0.0.0/8 are asked from elsewhere
+                for key, value in (("route_localnet", "1"), ("rp_filter", "0")):
+                    Path(f"/proc/sys/net/ipv4/conf/{interface}/{key}").write_text(value, encoding="ascii")
 
     def _tell(self, message: dict[str, object], sockets: Sequence[int]) -> None:
         if self._gateway is None:

@@ -4,7 +4,7 @@ It is a small, single-threaded process, so that starting an instance is cheap an
 reliable (it follows the thread that forked). It imports only the standard library and the networks of instances. Its
 argument is the account's process id. It reads and writes JSON lines:
 
-  stdin   {"op": "start", "id", "address", "directory", "environment", "network"} · {"op": "stop", "id"}
+  stdin   {"op": "start", "id", "address", "directory", "environment", "network", "kernel"} · {"op": "stop", "id"}
   stdout  {"event": "ready", "id"} · {"event": "exited", "id", "code"} · {"event": "stopped", "id"}
 
 The user data is the file `user-data` in the instance's directory. An instance is ready once its user data has started,
@@ -30,6 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from . import kernels
 from .network import NetworkError, Networks, enter
 
 MARK = "TROOP_LOCAL_RUN"
@@ -42,6 +43,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
+_STARTING = "id", "address", "directory", "environment", "network", "kernel"
 _OPEN_FILES = 1024
 """The soft limit of open files, as for a process that systemd starts on EC2."""
 
@@ -72,7 +74,13 @@ class Runner:
         self.networks = Networks()
 
     def start(
-        self, instance_id: str, address: str, directory: str, more: dict[str, str], network: dict[str, Any] | None
+        self,
+        instance_id: str,
+        address: str,
+        directory: str,
+        more: dict[str, str],
+        network: dict[str, Any] | None,
+        kernel: bool,
     ) -> None:
         home = Path(directory)
         script = home / "user-data"
@@ -89,9 +97,13 @@ class Runner:
         }
         with (home / "console.log").open("ab") as console:
             try:
-                namespace = self.networks.add(instance_id, address, **network) if network else None
+                line, namespace = [str(script)], None
+                if network:
+                    namespace = self.networks.add(instance_id, address, **network, kernel=kernel)
+                if network and kernel:
+                    line = kernels.command(home, address, environment, network["doors"])
                 process = subprocess.Popen(
-                    [str(script)],
+                    line,
                     cwd=directory,
                     env=environment,
                     stdin=subprocess.DEVNULL,
@@ -232,7 +244,7 @@ def main() -> None:
             for line in lines:
                 message = json.loads(line)
                 if message.pop("op") == "start":
-                    runner.start(*(message[key] for key in ("id", "address", "directory", "environment", "network")))
+                    runner.start(*map(message.__getitem__, _STARTING))
                 else:
                     runner.stop(message["id"])
         waiting = runner.watch()

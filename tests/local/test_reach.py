@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import subprocess
 import sys
@@ -13,8 +15,11 @@ from typing import Any
 
 import pytest
 
+from local.account.kernels import problem as obstacle_of_kernels
 from local.account.network import DOORS_AT_ONCE, problem
 from local.account.reach import is_closed, name_servers, reach_of
+from local.launcher import LocalAccount, obstacle
+from local.process import AccountError
 from local.project import ROOT
 from tests.patience import eventually
 
@@ -81,10 +86,8 @@ def test_a_machine_without_networks_is_told_what_is_missing(monkeypatch: pytest.
     assert problem() == "the command ip is missing: install iproute2"
 
 
-_CHECK = subprocess.run(
-    [sys.executable, "-m", "local.account.network"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
-)
-enforced = pytest.mark.skipif(_CHECK.returncode != 0, reason=f"reach is not enforced here: {_CHECK.stdout.strip()}")
+_OBSTACLE = obstacle("network")
+enforced = pytest.mark.skipif(bool(_OBSTACLE), reason=f"reach is not enforced here: {_OBSTACLE}")
 
 NODE = """#!/usr/bin/env python3
 import os, pathlib, socket, threading
@@ -178,6 +181,86 @@ def test_questions_for_names_have_answers_and_hundreds_of_doors_open() -> None:
         done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
         answering.join(60)
     assert (done.stdout.split("\n"), done.stderr) == (["? by udp", "? by tcp", ""], "")
+
+
+KERNEL = r"""
+import pathlib, subprocess, sys
+from local.account import kernels
+from local.account.network import Networks, enter
+
+home, port = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+networks = Networks()
+doors = [("tcp", "127.0.0.1", port), ("tcp", "192.0.2.1", 80)]
+member = networks.add("member", "10.0.0.2", "cell", [])
+answering = "import socket; listening = socket.create_server(('10.0.0.2', 7000))\n"
+answering += "print(flush=True)\nwhile True:\n  one, _ = listening.accept(); one.sendall(b'x')"
+line = [sys.executable, "-c", answering]
+with subprocess.Popen(line, stdout=subprocess.PIPE, preexec_fn=lambda: enter(member)) as peer:
+    peer.stdout.readline()
+    namespace = networks.add("node", "10.0.0.1", "cell", doors, kernel=True)
+    line = kernels.command(home, "10.0.0.1", {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHON": sys.executable}, doors)
+    try:
+        subprocess.run(line, stdin=subprocess.DEVNULL, timeout=300, preexec_fn=lambda: enter(namespace))
+    finally:
+        peer.kill()
+"""
+IN_THE_KERNEL = r"""#!/bin/sh
+exec "$PYTHON" - <<'END'
+import json, os, pathlib, socket, subprocess
+def asked(host):
+    try:
+        with socket.create_connection(host, timeout=30) as one:
+            one.sendall(b"x")
+            return one.recv(1).decode()
+    except OSError as error:
+        return error.strerror or str(error)
+with socket.create_server(("127.0.0.1", 0)) as own:
+    socket.create_connection(own.getsockname(), timeout=30).close()  # its own loopback works, too
+pathlib.Path("answers").write_text(json.dumps({
+    "kernel": os.uname().release,
+    "shared": subprocess.check_output(["stat", "--file-system", "--format=%T", "shared"], text=True).strip(),
+    "door": asked(("127.0.0.1", PORT)),
+    "another port": asked(("127.0.0.1", 1)),
+    "elsewhere": asked(("198.51.100.1", 80)),
+    "member": asked(("10.0.0.2", 7000)),
+}))
+raise SystemExit(1)  # halts the kernel
+END
+"""
+_NO_KERNEL = obstacle("kernels")
+
+
+@enforced
+@pytest.mark.skipif(bool(_NO_KERNEL), reason=f"no kernel to boot: {_NO_KERNEL}")
+def test_a_kernel_of_its_own_reaches_the_same_and_has_a_disk(tmp_path: Path, service: int) -> None:
+    script = tmp_path / "user-data"
+    script.write_text(IN_THE_KERNEL.replace("PORT", str(service)))
+    script.chmod(0o700)
+    line = [sys.executable, "-c", KERNEL, str(tmp_path), str(service)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=400, check=False)
+    assert (tmp_path / "answers").exists(), done.stdout + done.stderr
+    answers = json.loads((tmp_path / "answers").read_text())
+    assert answers.pop("kernel") != os.uname().release
+    assert answers == {
+        "shared": "xfs",
+        "door": "x",
+        "another port": "Connection refused",
+        "elsewhere": "Network is unreachable",
+        "member": "x",
+    }
+
+
+def test_what_a_kernel_lacks_has_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert obstacle_of_kernels() == (
+        "linux.uml, mkfs.xfs, modprobe missing; on Debian: apt-get install -y user-mode-linux xfsprogs kmod"
+    )
+
+
+def test_an_account_with_kernels_does_not_start_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(AccountError, match="instances cannot be kernels: the command ip is missing"):
+        LocalAccount(kernels=True)
 
 
 def test_name_servers_become_doors_of_both_protocols(tmp_path: Path) -> None:

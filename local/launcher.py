@@ -33,10 +33,12 @@ _ANSWER_SECONDS = 120
 
 
 def obstacle(module: str) -> str:
-    """Returns what this machine lacks for a module of local.account; empty if it lacks nothing."""
-    check = [sys.executable, "-m", f"local.account.{module}"]
-    done = subprocess.run(check, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip() if done.returncode else ""
+    """Returns what this machine lacks for a module of local.account; empty if it lacks nothing.
+
+    Asks in a process of its own, because a namespace belongs to a thread.
+    """
+    check = [sys.executable, "-c", f"from local.account.{module} import problem; print(problem() or '')"]
+    return subprocess.run(check, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def lacks_networks(progress: Progress) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 import threading
 import time
 from collections import Counter
@@ -138,7 +139,10 @@ class Client:
         """Returns the kind of the error, and the rows."""
         try:
             if self._connection is None:
-                self._connection = cql.Connection(self._random.choice(servers()), PORT, self._timeout)
+                addresses = servers()
+                if not addresses:
+                    raise ConnectionError("no server is present")
+                self._connection = cql.Connection(self._random.choice(addresses), PORT, self._timeout)
             return "", self._connection.query(statement, values)
         except cql.RefusedError as error:
             self._stop.wait(0.1)  # the server answers at once, and would do so again
@@ -149,7 +153,12 @@ class Client:
                 self._connection = None
             else:
                 self._stop.wait(0.1)  # a server that refuses connections does so at once
-            return "timeout" if isinstance(error, TimeoutError) else "connection", []
+            return kind_of(error), []
+
+
+def kind_of(error: OSError) -> str:
+    """Returns the kind of a request without an answer. Before Python 3.10, a socket's timeout is no TimeoutError."""
+    return "timeout" if isinstance(error, (TimeoutError, socket.timeout)) else "connection"
 
 
 def servers() -> list[str]:

@@ -46,9 +46,13 @@ class Connection:
         self._socket = socket.create_connection((address, port), timeout=timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._stream = self._socket.makefile("rb")
-        opcode, _ = self._ask(_STARTUP, struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0"))
-        if opcode != _READY:
-            raise OSError(f"{address} requires authentication")
+        try:
+            opcode, _ = self._ask(_STARTUP, struct.pack(">H", 1) + _string("CQL_VERSION") + _string("3.0.0"))
+            if opcode != _READY:
+                raise OSError(f"{address} requires authentication")
+        except BaseException:
+            self.close()
+            raise
 
     def __enter__(self) -> Connection:
         return self

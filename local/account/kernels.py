@@ -2,15 +2,12 @@
 
 Its root is the machine's own file system, so user data finds the same programs. Its folder ``shared`` is on a disk of
 its own, with XFS as on Amazon Linux. It uses only the standard library.
-
-`python -m local.account.kernels` checks that the machine has what this needs; otherwise it prints what is missing.
 """
 
 from __future__ import annotations
 
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -73,14 +70,3 @@ def _network(address: str, doors: Sequence[Door]) -> str:
         *(f"rule add pref 1 to {host} ipproto {protocol} dport {port} lookup 100" for protocol, host, port in doors),
     ]
     return "\n".join(lines) + "\n"
-
-
-def main() -> int:
-    why = problem()
-    if why:
-        print(why)
-    return 1 if why else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

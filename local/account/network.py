@@ -7,8 +7,6 @@ no route to anything else.
 
 Namespaces have no names: they end with the processes and sockets in them, also if those are killed. It uses only the
 standard library, and must run in a process with one thread.
-
-`python -m local.account.network` checks that the machine has what this needs; otherwise it prints what is missing.
 """
 
 from __future__ import annotations
@@ -212,14 +210,3 @@ def _listen(protocol: str, host: str, port: int) -> socket.socket:
         listening.close()
         raise NetworkError(f"no door at {host}:{port}: {error}") from None
     return listening
-
-
-def main() -> int:
-    why = problem()
-    if why:
-        print(why)
-    return 1 if why else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

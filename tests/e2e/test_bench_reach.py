@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,14 +12,12 @@ from typing import Any
 
 import pytest
 
-from local.project import ROOT
+from local.launcher import obstacle
 from tests.e2e.conftest import Deployment
 from tests.e2e.test_bench_smoke import objects, troop
 
-_CHECK = subprocess.run(
-    [sys.executable, "-m", "local.account.network"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
-)
-pytestmark = pytest.mark.skipif(_CHECK.returncode != 0, reason=f"reach is not enforced here: {_CHECK.stdout.strip()}")
+_OBSTACLE = obstacle("network")
+pytestmark = pytest.mark.skipif(bool(_OBSTACLE), reason=f"reach is not enforced here: {_OBSTACLE}")
 
 BENCHMARK = """
 name: reach

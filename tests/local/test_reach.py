@@ -207,7 +207,7 @@ with subprocess.Popen(line, stdout=subprocess.PIPE, preexec_fn=lambda: enter(mem
 IN_THE_KERNEL = r"""#!/bin/sh
 exec "$PYTHON" - <<'END'
 import json, os, pathlib, socket, subprocess
-def asked(host):
+def answer_of(host):
     try:
         with socket.create_connection(host, timeout=30) as one:
             one.sendall(b"x")
@@ -219,10 +219,10 @@ with socket.create_server(("127.0.0.1", 0)) as own:
 pathlib.Path("answers").write_text(json.dumps({
     "kernel": os.uname().release,
     "shared": subprocess.check_output(["stat", "--file-system", "--format=%T", "shared"], text=True).strip(),
-    "door": asked(("127.0.0.1", PORT)),
-    "another port": asked(("127.0.0.1", 1)),
-    "elsewhere": asked(("198.51.100.1", 80)),
-    "member": asked(("10.0.0.2", 7000)),
+    "door": answer_of(("127.0.0.1", PORT)),
+    "another port": answer_of(("127.0.0.1", 1)),
+    "elsewhere": answer_of(("198.51.100.1", 80)),
+    "member": answer_of(("10.0.0.2", 7000)),
 }))
 raise SystemExit(1)  # halts the kernel
 END

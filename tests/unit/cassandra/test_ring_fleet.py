@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import os
 import socket
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +24,7 @@ import yaml
 
 from infra import ROOT
 from local.ring import picture, summary, table
+from tests.unit.agent.pythons import python39
 from tests.unit.benchmark_scripts import folder
 
 FLEET = ROOT / "fleets" / "cassandra"
@@ -253,6 +256,31 @@ def test_a_silent_server_times_out_and_the_client_connects_again(store: Store) -
     _, counts = run_until(lambda client: client.acknowledged >= 1, timeout=0.2)
     assert sum(one["failed"].get("timeout", 0) for one in counts["seconds"].values()) >= 1
     assert counts["longest_wait_ms"] >= 200
+
+
+@pytest.mark.skipif(python39() is None, reason="there is no Python 3.9")
+def test_nodes_can_run_the_scripts_and_know_a_timeout() -> None:
+    """Amazon Linux has Python 3.9, in which a socket's timeout is no TimeoutError."""
+    code = "import setup, clients, socket; print(clients.kind_of(socket.timeout()), clients.kind_of(OSError()))"
+    path = os.pathsep.join(map(str, (FLEET, folder("cassandra-write"), ROOT / "functions")))
+    environment = {"PYTHONPATH": path, "PATH": os.environ["PATH"]}
+    done = subprocess.run([str(python39()), "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("timeout connection\n", "")
+
+
+def test_clients_wait_while_no_server_is_present(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "roster.json").write_text('{"nodes": []}')
+    monkeypatch.setenv("TROOP_ROSTER", str(tmp_path / "roster.json"))
+    monkeypatch.setenv("TROOP_RANK", "0")
+    counts, stop = clients.Counts(), threading.Event()
+    client = clients.Client(0, 0.001, 5, counts, stop)
+    thread = threading.Thread(target=client.run)
+    thread.start()
+    time.sleep(0.3)
+    assert thread.is_alive()
+    stop.set()
+    thread.join()
+    assert sum(one["failed"]["connection"] for one in counts.document()["seconds"].values()) >= 1
 
 
 def test_a_stale_row_is_noticed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,8 +113,7 @@ class CellStore:
 
     def find_document(self, key: str) -> Any:
         """Returns a document like :meth:`read`; None if there is none."""
-        body = self.find(key)
-        return None if body is None else json.loads(body)
+        return self.find_version(key)[0]
 
     def find_version(self, key: str) -> tuple[Any, str]:
         """Returns a document like :meth:`find_document`, and its version for :meth:`replace`; "" if there is none."""

@@ -227,8 +227,8 @@ class Session:
         say("ready; waiting until the fleet ends")
         while True:
             self._sleep(ROSTER_SECONDS if definition.ranks else STAYING)
-            if definition.ranks and (body := self._waiter.fetch(roster)) is not None:
-                self._write_roster(body)
+            if definition.ranks:
+                self._refresh_roster(roster)
 
     def _await_seat(self, roster: Address) -> int:
         """Waits for the rank of a standing fleet's node; the fleet's end ends the wait."""
@@ -241,6 +241,16 @@ class Session:
                 say(f"has the rank {rank}")
                 return rank
             self._sleep(SEAT_SECONDS)
+
+    def _refresh_roster(self, roster: Address) -> None:
+        """Reads the roster again. A failure ends nothing, because the node serves: the next look tries again."""
+        try:
+            body = self._waiter.fetch(roster)
+        except AgentError as error:
+            say(f"cannot read the roster: {error}")
+            return
+        if body is not None:
+            self._write_roster(body)
 
     def _write_roster(self, body: bytes) -> None:
         """Replaces the roster at once, because scripts read it at any time."""

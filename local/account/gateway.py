@@ -29,7 +29,6 @@ class Gateway:
 
     def __init__(self) -> None:
         self._doors: dict[str, list[Any]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self, node: str, doors: list[tuple[str, str, int]], sockets: list[int]) -> None:
         opened = self._doors.setdefault(node, [])

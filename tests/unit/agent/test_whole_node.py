@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 
+from agent.barrier import Address
+from agent.errors import AgentError
 from agent.expiry import GRACE_SECONDS
+from agent.session import Session
 from tests.patience import PATIENCE, eventually
 from tests.unit.agent.fake_account import METADATA, FakeAccount
 from tests.unit.agent.node import AWAIT_SAMPLES, BUCKET, CELL, ID, ROLE, RUN, Node, alive, key
@@ -218,6 +221,19 @@ def test_a_node_of_a_standing_fleet_with_ranks_waits_for_its_own(node: Node) -> 
     node.reboot()
     assert node.over() == 0, node.console()
     assert node.registration()["error"] == "the node rebooted", "it is no longer ready, though it is on the roster"
+
+
+def test_a_ready_node_survives_a_roster_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """As after minutes without S3: it serves, and the next look may succeed."""
+
+    class Unreachable:
+        def fetch(self, _address: object) -> bytes:
+            raise AgentError("no answer from S3")
+
+    session = Session.__new__(Session)
+    session._waiter = Unreachable()  # type: ignore[assignment]
+    session._refresh_roster(Address(None, "roster.json"))  # type: ignore[arg-type]
+    assert "cannot read the roster: no answer from S3" in "".join(capsys.readouterr())
 
 
 def test_a_node_that_cannot_set_itself_up_says_so(node: Node) -> None:

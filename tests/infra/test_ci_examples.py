@@ -5,11 +5,13 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
+import runpy
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
+from aws_cdk.assertions import Template
 
 from infra import ROOT
 from tests.infra.conftest import Synthesised
@@ -87,11 +89,47 @@ def test_the_workflow_is_valid_and_pins_its_actions() -> None:
     _check_commands([step["run"] for step in workflow["jobs"]["deploy"]["steps"] if "run" in step])
 
 
-def test_the_buildspec_is_valid() -> None:
-    spec = yaml.safe_load((CI / "buildspec.yml").read_text())
-    assert spec["version"] == 0.2
-    assert spec["phases"]["build"]["on-failure"] == "ABORT"
-    _check_commands([command for phase in spec["phases"].values() for command in phase["commands"]])
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("CDK_OUTDIR", str(tmp_path_factory.mktemp("pipeline")))
+        return Template.from_stack(runpy.run_path(str(CI / "codepipeline.py"))["stack"])
+
+
+def test_the_pipeline_deploys_only_after_an_approval_of_the_difference(pipeline: Template) -> None:
+    (stages,) = [one["Properties"]["Stages"] for one in pipeline.find_resources("AWS::CodePipeline::Pipeline").values()]
+    order = [action for stage in stages for action in sorted(stage["Actions"], key=lambda one: one["RunOrder"])]
+    assert [action["Name"] for action in order] == ["Source", "Difference", "Approval", "Deployment"]
+    assert order[2]["ActionTypeId"]["Category"] == "Approval"
+    commands = []
+    for action in (order[1], order[3]):
+        project = pipeline.to_json()["Resources"][action["Configuration"]["ProjectName"]["Ref"]]["Properties"]
+        phases = json.loads(project["Source"]["BuildSpec"])["phases"]
+        assert list(phases) == ["install", "build"]  # a post_build would run after a failure, too
+        commands += [command for phase in phases.values() for command in phase["commands"]]
+    _check_commands(commands)
+
+
+def test_the_pipeline_may_use_its_connection_and_its_projects_have_the_policy(pipeline: Template) -> None:
+    policies = [
+        one["Properties"]["PolicyDocument"]["Statement"] for one in pipeline.find_resources("AWS::IAM::Policy").values()
+    ]
+    projects = [policy for policy in policies if any(one.get("Sid") == "CheckItsHealth" for one in policy)]
+    assert len(projects) == 2
+    for policy in projects:
+        assert [one for one in policy if one.get("Sid")] == [
+            {**one, "Action": _single(one["Action"]), "Resource": _single(one["Resource"])}
+            for one in POLICY["Statement"]
+        ]
+    (own,) = [policy for policy in policies if policy not in projects]
+    connection = {one["Action"] for one in own if "connection/" in str(one["Resource"])}
+    assert connection == {"codeconnections:UseConnection", "codestar-connections:UseConnection"}
+    starts = [one["Resource"]["Fn::GetAtt"][0] for one in own if "codebuild:StartBuild" in one["Action"]]
+    assert {*starts} == {*pipeline.find_resources("AWS::CodeBuild::Project")}
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def _check_commands(commands: list[str]) -> None:

@@ -101,6 +101,17 @@ def object_of(deployment: Deployment, run: str, cell: str, part: str) -> bytes:
     return body
 
 
+def printed_by(deployment: Deployment, run: str, cell: str, phase: str, node: str) -> dict[str, Any]:
+    """The only JSON object that a node's script has printed in a phase."""
+    s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
+    listed = s3.list_objects_v2(Bucket=bucket, Prefix=names.output_prefix(run, cell, phase))["Contents"]
+    (key,) = [one["Key"] for one in listed if one["Key"].endswith(f"{node}.log.gz")]
+    lines = gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).splitlines()
+    (document,) = [json.loads(line) for line in lines if line.startswith(b"{")]
+    assert isinstance(document, dict)
+    return document
+
+
 def assert_nothing_left(deployment: Deployment, detail: dict[str, Any]) -> None:
     """Neither on record, nor in the account, nor any JVM."""
     assert left(deployment.account, {RUN_TAG: detail["run"]["run"]}) == NOTHING
@@ -135,8 +146,7 @@ def test_servers_have_counted_what_drivers_have_written(deployment: Deployment, 
     for cell in detail["cells"]:
         roster = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "roster.json"))["nodes"]
         first = next(node["id"] for node in roster if (node["role"], node["rank"]) == ("drivers", 0))
-        printed = gzip.decompress(object_of(deployment, detail["run"]["run"], cell["cell"], f"output/count/{first}"))
-        (counted,) = [json.loads(line) for line in printed.splitlines() if line.startswith(b"{")]
+        counted = printed_by(deployment, detail["run"]["run"], cell["cell"], "count", first)
         written, seen = counted["drivers"]["writes"], counted["servers"]
         assert (seen["coordinated"], seen["applied"], seen["dropped"]) == (written, REPLICAS * written, 0)
         measured = sum(row["count"] for row in cell["results"] if row["operation"] == "write")

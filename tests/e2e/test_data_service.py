@@ -5,7 +5,6 @@ Takes minutes, and needs what `python -m local tools --service` gets: `make data
 
 from __future__ import annotations
 
-import gzip
 import json
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from local.settings import DATA_BUCKET
 from tests.e2e.conftest import Deployment
-from tests.e2e.test_cassandra import assert_nothing_left, object_of
+from tests.e2e.test_cassandra import assert_nothing_left, object_of, printed_by
 from troop.measure.operations import TOTAL
 
 pytestmark = [
@@ -82,9 +81,7 @@ def test_both_stacks_serve_the_same_rows(deployment: Deployment, detail: dict[st
         roster = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "roster.json"))["nodes"]
         assert sum(node["role"] == "cache" for node in roster) == (cell["label"] == "disk-cache")
         first = next(node["id"] for node in roster if (node["role"], node["rank"]) == ("service", 0))
-        printed = gzip.decompress(object_of(deployment, detail["run"]["run"], cell["cell"], f"output/verify/{first}"))
-        (verified,) = [json.loads(line) for line in printed.splitlines() if line.startswith(b"{")]
-        stored.append(verified["stored"])
+        stored.append(printed_by(deployment, detail["run"]["run"], cell["cell"], "verify", first)["stored"])
     assert stored[0] == stored[1]
     assert stored[0]["rows"] == ROWS
 
@@ -98,7 +95,8 @@ def test_each_stack_has_an_answer_with_response_times_and_the_steps_of_its_servi
         assert {row["operation"] for row in rows} == {"read", "write", TOTAL}
         assert {row["timing"] for row in rows} == {"response"}
         results = json.loads(object_of(deployment, detail["run"]["run"], cell["cell"], "results.json"))
-        steps = {row["operation"]: row["count"] for row in results["separate"] if row["phase"] == "steady"}
+        separate = [row for phase in results["phases"] if phase["phase"] == "steady" for row in phase["separate"]]
+        steps = {row["operation"]: row["count"] for row in separate}
         assert steps["select"] > 0
         assert ("cache-hit" in steps and steps["cache-hit"] > 0) == (cell["label"] == "disk-cache")
 

@@ -37,6 +37,7 @@ CHARTS = {
 """Files from npm to add to the code: the reader's browser draws the charts of reports."""
 _OF_SCRIPTS = (
     "devices",
+    "hdr_live",
     "hdr_log",
     "live_writer",
     "phase_environment",

@@ -31,9 +31,10 @@ import cluster
 from cluster import MIXED, READ, WRITE
 from node import LOST, Phase, this_phase
 
-from troop.measure import hdr_log
+from troop.measure import hdr_live, hdr_log
 from troop.measure.hdr_log import Interval
 from troop.measure.operations import RESPONSE, SERVICE, Operation
+from troop.measure.phase_environment import Measured
 
 SERVICE_SUFFIX, RESPONSE_SUFFIX = "-st", "-rt"
 """Of the tags of cassandra-stress's intervals: times from sending a request, and from the moment when it was due."""
@@ -72,13 +73,18 @@ def main() -> None:
     if phase.measured_seconds:
         seconds = phase.measured_from + phase.measured_seconds + SLACK - time.time()
     log = Path(f"{phase.name}.hlog").resolve()
-    output = run(phase, line(phase, seconds, log))
+    kinds = cluster.kinds(phase.parameters) if phase.measured_seconds else (WRITE,)
+    suffix = RESPONSE_SUFFIX if has_responses(phase) else SERVICE_SUFFIX
+    names = {tag(phase, kind, suffix): kind for kind in kinds}
+    measured = Measured(phase.measured_from, phase.measured_seconds, phase.warm_up_seconds)
+    with hdr_live.while_writing(phase.results, log, names, measured):
+        output = run(phase, line(phase, seconds, log))
     if phase.parameters["driver"] == "latte":
         with log.open("wb") as file:
             subprocess.run([str(phase.artifacts / "latte"), "hdr", f"{phase.name}.json"], stdout=file, check=True)
     problems: list[str] = []
     operations: dict[str, Operation] = {}
-    for kind in cluster.kinds(phase.parameters) if phase.measured_seconds else (WRITE,):
+    for kind in kinds:
         intervals = list(hdr_log.chosen([log], tag(phase, kind, SERVICE_SUFFIX), problems))
         if not intervals:
             sys.exit(damage(problems) or f"the generator's log has no interval of {kind}s")

@@ -21,8 +21,9 @@ from typing import Any
 import stack
 from stack import Phase, this_phase
 
-from troop.measure import hdr_log
+from troop.measure import hdr_live, hdr_log
 from troop.measure.operations import RESPONSE, SERVICE, Operation
+from troop.measure.phase_environment import Measured
 
 LOG, SUMMARY = "drive.hlog", "drive.json"
 TOOL = "data-service"
@@ -38,7 +39,10 @@ def main() -> None:
         return
     rate, begin = float(phase.parameters["rate"]), phase.measured_from
     until = begin + phase.measured_seconds
-    stack.run(command(phase, rate, float(phase.parameters["reads"]), begin - phase.warm_up_seconds, begin, until))
+    names = {tag(name, rate > 0): name for name in OPERATIONS}
+    measured = Measured(begin, phase.measured_seconds, phase.warm_up_seconds)
+    with hdr_live.while_writing(phase.results, Path(LOG), names, measured):
+        stack.run(command(phase, rate, float(phase.parameters["reads"]), begin - phase.warm_up_seconds, begin, until))
     problems: list[str] = []
     recorded = operations(phase, rate > 0, Path(LOG), json.loads(Path(SUMMARY).read_text(encoding="utf-8")), problems)
     hdr_log.write(recorded, phase.results)
@@ -81,6 +85,11 @@ def command(phase: Phase, rate: float, reads: float, begin: float, measured_from
     ]
 
 
+def tag(name: str, is_open_loop: bool) -> str:
+    """Returns the tag of an operation's intervals: with times since it was due, or since it was sent."""
+    return f"{name}-{'rt' if is_open_loop else 'st'}"
+
+
 def seed(phase: Phase) -> int:
     """Returns a seed of this node and point, so that no two send the same sequence of keys."""
     place = phase.name, os.environ.get("TROOP_POINT", ""), phase.rank, phase.parameters["seed"]
@@ -105,8 +114,8 @@ def operations(
 
     recorded = {}
     for name in OPERATIONS:
-        service = read(f"{name}-st")
-        operation = read(f"{name}-rt") if is_open_loop else service
+        service = read(tag(name, False))
+        operation = read(tag(name, True)) if is_open_loop else service
         operation.timing, operation.tools = RESPONSE if is_open_loop else SERVICE, frozenset({TOOL})
         operation.service = service.times if is_open_loop else None
         operation.bytes = int(summary["bytes"][name])

@@ -21,8 +21,9 @@ import yaml
 from infra import ROOT
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmark_scripts import folder, scripts
-from troop.measure import operations, separate
+from troop.measure import hdr_live, operations, separate
 from troop.measure.operations import RESPONSE
+from troop.measure.phase_environment import Measured
 
 FOLDER = folder("data-service")
 SCRIPTS = scripts("data-service")
@@ -161,6 +162,9 @@ def test_what_the_driver_records_is_what_the_service_has_answered(tmp_path: Path
         assert (read.timing, read.service.count) == (RESPONSE, read.times.count)
         done = sum(one.times.count + sum(one.errors.values()) for one in recorded.values())
         assert 0 < done <= 400
+    names = {drive.tag(name, rate > 0): name for name in drive.OPERATIONS}
+    running = hdr_live.RunningLog(tmp_path / drive.LOG, names, Measured(begin, 2.0, 0.0)).recent(int(begin) + 4)
+    assert {name: one.count for name, one in running.items()} == {"read": read.times.count, "write": write.times.count}
     stored = operations.parse({name: one.document() for name, one in recorded.items()}, "it")
     assert stored["read"].times == read.times
 

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -13,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.patience import PATIENCE, eventually
-from troop.measure import live, live_writer
+from troop.measure import hdr_live, hdr_log, live, live_writer
 from troop.measure.collectors import jtl, k6
 from troop.measure.collectors.common import Problems
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.live import Live, LiveError, LiveOperation, bounded, parse, recent, sum_of
 from troop.measure.live_writer import LiveWriter
+from troop.measure.phase_environment import Measured
 from troop.measure.recorder import Recorder
 from troop.measure.windows import BUCKETS, Windows
 
@@ -211,3 +213,38 @@ def test_collectors_write_them_while_their_tool_runs(
     with result.live(tmp_path):
         k6.counted(lines(), "samples", window, Problems(), result)
     assert result.operations["home"].count == 1
+
+
+LOG = Path(__file__).parent / "logs" / "latte-0.29.0.hlog"
+
+
+@given(st.lists(st.integers(0, LOG.stat().st_size), max_size=6))
+def test_a_log_that_grows_in_any_pieces_counts_as_the_whole_log(ends: list[int]) -> None:
+    content = LOG.read_bytes()
+    intervals = [one for one in hdr_log.read(LOG, []) if one.tag == "requests"]
+    began, whole = intervals[0].start, hdr_log.operation(intervals, intervals[0].start, 60)
+    with TemporaryDirectory() as folder:
+        growing = Path(folder) / "measure.hlog"
+        running = hdr_live.RunningLog(growing, {"requests": "write"}, Measured(began, 60.0, 0.0))
+        assert running.recent(int(began))["write"].count == 0  # the generator has written nothing
+        for end in sorted(ends):
+            growing.write_bytes(content[:end])
+            running.recent(int(began))
+        growing.write_bytes(content)
+        counted = [running.recent(int(began) + 15 * n)["write"] for n in (1, 2, 3, 4)]
+    assert sum(one.count for one in counted) == whole.count > 0
+    assert sum(sum(one.times.values()) for one in counted) >= whole.count
+
+
+def test_running_summaries_of_a_log_are_of_its_measured_time(soon: None, tmp_path: Path) -> None:
+    (first, *_) = hdr_log.read(LOG, [])
+    measured = Measured(time.time() - 5, 60.0, 0.0)
+    log = tmp_path / "measure.hlog"
+    moment = f"{time.time() - 4:.3f}"
+    log.write_text(LOG.read_text().replace(f"{first.start:.3f}", moment))  # the same log, of now
+    with hdr_live.while_writing(tmp_path, log, {"requests": "write"}, measured):
+        eventually(
+            lambda: any(json.loads(path.read_text())["operations"]["write"]["count"] for path in files(tmp_path))
+        )
+    with hdr_live.while_writing(tmp_path, log, {}, Measured(0.0, 0.0, 0.0)) as idle:
+        assert idle._path is None

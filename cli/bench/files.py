@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ CATALOGUE = Path(__file__).resolve().parents[2] / "benchmarks"
 FLEETS = CATALOGUE.with_name("fleets")
 NAME = "benchmark.yaml"
 FLEET_NAME = "fleet.yaml"
+_IN_CATALOGUE = re.compile(r"[a-z0-9-]+")
 
 _OPTIONS = {"set": "--set", "size": "--size"}
 """Options of the command line, by the first step of a problem's place."""
@@ -178,7 +180,7 @@ def _file(path: Path, name: str) -> Path:
     """Returns the path of the file, also for its folder and for a name in the catalogue.
 
     Raises:
-        CliError: USAGE; the file is a standing fleet instead of a benchmark, or the reverse.
+        CliError: USAGE; there is nothing of that name, or a standing fleet instead of a benchmark, or the reverse.
     """
     other, kind, command = (
         (FLEET_NAME, "a standing fleet", "troop fleet") if name == NAME else (NAME, "a benchmark", "troop bench")
@@ -187,13 +189,26 @@ def _file(path: Path, name: str) -> Path:
         raise CliError(Exit.USAGE, f"{path} is {kind}: use `{command}` instead, see `{command} --help`")
     if path.is_dir():
         return path / name
-    known = None if path.exists() else in_catalogue(str(path), name)
-    return known / name if known else path
+    if path.exists() or not _IN_CATALOGUE.fullmatch(str(path)):
+        return path
+    if (known := in_catalogue(str(path), name)) is None:
+        names = catalogue_names(name)
+        near = get_close_matches(str(path), names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"the catalogue has {', '.join(names)}"
+        raise CliError(
+            Exit.USAGE, f"there is no file or folder {path}, and the catalogue has nothing of that name: {hint}"
+        )
+    return known / name
+
+
+def catalogue_names(file: str = NAME) -> list[str]:
+    """Lists the benchmarks of the catalogue, or its fleets with ``file`` as :data:`FLEET_NAME`."""
+    return sorted(path.parent.name for path in (CATALOGUE if file == NAME else FLEETS).glob(f"*/{file}"))
 
 
 def in_catalogue(name: str, file: str = NAME) -> Path | None:
     """Returns the folder of a benchmark in the catalogue, or of a fleet with ``file`` as :data:`FLEET_NAME`."""
-    if not re.fullmatch(r"[a-z0-9-]+", name):
+    if not _IN_CATALOGUE.fullmatch(name):
         return None
     folder = (CATALOGUE if file == NAME else FLEETS) / name
     return folder if (folder / file).is_file() else None

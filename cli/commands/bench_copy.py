@@ -20,7 +20,7 @@ def copy(
     """Copy a benchmark of the catalogue into a folder of your own, to change it or to add artifacts."""
     source = files.in_catalogue(name)
     if source is None:
-        known = ", ".join(path.parent.name for path in sorted(files.CATALOGUE.glob(f"*/{files.NAME}")))
+        known = ", ".join(files.catalogue_names())
         raise CliError(Exit.USAGE, f"the catalogue has no benchmark {name!r}: must be one of {known}")
     target = folder or Path(name)
     try:

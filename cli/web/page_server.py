@@ -243,8 +243,7 @@ class _PageHandler(Handler):
         if not self.server.redeem((self.body(admitted) or {}).get("ticket")):
             raise Refusal(
                 HTTPStatus.UNAUTHORIZED,
-                "this link was used before, or belongs to an earlier start of `troop ui`: press Enter in its terminal "
-                "for a new one",
+                "This link was used before, or belongs to an earlier start of `troop ui`.",
             )
         return Answer(HTTPStatus.OK, {"token": self.server.token})
 

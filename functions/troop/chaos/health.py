@@ -271,7 +271,8 @@ def _subscribers(subscribers: int | Unread) -> Check:
         return Check(SUBSCRIBERS, Grade.OK, subscribers, 1, detail)
     detail = "act-now alarms have no subscriber"
     todo = (
-        "subscribe to the topic ActNowTopicArn of the stack's outputs, and confirm by mail; docs/runbook.md#who-is-told"
+        "subscribe to the topic ActNowTopicArn of the stack's outputs, and confirm by mail; "
+        "docs/runbook.md#who-receives-alarms"
     )
     return Check(SUBSCRIBERS, Grade.WARN, 0, 1, detail, todo)
 

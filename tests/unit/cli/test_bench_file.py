@@ -161,6 +161,9 @@ def test_the_catalogue_is_listed_as_it_can_be_typed(
     (known,) = ok("bench", "list", "--catalogue")["benchmarks"]
     assert known["file"] == "reads"
     assert run("bench", "validate", known["file"]).exit_code == 0
+    for word, hint in (("readz", "did you mean reads?"), ("nothing", "the catalogue has reads")):
+        unknown = run("bench", "validate", word)
+        assert (unknown.exit_code, hint in unknown.stderr.replace("\n", " ")) == (Exit.USAGE, True), unknown.stderr
     monkeypatch.chdir(file.parent)
     (known,) = ok("bench", "list", "--catalogue")["benchmarks"]
     assert known["file"] == "reads/benchmark.yaml"

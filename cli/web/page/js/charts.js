@@ -136,7 +136,7 @@ export function trend(weeks, since, until) {
   const lately = weeks.at(-1);
   const text = `Median recovery of each week; in the week of ${shortDay(lately.week)}: ${duration(lately.median)}, longest ${duration(lately.longest)}`;
   const most = Math.max(30, ...weeks.map((one) => one.longest));
-  const middle = (one) => time(one.week) + 3.5 * DAY_MS;
+  const middle = (one) => Math.min(time(one.week) + 3.5 * DAY_MS, time(until) + DAY_MS / 2); // the chart ends with today
   const drawn = chart(text, 200, () => ({
     ...overDays(weeks[0].week < since ? weeks[0].week : since, until, most),
     series: [

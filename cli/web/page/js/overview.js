@@ -102,7 +102,7 @@ export async function show(main, signal) {
       ];
     });
     tile("today", state, ["today"], ({ today }) => today && [
-      h("p", { class: "large" }, h("strong", {}, Object.values(today.by_status).reduce((sum, one) => sum + one, 0).toLocaleString("en")), today.limited && "+", " events"),
+      h("p", { class: "large" }, h("strong", {}, Object.values(today.by_status).reduce((sum, one) => sum + one, 0).toLocaleString("en")), today.limited && "+", Object.values(today.by_status).join() === "1" ? " event" : " events"),
       h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "])),
       !today.events.length && h("p", { class: "muted" }, "No termination so far."),
     ]);

@@ -56,7 +56,7 @@ def test_nobody_gets_in_without_the_link(looking: Looking, browser: Browser) -> 
     expect(stranger.get_by_role("heading", name="Open a new link")).to_be_visible()
     stranger.goto("about:blank")
     stranger.goto(f"{looking.server.address}/#ticket=used-before")
-    expect(stranger.get_by_text("this link was used before")).to_be_visible()
+    expect(stranger.get_by_text("This link was used before")).to_be_visible()
     stranger.context.close()
 
 

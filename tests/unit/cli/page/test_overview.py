@@ -59,6 +59,18 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> None:
+    looking.world.events = [event("web", today(), recovery_seconds=20.0)]
+    forget(looking)
+    page = looking.go("overview")
+    page.reload()
+    expect(page.get_by_role("region", name="Today")).to_contain_text("1 event")
+    usual = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()")
+    expect(page.get_by_role("img", name=re.compile("Median recovery")).locator(f"path[fill='{usual}']")).to_have_count(
+        1
+    )
+
+
 def test_instances_outside_groups_are_listed(looking: Looking) -> None:
     one = {"instance_id": "i-0bastion", "name": "<b>bastion</b>", "type": "t3.micro", "state": "running", "zone": "a"}
     reader = looking.server.overview

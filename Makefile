@@ -29,8 +29,9 @@ local: setup  ## run local AWS with Troop deployed, until Ctrl-C; ARGS=--kernels
 	@$(BIN)/python -m local up $(ARGS)
 
 OUT ?= docs/pictures
-pictures: setup browser  ## take the documents' pictures of dashboards, page and report on local AWS (about six minutes); OUT=folder
-	@$(BIN)/python -m local pictures --out $(OUT)
+MINUTES ?= 30
+pictures: setup browser  ## take the documents' pictures from a business day of 30 minutes on local AWS; OUT=folder, MINUTES=3 for a trial
+	@$(BIN)/python -m local pictures --out $(OUT) --minutes $(MINUTES)
 
 # Both take STAGE=name or DEPLOYMENT=name. deploy also takes YES=1, ADOPT=newest|none|TABLE,..., UNLEASHED=1, REPAIR=1 (restores
 # manual changes) and ARGS='-c troop:KEY=VALUE'; destroy also takes CONFIRM=name and PURGE=1. A value is passed as one word, whatever it

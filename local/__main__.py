@@ -45,7 +45,10 @@ def main() -> int:
     hour.set_defaults(run=lambda _: walk())
     pictures = commands.add_parser("pictures", help="take the pictures of the documents: dashboards, page, report")
     pictures.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="output (default: %(default)s)")
-    pictures.set_defaults(run=lambda options: take(options.out))
+    pictures.add_argument(
+        "--minutes", type=int, default=30, metavar="N", help="length of the business day in them (default: %(default)s)"
+    )
+    pictures.set_defaults(run=lambda options: take(options.out, options.minutes))
     tools = commands.add_parser("tools", help="install the tools of the benchmarks with Cassandra into .build/tools")
     tools.add_argument("--service", action="store_true", help="those of data-service, in place of cassandra-write's")
     tools.set_defaults(run=_tools)

@@ -23,16 +23,19 @@ _LATE = 22
 """The hour at which the first day of a lasting deployment starts."""
 
 
-def local_settings(now: datetime) -> dict[str, Any]:
+def local_settings(now: datetime, minutes: int = 0) -> dict[str, Any]:
     """Returns the context (keys as in cdk.json) for a deployment at the aware moment `now`.
 
     Ticks come every minute, the deployment is unleashed, the probability is 1, and nothing is retained. The only
     calendar is in a time zone where it is noon. Its window opened two minutes ago and stays open for more than ten
     minutes; all its rolls have been due for a minute. Raises ValueError if `now` has no time zone.
+
+    Args:
+        minutes: how much longer the window stays open; rolls are then due until these minutes are over.
     """
     ahead, local = _where_it_is(_NOON, now)
     opens = local - timedelta(minutes=2)
-    closes = local + timedelta(minutes=_MARGIN_MINUTES - 1)
+    closes = local + timedelta(minutes=_MARGIN_MINUTES - 1 + minutes)
     return _settings(ahead, f"{opens:%H:%M}", f"{closes:%H:%M}")
 
 

@@ -1,4 +1,4 @@
-"""Runs a deployment for some minutes: groups with all kinds of policies, terminations, and a benchmark."""
+"""Runs a deployment for a short business day: groups with all kinds of policies, terminations, and benchmarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "Troop"
 """The name of the deployment."""
 
 _COMMAND_SECONDS = 420
-_HAPPENS_SECONDS = 300
+_RECOVER_SECONDS = 300
 _UP_SECONDS = 120
 _MANY = 3
 """The largest number of terminations in one tick."""
@@ -83,11 +83,20 @@ BENCHMARK = (
     *("--set", "scale={n1: {fleets.drivers.count: 1}, n2: {fleets.drivers.count: 2}, n3: {fleets.drivers.count: 3}}"),
     *("--set", "phases.measure.warm_up=4s", "--set", "phases.measure.measured=20s", "--set", "parameters.threads=1"),
 )
+RUNNING = (
+    *("bench", "run", "benchmarks/s3-range-read/benchmark.yaml", "--size", "smoke", "--no-wait"),
+    *("--set", "phases.measure.measured=5m", "--set", "phases.measure.timeout=10m", "--set", "parameters.threads=1"),
+)
+"""A benchmark that measures while the pictures are taken."""
 
 
-def settings(now: datetime) -> dict[str, Any]:
-    """Returns the context (keys as in cdk.json) of the deployment at an aware moment."""
-    local = local_settings(now)
+def settings(now: datetime, minutes: int) -> dict[str, Any]:
+    """Returns the context (keys as in cdk.json) of the deployment at an aware moment.
+
+    Args:
+        minutes: the length of its business day.
+    """
+    local = local_settings(now, minutes)
     calendars = {**local["troop:calendars"], CALENDAR: _with_a_freeze(now)}
     return local | {"troop:deployment": NAME, "troop:calendars": calendars, "troop:max_in_flight": _MANY}
 
@@ -104,20 +113,21 @@ class Scene:
 
     Args:
         say: receives messages about the progress.
+        minutes: the length of the business day, over which terminations are spread.
     """
 
-    def __init__(self, account: LocalAccount, say: Callable[[str], None]) -> None:
-        self._account, self._say = account, say
+    def __init__(self, account: LocalAccount, say: Callable[[str], None], minutes: int) -> None:
+        self._account, self._say, self._minutes = account, say, minutes
         self.outputs: dict[str, str] = {}
         self.run_id = ""
 
     def play(self) -> None:
-        """Runs the scene, from the deployment to the end of the benchmark.
+        """Runs the scene, from the deployment to the end of a benchmark and the middle of another one.
 
         Raises:
             DemoFailed, TimeoutError: something did not happen in time.
         """
-        self.outputs = self._account.deploy(settings(datetime.now(UTC)))
+        self.outputs = self._account.deploy(settings(datetime.now(UTC), self._minutes))
         self.view = DeploymentView(self._account, self.outputs)
         self._watch_every_minute()
         put_data(self._account)
@@ -126,7 +136,9 @@ class Scene:
         self._say("a benchmark in three steps")
         self.troop(*BENCHMARK)
         self.run_id = str(self.view.api.get("benchmarks").body["runs"][0]["run"])
-        self._say(f"the benchmark {self.run_id} has ended")
+        self._say(f"the benchmark {self.run_id} has ended; another one begins")
+        self.troop(*RUNNING)
+        self._await_operations(str(self.view.api.get("benchmarks").body["runs"][0]["run"]))
 
     def troop(self, *words: str) -> str:
         """Runs the command `troop`; returns its output. Raises DemoFailed if it fails."""
@@ -175,7 +187,7 @@ class Scene:
 
     def _await_recoveries(self) -> None:
         units = {one.name for one in CAST if one.hit}
-        until, count = time.monotonic() + _HAPPENS_SECONDS, 0
+        until, count = time.monotonic() + 60 * self._minutes + _RECOVER_SECONDS, 0
         while True:
             self._account.check()
             recovered = {event["unit"] for event in self.view.events() if event["status"] == "RECOVERED"}
@@ -187,3 +199,10 @@ class Scene:
             if time.monotonic() > until:
                 raise DemoFailed(f"no termination or no recovery: {', '.join(sorted(units - recovered))}")
             time.sleep(1)
+
+    def _await_operations(self, run: str) -> None:
+        until = time.monotonic() + _UP_SECONDS
+        while not any(cell["operations"] for cell in self.view.api.get(f"benchmarks/{run}/live").body["cells"]):
+            if time.monotonic() > until:
+                raise DemoFailed(f"no node of the benchmark {run} reports operations")
+            time.sleep(5)

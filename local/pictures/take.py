@@ -24,25 +24,29 @@ from local.project import ROOT, tool_environment
 FOLDER = ROOT / "docs" / "pictures"
 WIDTH = 1280
 _PERIOD = 60
-"""Seconds of a dashboard's periods in a picture: the scene lasts minutes, but the deployed periods are hours."""
+"""Seconds of a dashboard's periods in a picture: its day has minutes, but the deployed periods are hours."""
 
 _PAGE_HEIGHT = 800
 _LAST_OF_REPORT, _MARGIN = "section[aria-labelledby=latency]", 20
 """A picture of a report ends after this section and this margin in pixels."""
 
 _DRAWN_MS = 500
-"""The time that the animated charts of a report need."""
+"""The time that animated charts need."""
 
 
-def take(folder: Path) -> int:
-    """Saves all pictures in a folder; returns the exit code."""
+def take(folder: Path, minutes: int) -> int:
+    """Saves all pictures in a folder; returns the exit code.
+
+    Args:
+        minutes: the length of the business day in them.
+    """
     narrator = Narrator()
     try:
         if camera.chromium_path() is None:
             raise camera.NoBrowserError("Chromium is missing: run scripts/browser to install it")
-        narrator.title("Some minutes of a deployment on local AWS")
+        narrator.title(f"A business day of {minutes} minutes on local AWS")
         with LocalAccount("pictures", progress=narrator.say) as account:
-            scene = Scene(account, narrator.say)
+            scene = Scene(account, narrator.say, minutes)
             scene.play()
             folder.mkdir(parents=True, exist_ok=True)
             narrator.title("Pictures")
@@ -101,13 +105,22 @@ class Album:
         for theme in dashboard_sources.THEMES:
             with self._served() as link, self._open(theme, WIDTH, _PAGE_HEIGHT) as page:
                 page.goto(link)
+                page.get_by_role("region", name="Units").locator("strong").first.wait_for()
+                yield self._loaded(page, "page-overview", theme)
+                address = page.url.partition("#")[0]
+                page.goto(f"{address}#/units")
                 page.locator("tbody tr").first.wait_for()
-                yield self._keep(page, "page-units", theme, whole=True)
-                page.goto(f"{page.url.partition('#')[0]}#/calendar")
+                yield self._loaded(page, "page-units", theme)
+                page.goto(f"{address}#/calendar")
                 page.get_by_label("Calendar", exact=True).select_option(CALENDAR)
                 page.locator(".day.today").wait_for()
-                page.locator(".loading").wait_for(state="detached")
-                yield self._keep(page, "page-calendar", theme, whole=True)
+                yield self._loaded(page, "page-calendar", theme)
+
+    def _loaded(self, page: Page, name: str, theme: str) -> Path:
+        for part in page.get_by_text("Loading …", exact=True).all():
+            part.wait_for(state="detached")
+        page.wait_for_timeout(_DRAWN_MS)
+        return self._keep(page, name, theme, whole=True)
 
     @contextmanager
     def _open(self, theme: str, width: int, height: int) -> Iterator[Page]:

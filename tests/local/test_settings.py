@@ -23,6 +23,13 @@ def minutes(clock: str) -> int:
 
 
 @given(MOMENTS)
+def test_a_longer_window_spreads_its_rolls_over_the_minutes(now: datetime) -> None:
+    short, longer = (local_settings(now, more)["troop:calendars"]["default"] for more in (0, 30))
+    assert minutes(longer["close"]) - minutes(short["close"]) == 30
+    assert {**longer, "close": short["close"]} == short
+
+
+@given(MOMENTS)
 def test_every_roll_is_due_and_the_window_stays_open(now: datetime) -> None:
     calendar = local_settings(now)["troop:calendars"]["default"]
     opens, closes = minutes(calendar["open"]), minutes(calendar["close"])

@@ -59,6 +59,7 @@ pipeline = codepipeline.Pipeline(
     pipeline_type=codepipeline.PipelineType.V2,
     execution_mode=codepipeline.ExecutionMode.SUPERSEDED,  # an older commit never deploys after a newer one
     use_pipeline_role_for_actions=True,
+    cross_account_keys=False,  # a key of KMS costs a dollar a month, and one account does not need it
     stages=[
         codepipeline.StageProps(stage_name="Source", actions=[read]),
         codepipeline.StageProps(

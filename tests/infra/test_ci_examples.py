@@ -126,6 +126,7 @@ def test_the_pipeline_may_use_its_connection_and_its_projects_have_the_policy(pi
     assert connection == {"codeconnections:UseConnection", "codestar-connections:UseConnection"}
     starts = [one["Resource"]["Fn::GetAtt"][0] for one in own if "codebuild:StartBuild" in one["Action"]]
     assert {*starts} == {*pipeline.find_resources("AWS::CodeBuild::Project")}
+    pipeline.resource_count_is("AWS::KMS::Key", 0)
 
 
 def _single(value: Any) -> Any:

@@ -101,8 +101,9 @@ export async function show(main, signal) {
         state.next_tick.value ? h("p", {}, "Next: ", moment(next.at), next.calendar !== "default" && [" on calendar ", name(next.calendar)], ".") : !state.next_tick.error && h("p", {}, "No tick within two weeks."),
       ];
     });
+    const total = ({ by_status: numbers }) => Object.values(numbers).reduce((sum, one) => sum + one, 0);
     tile("today", state, ["today"], ({ today }) => today && [
-      h("p", { class: "large" }, h("strong", {}, Object.values(today.by_status).reduce((sum, one) => sum + one, 0).toLocaleString("en")), today.limited && "+", Object.values(today.by_status).join() === "1" ? " event" : " events"),
+      h("p", { class: "large" }, h("strong", {}, count(total(today))), today.limited && "+", total(today) === 1 ? " event" : " events"),
       h("p", {}, Object.entries(today.by_status).map(([status, number]) => [h("a", { class: `badge ${kind(status)}`, href: address("#/events", { status, hours: "24" }) }, `${count(number)} ${words(status)}`), " "])),
       !today.events.length && h("p", { class: "muted" }, "No termination so far."),
     ]);

@@ -31,6 +31,8 @@ from troop.tags import RUN_TAG
 NAME = "Smoke"
 CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"
 NODES, MEASURED = 2, 5
+RATE = 50
+"""Reads a second of each node. Only the first point of :func:`swept` reads as fast as it can, which takes a core."""
 LEAST, MOST = 1024, 10240
 """Bytes of a read."""
 
@@ -72,7 +74,8 @@ def troop(deployment: Deployment, *words: str, code: int = 0) -> Any:
 @pytest.fixture(scope="module")
 def detail(deployment: Deployment) -> dict[str, Any]:
     before = served(deployment)
-    detail: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), "--size", "smoke")
+    words = ("--size", "smoke", "--set", f"parameters.rate={RATE}")
+    detail: dict[str, Any] = troop(deployment, "run", str(CATALOGUE), *words)
     return {**detail, "served": served(deployment) - before}
 
 
@@ -144,7 +147,7 @@ def swept(deployment: Deployment) -> dict[str, Any]:
     shutil.copytree(CATALOGUE.parent, folder)
     (folder / CATALOGUE.name).write_text(text, encoding="utf-8")
     changes = {
-        "phases.measure.points": "[{threads: 1, clients: 1}, {threads: 4, warm_up: 3s}]",
+        "phases.measure.points": f"[{{threads: 1, clients: 1}}, {{threads: 4, rate: {RATE}, warm_up: 3s}}]",
         "phases.measure.between": "{script: prepare.py, roles: [drivers], timeout: 2m}",
         "phases.measure.nodes": "{drivers: clients}",
         "parameters.fill_objects": "40",
@@ -160,8 +163,8 @@ def test_points_run_one_after_another_on_the_same_nodes(deployment: Deployment, 
     assert steps[2:6] == ["prepare", "measure.1", "measure.2.between", "measure.2"]
     one, two = cell["results"]
     assert [(row["phase"], row["point"], row["parameters"]) for row in (one, two)] == [
-        ("measure", 1, {"threads": 1, "clients": 1}),
-        ("measure", 2, {"threads": 4, "clients": 2}),
+        ("measure", 1, {"threads": 1, "clients": 1, "rate": 0}),
+        ("measure", 2, {"threads": 4, "clients": 2, "rate": RATE}),
     ]
     assert one["count"] > 0
     assert two["count"] > 0
@@ -214,7 +217,7 @@ def test_what_nodes_leave_the_teardown_deletes(deployment: Deployment, swept: di
 def test_the_report_has_a_row_of_each_point(deployment: Deployment, swept: dict[str, Any]) -> None:
     document = Report.model_validate(troop(deployment, "report", swept["run"]["run"]))
     rows = [(phase.point, phase.label, phase.nodes) for cell in document.cells for phase in cell.phases]
-    assert rows == [(1, "threads=1, clients=1", 1), (2, "threads=4, clients=2", NODES)]
+    assert rows == [(1, "threads=1, clients=1, rate=0", 1), (2, f"threads=4, clients=2, rate={RATE}", NODES)]
 
 
 def test_a_dashboard_shows_it_and_how_to_get_its_report(deployment: Deployment, detail: dict[str, Any]) -> None:

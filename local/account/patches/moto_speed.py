@@ -2,8 +2,8 @@
 
 Computed once instead of for every field of every response: the names that a field can have, whether XML allows a name,
 and the functions of a class. Visitors of an update expression visit only nodes of their kind, and checks of the whole
-run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Tests of
-handlers use this patch too, because they spend most of their time in moto.
+run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Folders of
+services are listed once. Tests of handlers use this patch too, because they spend most of their time in moto.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import botocore.useragent
+import moto.backends
 import moto.core.responses
 import moto.dynamodb.models
 import moto.ec2.models.tags
@@ -45,6 +46,7 @@ def apply() -> None:
     _keys_that_sign_nothing()
     _addresses_of_what_is_called_most()
     _addresses_of_a_service()
+    _names_of_services()
     _names_of_the_caller()
 
 
@@ -197,6 +199,12 @@ def _addresses_of_a_service() -> None:
         return known[kind]
 
     BaseBackend.urls = property(urls)
+
+
+def _names_of_services() -> None:
+    """Lists moto's services once; its server lists their folders for each request."""
+    services = tuple(moto.backends.list_of_moto_modules())
+    moto.backends.list_of_moto_modules = lambda: services
 
 
 def _names_of_the_caller() -> None:

@@ -130,7 +130,7 @@ def test_credentials_that_expire_are_replaced_while_reading(scripts: Scripts) ->
     scripts.prepared()
     scripts.account.lasts = 60
     before, processes = scripts.account.issued, min(4, os.cpu_count() or 1)
-    scripts.measured(lambda _: scripts.account.issued > before + processes, seconds_at_least=12)
+    scripts.measured(lambda _: scripts.account.issued > before + processes, seconds_at_least=12, rate=20)
     assert scripts.account.issued > before + processes
     assert scripts.read().errors == {}
 

@@ -6,8 +6,13 @@ It has no credentials: those of the role come from the metadata service.
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
+from . import cli_template
 from .config import REGION, Config
 
 _CLI_CONFIG = f"""[default]
@@ -25,11 +30,12 @@ def node_environment(config: Config, metadata: Callable[[str], str]) -> Callable
     """
     tools = config.run / "node-tools"
     tools.mkdir()
-    (tools / "aws").symlink_to(config.aws)
+    start_template = install_cli(tools, config.aws)
     settings = config.run / "node-aws-config"
     settings.write_text(_CLI_CONFIG)
 
     def environment(instance_id: str) -> dict[str, str]:
+        start_template()
         return {
             "PATH": str(tools),
             "AWS_EC2_METADATA_SERVICE_ENDPOINT": metadata(instance_id),
@@ -40,3 +46,25 @@ def node_environment(config: Config, metadata: Callable[[str], str]) -> Callable
         }
 
     return environment
+
+
+def install_cli(tools: Path, cli: Path) -> Callable[[], object]:
+    """Puts `aws` into a folder; returns a function that starts what it needs, once."""
+    aws, path, python = tools / "aws", tools.with_suffix(".socket"), cli.resolve().parent / "python"
+    try:
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+    except OSError:  # the path is too long for a socket
+        aws.symlink_to(cli)
+        return lambda: None
+    aws.write_text(cli_template.CLIENT.format(python=python, socket=str(path), cli=str(cli)))
+    aws.chmod(0o755)
+    listening.listen(512)
+
+    @cache  # keeps its stdin open, too
+    def start() -> subprocess.Popen[bytes]:
+        words = [str(python), "-I", cli_template.__file__, str(listening.fileno()), str(cli)]
+        with listening:  # of the template alone: without it, `aws` is refused and calls the CLI itself
+            return subprocess.Popen(words, pass_fds=[listening.fileno()], stdin=subprocess.PIPE, start_new_session=True)
+
+    return start

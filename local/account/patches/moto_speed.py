@@ -3,33 +3,46 @@
 Computed once instead of for every field of every response: the names that a field can have, whether XML allows a name,
 and the functions of a class. Visitors of an update expression visit only nodes of their kind, and checks of the whole
 run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Folders of
-services are listed once. Tests of handlers use this patch too, because they spend most of their time in moto.
+services are listed once. Requests, XML, and random names are built with fewer calls. Tests of handlers
+use this patch too, because they spend most of their time in moto.
 """
 
 from __future__ import annotations
 
+import pickle
+import string
+import sys
 import threading
 from collections.abc import Callable
 from copy import copy, deepcopy
 from functools import cache, lru_cache, wraps
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
+from xml.sax.saxutils import escape, quoteattr
 
 import botocore.useragent
 import moto.backends
 import moto.core.responses
 import moto.dynamodb.models
+import moto.dynamodb.parsing.validators
 import moto.ec2.models.tags
 import moto.ec2.utils
 import moto.kms.models
 import xmltodict
 from moto import backend_index
 from moto.core.base_backend import BaseBackend
+from moto.core.request import Request
 from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
 from moto.dynamodb.models import DynamoDBBackend
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser, Node
+from moto.dynamodb.parsing.expressions import UpdateExpressionParser
 from moto.dynamodb.parsing.validators import ActionCountValidator, OverlappingPathsValidator
+from moto.ec2.models.instance_types import InstanceTypeOfferingBackend
+from moto.moto_api._internal.moto_random import MotoRandom
 
 from ._wrap import wrap
 
@@ -39,7 +52,13 @@ def apply() -> None:
     _methods_of_a_class()
     _names_of_a_field()
     _names_of_elements()
+    _documents()
+    _requests()
+    _random_names()
+    _offerings_of_a_type()
+    _values_of_items()
     _patterns_of_filters()
+    _texts_of_expressions()
     _nodes_of_an_expression()
     _rules_of_a_whole_expression()
     _tables_of_a_transaction()
@@ -56,21 +75,24 @@ def _methods_of_a_class() -> None:
 
 def _names_of_a_field() -> None:
     """Caches names, which depend only on the field's shape and the object's class."""
-    known: dict[Any, tuple[str, ...]] = {}
+    known: dict[Any, tuple[tuple[str, ...], Callable[..., Any]]] = {}
     picked = ResponseSerializer.get_value
 
     def attribute(picker: XFormedAttributePicker, value: Any, key: str, shape: Any) -> Any:
         which = (value.__class__, key, shape, getattr(shape, "parent", None))
-        if (names := known.get(which)) is None:
+        if (entry := known.get(which)) is None:
             context = AttributePickerContext(value, key, shape)
-            names = known[which] = tuple(dict.fromkeys(picker.get_possible_keys(context)))
+            names = tuple(dict.fromkeys(picker.get_possible_keys(context)))
+            plain = not hasattr(value, "__getitem__") and not any("." in name for name in names)
+            entry = known[which] = names, getattr if plain else get_value
+        names, read = entry
         if value.__class__ is dict:
             for name in names:
                 if name in value:
                     return value[name]
             return None
         for name in names:
-            content = get_value(value, name, MISSING)
+            content = read(value, name, MISSING)
             if content is not MISSING:
                 return content
         return None
@@ -96,6 +118,140 @@ def _names_of_a_field() -> None:
 def _names_of_elements() -> None:
     """Caches which names XML allows; xmltodict checks them again for each element, character by character."""
     xmltodict._validate_name = lru_cache(maxsize=4096)(xmltodict._validate_name)
+
+
+def _documents() -> None:
+    """Joins the parts of a document; xmltodict calls a content handler several times for each element."""
+    original = xmltodict.unparse
+    text = xmltodict._convert_value_to_string
+
+    def emit(parts: list[str], key: str, value: Any, short: bool) -> None:
+        xmltodict._validate_name(key, "element")
+        for content in value if value.__class__ is list else (value,):
+            if not isinstance(content, dict):
+                if hasattr(content, "__iter__") and not isinstance(content, str):
+                    raise LookupError
+                inner = "" if content is None else escape(text(content))
+                parts.append(f"<{key}/>" if short and not inner else f"<{key}>{inner}</{key}>")
+                continue
+            attributes = ""
+            start = len(parts)
+            parts.append("")
+            for name, child in content.items():
+                if name[0] == "#":
+                    raise LookupError
+                if name[0] == "@":
+                    xmltodict._validate_name(name[1:], "attribute")
+                    attributes += f" {name[1:]}={quoteattr(text(child))}"
+                elif child != []:
+                    emit(parts, name, child, short)
+            empty = short and len(parts) == start + 1
+            parts[start] = f"<{key}{attributes}{'/>' if empty else '>'}"
+            if not empty:
+                parts.append(f"</{key}>")
+
+    @wraps(original)
+    def unparse(document: Any, full_document: bool = True, short_empty_elements: bool = False, **options: Any) -> str:
+        if not any(options.values()) and len(document) == 1:
+            ((key, value),) = document.items()
+            parts = ['<?xml version="1.0" encoding="utf-8"?>\n'] if full_document else []
+            try:
+                if full_document and value.__class__ is list:
+                    raise LookupError
+                emit(parts, key, value, short_empty_elements)
+                return "".join(parts)
+            except (LookupError, TypeError):  # what has another meaning, such as a comment
+                pass
+        both = {"full_document": full_document, "short_empty_elements": short_empty_elements}
+        return str(original(document, **both, **options))
+
+    xmltodict.unparse = unparse
+
+
+def _requests() -> None:
+    """Builds requests of the path ``/`` directly; werkzeug encodes and decodes their addresses several times."""
+
+    @wrap(Request, "from_primitives")
+    def from_primitives(original: Callable[..., Any], method: str, url: str, headers: Any, body: Any = None) -> Any:
+        address = urlsplit(url)
+        host = address.netloc
+        simple = address.path == "/" and not address.query and host == address.hostname and host.isascii()
+        if not simple or not isinstance(body, (str, bytes, type(None))) or any("_" in name for name in headers):
+            return original(method, url, headers, body)
+        content = body.encode() if isinstance(body, str) else body or b""
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": method,
+            "SCRIPT_NAME": "",
+            "PATH_INFO": "/",
+            "QUERY_STRING": "",
+            "REQUEST_URI": "/",
+            "RAW_URI": "/",
+            "SERVER_NAME": host,
+            "SERVER_PORT": "443" if address.scheme == "https" else "80",
+            "HTTP_HOST": host,
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": address.scheme,
+            "wsgi.input": BytesIO(content),
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": False,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            "moto.preserved_header_names": {},
+        }
+        for name, value in headers.items():
+            key = name.upper().replace("-", "_")
+            if key not in ("TRANSFER_ENCODING", "CONTENT_LENGTH"):
+                at = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
+                environ[at] = value.decode() if isinstance(value, bytes) else value
+        environ["CONTENT_LENGTH"] = str(len(content))
+        request = Request(environ)
+        request.url_root = f"{address.scheme}://{host}/"
+        return request
+
+    Request.from_primitives = staticmethod(from_primitives)
+
+
+def _random_names() -> None:
+    def random_string(self: Any, length: int = 20, include_digits: bool = True, lower_case: bool = False) -> str:
+        pool = string.ascii_letters + (string.digits if include_digits else "")
+        name = "".join(self.choices(pool, k=length))
+        return name.lower() if lower_case else name
+
+    MotoRandom.get_random_string = random_string
+
+
+def _offerings_of_a_type() -> None:
+    """Compares types directly; moto asks for each of hundreds of types, for each launch, whether it is that one."""
+
+    @wrap(InstanceTypeOfferingBackend, "matches_filters")
+    def matches(original: Callable[..., bool], self: Any, offering: dict[str, Any], filters: Any, kind: str) -> bool:
+        if len(filters) == 1 and "instance-type" in filters:
+            return offering.get("InstanceType") in filters["instance-type"]
+        return original(self, offering, filters, kind)
+
+
+def _values_of_items() -> None:
+    """Measures texts without a copy of them, maps without a copy of their values, and compares texts directly."""
+    measured, cast = DynamoType.size, DynamoType.cast_value
+
+    @wraps(measured)
+    def size(self: Any) -> int:
+        value = self.value
+        if value.__class__ is str and value.isascii():
+            return len(value)
+        if self.type == "M":
+            return sum(len(key.encode()) + one.size() for key, one in value.items())
+        return int(measured(self))
+
+    DynamoType.size = size
+    DynamoType.cast_value = property(lambda self: self.value if self.type == "S" else cast.fget(self))
+
+
+def _texts_of_expressions() -> None:
+    """Parses an update expression once. Each validator changes a copy, which pickle makes faster than deepcopy."""
+    UpdateExpressionParser.make = staticmethod(lru_cache(maxsize=1024)(UpdateExpressionParser.make))
+    moto.dynamodb.parsing.validators.deepcopy = lambda node: pickle.loads(pickle.dumps(node, -1))
 
 
 def _patterns_of_filters() -> None:
@@ -138,13 +294,8 @@ def _nodes_of_an_expression() -> None:
 def _rules_of_a_whole_expression() -> None:
     """Checks clauses and paths only at the root, which has all of them."""
 
-    def at_the_root(validator: type, name: str) -> None:
-        @wrap(validator, name)
-        def check(original: Callable[..., Any], self: Any, node: Any) -> Any:
-            return original(self, node) if node.parent is None else node
-
-    at_the_root(ActionCountValidator, "verify_action_counts")
-    at_the_root(OverlappingPathsValidator, "check_for_overlapping_paths")
+    ActionCountValidator.traverse = ActionCountValidator.verify_action_counts
+    OverlappingPathsValidator.traverse = OverlappingPathsValidator.check_for_overlapping_paths
 
 
 def _tables_of_a_transaction() -> None:

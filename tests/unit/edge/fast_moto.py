@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from botocore.auth import SigV4Auth, SigV4QueryAuth
+from botocore.compat import HTTPHeaders
+from botocore.useragent import UserAgentString
 from moto.backends import get_backend
 from moto.core import DEFAULT_ACCOUNT_ID
 
@@ -43,14 +45,15 @@ def _backend(service: Any, region: str, _: str) -> Any:
 
 
 def sign_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives requests a constant signature, as moto checks none; presigned addresses keep theirs."""
-    canonical_request, signature = SigV4Auth.canonical_request, SigV4Auth.signature
+    """Gives requests a constant signature and sender, as moto checks none; presigned addresses keep theirs."""
+    monkeypatch.setattr(UserAgentString, "to_string", lambda self: "tests")
+    constants = {"canonical_request": "", "string_to_sign": "", "headers_to_sign": HTTPHeaders(), "signature": "0" * 64}
+    for name, constant in constants.items():
+        monkeypatch.setattr(SigV4Auth, name, _of_presigned(getattr(SigV4Auth, name), constant))
 
-    def no_request(self: Any, request: Any) -> Any:
-        return canonical_request(self, request) if isinstance(self, SigV4QueryAuth) else ""
 
-    def no_signature(self: Any, string_to_sign: str, request: Any) -> Any:
-        return signature(self, string_to_sign, request) if isinstance(self, SigV4QueryAuth) else "0" * 64
+def _of_presigned(original: Callable[..., Any], constant: Any) -> Callable[..., Any]:
+    def answer(self: Any, *arguments: Any) -> Any:
+        return original(self, *arguments) if isinstance(self, SigV4QueryAuth) else constant
 
-    monkeypatch.setattr(SigV4Auth, "canonical_request", no_request)
-    monkeypatch.setattr(SigV4Auth, "signature", no_signature)
+    return answer

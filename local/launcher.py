@@ -91,6 +91,7 @@ class LocalAccount:
         }
         self._progress = progress
         self._previous_handler: Any = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> LocalAccount:
         check_set_up()
@@ -105,6 +106,7 @@ class LocalAccount:
         self.exports: dict[str, str] = started.exports
         self._control, self._token = started.control, started.token
         self._deployer = Deployer(self.run, self.exports, self._progress)
+        self._clients: dict[str, Any] = {}
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -151,8 +153,15 @@ class LocalAccount:
 
     def client(self, service: str, session: boto3.Session | None = None, **options: Any) -> Any:
         """Returns a client of the account. `options`: arguments of botocore.config.Config."""
-        create: Any = (session or self.session()).client
-        return create(
+        if session or options:
+            return self._new_client(service, session or self.session(), **options)
+        with self._lock:
+            if service not in self._clients:  # a new one takes as long as several calls
+                self._clients[service] = self._new_client(service, self.session())
+            return self._clients[service]
+
+    def _new_client(self, service: str, session: Any, **options: Any) -> Any:
+        return session.client(
             service,
             endpoint_url=self.endpoint(service),
             verify=self.exports["AWS_CA_BUNDLE"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ class Fault:
         words: all in the cell's reason.
         log: below which prefix of the cell there is something, and what.
         late: what is given up only after minutes, which are not to be waited out.
+        orders: to its functions, see interference.py.
     """
 
     role: str
@@ -32,12 +33,19 @@ class Fault:
     words: tuple[str, ...]
     log: tuple[str, str] | None = None
     late: Callable[[Bench, str], None] | None = None
+    orders: Mapping[str, Any] | None = None
 
 
 def _boot_takes_too_long(bench: Bench, run: str) -> None:
     """Once the other node has registered, and this one has said on its console why it will not."""
     eventually(lambda: bench.objects(run, "nodes/") or None, LONG)
     bench.backdate(run, CELL, "phases.boot")
+
+
+def _all_have_reported(bench: Bench, run: str) -> None:
+    """A check between the two reports would replace the first node, and end the cell for the second alone: INVALID."""
+    eventually(lambda: len(bench.objects(run, "nodes/")) == 2 or None, LONG)
+    bench.let_go(run)
 
 
 def _phase_takes_too_long(bench: Bench, run: str) -> None:
@@ -60,7 +68,13 @@ FAULTS = [
         log=("output/boot/", "cannot reach S3"),
         late=_boot_takes_too_long,
     ),
-    Fault("hopeless", "FAILED", ("2 nodes could not start", "simulated")),
+    Fault(
+        "hopeless",
+        "FAILED",
+        ("2 nodes could not start", "simulated"),
+        late=_all_have_reported,
+        orders={"pause": {"step": "gather", "before": ""}},
+    ),
     Fault("silent", "FAILED", ("did not finish the phase measure within 120 s",), late=_phase_takes_too_long),
     Fault("dying", "INVALID", ("was lost during the phase measure",)),
 ]
@@ -75,7 +89,7 @@ def run_of(bench: Bench) -> Iterator[Callable[[Fault], dict[str, Any]]]:
 
 
 def _suffered(bench: Bench, fault: Fault) -> dict[str, Any]:
-    run = bench.start(f"fault-{fault.role}", {fault.role: 2})
+    run = bench.start(f"fault-{fault.role}", {fault.role: 2}, fault.orders)
     if fault.late:
         fault.late(bench, run)
     return bench.ended(run)

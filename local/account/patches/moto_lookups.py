@@ -8,13 +8,14 @@ are the same, but their cost no longer grows with the square of the account.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.models.elastic_block_store import EBSBackend
 from moto.ec2.models.instances import InstanceBackend
 from moto.ec2.models.tags import TagBackend
+from moto.ec2.utils import EC2_PREFIX_TO_RESOURCE, get_prefix
 
 from ._wrap import wrap
 
@@ -38,9 +39,20 @@ def apply() -> None:
         ids = (filters or {}).get("resource-id", ())
         if not ids or any(_WILDCARDS & set(one) for one in ids):
             return original(self, filters)
+        if filters.keys() == {"resource-id"}:  # of each instance that a tag filter concerns
+            return [
+                {"resource_id": one, "key": key, "value": value, "resource_type": _type_of(one)}
+                for one in dict.fromkeys(ids)
+                for key, value in list(self.tags.get(one, {}).items())
+            ]
         named = TagBackend()
         named.tags.update({one: self.tags[one] for one in ids if one in self.tags})
         return original(named, filters)
+
+
+@lru_cache(maxsize=65536)
+def _type_of(resource_id: str) -> str:
+    return str(EC2_PREFIX_TO_RESOURCE.get(get_prefix(resource_id), ""))
 
 
 def _instance(self: Any, instance_id: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -219,6 +220,7 @@ def _policy(*scripts: str) -> str:
     )
 
 
+@cache  # with the compiled templates: compiling takes longer than rendering
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),

@@ -15,6 +15,7 @@ import pytest
 from _pytest import runner
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect
+from xdist.scheduler import LoadGroupScheduling
 
 from local.pictures import camera
 from tests.patience import PAGE_PATIENCE_MS
@@ -56,6 +57,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()) and not item.nodeid.startswith("tests/e2e/"):
             item.add_marker(pytest.mark.xdist_group("chromium"))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives workers groups and whole files: pytest-xdist visits all units of a worker whenever a test ends, which takes
+    it long with single tests. Also, fixtures of a module are then created once.
+    """
+    scheduler = LoadGroupScheduling(config, log)
+    of_group = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: of_group(nodeid).partition("::")[0]
+    return scheduler
 
 
 def pytest_collection_finish() -> None:

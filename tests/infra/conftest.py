@@ -177,7 +177,7 @@ def refused() -> Callable[..., str]:
     return refuse
 
 
-SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "blue", "green")
+SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "template", "blue", "green", "installed")
 """Fixtures that take seconds to make."""
 
 

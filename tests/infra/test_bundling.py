@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
@@ -272,8 +273,17 @@ def test_what_pip_refuses_is_told(store: Path) -> None:
         layer("some", "lambda")
 
 
+@pytest.fixture
+def private_umask() -> Iterator[None]:
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
+
+
 @pytest.mark.parametrize("target", ["lambda", "machine"])
-def test_installing_twice_gives_the_same(compiling_store: Path, target: str) -> None:
+def test_installing_twice_gives_the_same_whatever_the_umask(
+    compiling_store: Path, target: str, request: pytest.FixtureRequest
+) -> None:
     requirement = pin(wheel(compiling_store.parent))
     LAYERS["some"].write_text(f"{requirement}\n")
     first = _content(layer("some", target))
@@ -288,20 +298,21 @@ def test_installing_twice_gives_the_same(compiling_store: Path, target: str) -> 
         "python/some_dependency-1.dist-info/licenses/LICENSE",
     }
     LAYERS["some"].write_text(f"{requirement}  # again\n")
-    assert _content(layer("some", target)) == first
+    request.getfixturevalue("private_umask")
+    again = layer("some", target)
+    assert _content(again) == first
     assert len(list((compiling_store / "layers").iterdir())) == 2
+    assert _of_others(again) == []
 
 
-@pytest.mark.parametrize("target", ["lambda", "machine"])
-def test_everybody_can_read_what_a_private_umask_has_made(compiling_store: Path, target: str) -> None:
-    LAYERS["some"].write_text(f"{pin(wheel(compiling_store.parent))}\n")
-    before = os.umask(0o077)
-    try:
-        folders = [stage_code("{}", "machine"), layer("some", target)]
-    finally:
-        os.umask(before)
-    for path in (path for folder in folders for path in (folder, *folder.rglob("*"))):
-        assert oct(path.stat().st_mode & 0o777) == oct(0o755 if path.is_dir() else 0o644), path
+def test_everybody_can_read_the_code_that_a_private_umask_has_made(compiling_store: Path, private_umask: None) -> None:
+    assert _of_others(stage_code("{}", "machine")) == []
+
+
+def _of_others(folder: Path) -> list[tuple[Path, str]]:
+    """The files and folders with other modes than those that everybody can read."""
+    modes = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
+    return [(path, oct(mode)) for path, mode in modes.items() if mode != (0o755 if path.is_dir() else 0o644)]
 
 
 def test_another_scheme_is_another_asset_to_the_cdk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,24 +343,25 @@ def test_byte_code_is_for_the_python_that_runs_it_and_never_compared_with_its_so
             assert header == MAGIC[target] + FLAGS_UNCHECKED.to_bytes(4, "little"), path
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[a-z]*.py")))
-def test_all_that_a_function_imports_has_byte_code(name: str) -> None:
+def test_all_that_the_functions_import_has_byte_code() -> None:
     bundled = bundle("machine", "{}")
     site = str(Path(boto3.__file__).parents[1])
     path = [str(bundled.code), *(str(folder / "python") for folder in bundled.layers.values())]
+    names = sorted(file.stem for file in (FUNCTIONS / "handlers").glob("[a-z]*.py"))
     program = f"""if True:
-        import sys
+        import importlib, sys
         sys.path = {path!r} + sys.path + [{site!r}]
-        import handlers.{name}
+        for name in {names!r}:
+            importlib.import_module("handlers." + name)
         for module in list(sys.modules.values()):
             if (getattr(module, "__file__", None) or "").endswith(".py"):
                 print(module.__file__, module.__spec__ and module.__spec__.cached)
         """
-    environment = {"AWS_DEFAULT_REGION": "eu-central-1", "POWERTOOLS_SERVICE_NAME": name}
+    environment = {"AWS_DEFAULT_REGION": "eu-central-1", "POWERTOOLS_SERVICE_NAME": "every"}
     done = subprocess.run([sys.executable, "-S", "-B", "-c", program], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     loaded = [line.split() for line in done.stdout.splitlines() if line.startswith(tuple(path))]
-    assert [source for source, _ in loaded if source.endswith(f"handlers/{name}.py")]
+    assert {f"{bundled.code}/handlers/{name}.py" for name in names} <= {source for source, _ in loaded}
     assert [source for source, compiled in loaded if not Path(compiled).is_file()] == []
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 import sys
-import urllib.request
 from pathlib import Path
 
 
@@ -35,13 +35,20 @@ def key(address: str) -> str:
     return address[len("s3://") :]
 
 
-def ask(method: str, path: str, body: bytes | None = None) -> bytes:
-    url, headers = f"{os.environ['AWS_ENDPOINT_URL']}/{path}", {"Authorization": "the fake CLI"}
+def ask(method: str, path: str, body: bytes = b"") -> bytes:
+    """Sends a request by a bare socket: ``urllib`` takes longer to import than all the rest of a call."""
+    host, _, port = os.environ["AWS_ENDPOINT_URL"].rpartition("/")[2].partition(":")
+    head = f"{method} /{path} HTTP/1.0\r\nAuthorization: the fake CLI\r\nContent-Length: {len(body)}\r\n\r\n"
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers, method=method), timeout=300) as answer:
-            return bytes(answer.read())
+        with socket.create_connection((host, int(port)), timeout=300) as connection:
+            connection.sendall(head.encode() + body)
+            with connection.makefile("rb") as answer:
+                status, (_, _, content) = answer.readline(), answer.read().partition(b"\r\n\r\n")
     except OSError as error:
         sys.exit(f"fatal error: {error}")
+    if status.split()[1] != b"200":
+        sys.exit(f"fatal error: {status.decode().strip()}")
+    return content
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Node:
         for tool in TOOLS:
             (self.bin / tool).symlink_to(str(shutil.which(tool)))
         self.tool("python3", f'#!/bin/sh\nexec {python} "$@"\n')
-        self.tool("aws", f'#!/bin/sh\nexec {python} {Path(__file__).parent / "fake_aws.py"} "$@"\n')
+        self.tool("aws", f'#!/bin/sh\nexec {python} -SE {Path(__file__).parent / "fake_aws.py"} "$@"\n')
         agent = folder / "agent.pyz"
         self.sha256 = pack(agent)
         account.put(f"{BUCKET}/{names.agent_key(RUN)}", agent.read_bytes())

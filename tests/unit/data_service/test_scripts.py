@@ -98,7 +98,6 @@ def test_a_node_imports_the_scripts_with_the_ring_among_its_artifacts(tmp_path: 
         **os.environ,
         "TROOP_ARTIFACTS": str(tmp_path / "artifacts"),
         "PYTHONPATH": str(ROOT / "functions"),
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     for path in sorted(FOLDER.glob("*.py")):
         line = [python39() or sys.executable, "-c", f"import {path.stem}"]

@@ -53,7 +53,6 @@ class Node:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TROOP_")},
             "PYTHONPATH": str(ROOT / "functions"),
-            "PYTHONDONTWRITEBYTECODE": "1",
             **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
         line = [python39() or sys.executable, str(folder("event-processor") / f"{script}.py")]
@@ -105,10 +104,19 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-@pytest.fixture
-def processed(node: Node) -> Node:
+@pytest.fixture(scope="module")
+def processed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    node = Node(tmp_path_factory.mktemp("processed"))
     node.succeed("layout", "load")
     node.process()
+    return node.folder
+
+
+@pytest.fixture
+def processed(processed_folder: Path, node: Node) -> Node:
+    """A copy of the state that the scripts leave."""
+    shutil.copytree(processed_folder, node.folder, dirs_exist_ok=True)
+    node.succeed("layout")  # it stores the path of the folder
     return node
 
 

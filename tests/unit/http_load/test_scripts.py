@@ -94,7 +94,6 @@ class Node:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("TROOP_")},
             "PYTHONPATH": str(self.modules),
-            "PYTHONDONTWRITEBYTECODE": "1",
             **{f"TROOP_{name}": str(value) for name, value in variables.items()},
         }
         done = subprocess.run(

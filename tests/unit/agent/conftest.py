@@ -30,4 +30,5 @@ def node(account: FakeAccount, tmp_path: Path) -> Iterator[Node]:
 def scripts(account: FakeAccount, tmp_path: Path) -> Scripts:
     for name, size in {"a/1": 5000, "a/2": 999, "a/3": 1000, "b/4": 70_000}.items():
         account.put(f"data/{name}", bytes(size))
+    account.slowness = 0.02  # without it, scripts read thousands of times as fast as they can
     return Scripts(account, tmp_path)

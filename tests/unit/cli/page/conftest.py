@@ -53,7 +53,6 @@ def looking(browser: Browser, world: World) -> Iterator[Looking]:
         page.on("pageerror", lambda error: looking.errors.append(str(error)))
         page.on("console", lambda m: looking.errors.append(m.text) if "Content Security" in m.text else None)
         page.goto(server.link())
-        expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         looking.go("units")
         expect(page.get_by_role("heading", name="Units", level=1)).to_be_visible()
         yield looking

@@ -58,7 +58,7 @@ def install_cli(tools: Path, cli: Path) -> Callable[[], object]:
         aws.symlink_to(cli)
         return lambda: None
     aws.write_text(cli_template.CLIENT.format(python=python, socket=str(path), cli=str(cli)))
-    aws.chmod(0o755)
+    aws.chmod(0o700)
     listening.listen(512)
 
     @cache  # keeps its stdin open, too

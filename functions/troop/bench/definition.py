@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, TypeVar
 
 from troop.bench.money import ZERO, Money, exact, money_document, money_of, number
@@ -355,7 +356,7 @@ class Benchmark:
         """The most nodes of one cell at a time, in all fleets."""
         return sum(fleet.most for fleet in self.fleets)
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """All executions of scripts, in order. Each waits until all nodes have finished the one before."""
         return tuple(step for phase in self.phases for step in _steps(phase, self.parameters))

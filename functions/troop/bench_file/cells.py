@@ -144,12 +144,14 @@ def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Probl
 
 
 def _too_many_points(benchmarks: Sequence[Benchmark], repetitions: int) -> Iterator[Problem]:
-    counts = [sum(step.point is not None and not step.is_between for step in one.steps) for one in benchmarks]
-    if (number := sum(counts) * repetitions) > MOST_POINTS_OF_RUN:
+    number = repetitions * sum(phase.number_of_points for one in benchmarks for phase in one.phases if phase.has_points)
+    if not number:
+        return
+    if number > MOST_POINTS_OF_RUN:
         allowed = f"with at most {MOST_POINTS_OF_RUN:,} points in all cells together"
         yield Problem(("phases",), f"make {number:,} points", allowed)
     size = sum(len(json.dumps(to_document(one))) for one in benchmarks) * repetitions
-    if sum(counts) and size > LARGEST_PLAN:  # the points of one line in the file can be many
+    if size > LARGEST_PLAN:  # the points of one line in the file can be many
         yield Problem(("phases",), f"take {size:,} bytes in all cells together", f"at most {LARGEST_PLAN:,} bytes")
 
 
@@ -206,6 +208,8 @@ def _together(problem: Problem, one: _Combination) -> Problem:
 
 
 def _alike(combinations: Sequence[_Combination], benchmarks: Sequence[Benchmark]) -> Iterator[Problem]:
+    if len(benchmarks) == 1:
+        return
     seen: dict[str, str] = {}
     for one, benchmark in zip(combinations, benchmarks, strict=True):
         text = json.dumps(to_document(benchmark), sort_keys=True)

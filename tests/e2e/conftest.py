@@ -32,8 +32,6 @@ DUE = {
 
 
 WORKERS = {
-    "test_demo.py": "demo",
-    "test_first_hour.py": "demo",
     "test_one_tick.py": "terminations",
     "test_leashed.py": "terminations",
     "test_health.py": "terminations",

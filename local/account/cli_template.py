@@ -34,9 +34,9 @@ try:
     message = dict(arguments=sys.argv[1:], directory=os.getcwd(), environment=dict(os.environ), umask=mask)
     body = json.dumps(message).encode()
     socket.send_fds(server, [struct.pack(">I", len(body))], files)
+    server.sendall(body)
 except OSError:  # the CLI itself: a kernel of its own reaches no socket of this machine
     os.execv({cli!r}, [{cli!r}, *sys.argv[1:]])
-server.sendall(body)
 code = server.recv(1)
 sys.exit(code[0] if code else 255)
 """
@@ -106,8 +106,9 @@ def _run(client: socket.socket, script: str) -> int:
     for number, file in enumerate(standard):
         os.dup2(file, number)
         os.close(file)
-    for one in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+    for one in (signal.SIGCHLD, signal.SIGTERM):
         signal.signal(one, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.umask(message["umask"])
     os.chdir(message["directory"])
     data = os.environ["AWS_DATA_PATH"]  # the CLI sets it at its import

@@ -52,9 +52,11 @@ def install_cli(tools: Path, cli: Path) -> Callable[[], object]:
     """Puts `aws` into a folder; returns a function that starts what it needs, once."""
     aws, path, python = tools / "aws", tools.with_suffix(".socket"), cli.resolve().parent / "python"
     try:
+        if " " in str(python):
+            raise OSError("the first line of a script cannot name it")
         listening = socket.socket(socket.AF_UNIX)
         listening.bind(str(path))
-    except OSError:  # the path is too long for a socket
+    except OSError:  # or the path is too long for a socket
         aws.symlink_to(cli)
         return lambda: None
     aws.write_text(cli_template.CLIENT.format(python=python, socket=str(path), cli=str(cli)))

@@ -2,15 +2,13 @@
 
 Its arguments are a socket, and a JSON list of the entries of ``sys.path``. For each message ``{"script", "cwd",
 "environment"}`` with three open files, it answers the process id of a copy that has these files as stdin, stdout and
-stderr, and runs the script. For a message ``{"code", "layers"}`` with a socket, it answers that of a copy that takes
-messages from this socket, and has imported what the handlers of this code import. Only functions with the same code
-and layers are copies of that one, so that a package that is missing from a layer stays missing. It ends with the
-account, at the end of the socket. It must stay single-threaded, because a copy has only the thread that forked.
+stderr, and runs the script. It ends with the account, at the end of the socket. It must stay single-threaded, because
+a copy has only the thread that forked. It imports nothing that a function brings along, so that a package that is
+missing from a layer stays missing.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import gc
 import io
@@ -46,18 +44,6 @@ def _import_sdk() -> None:
     session: Any = boto3.Session(region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
     for name in CLIENTS:
         session.client(name)
-
-
-def _import_of_handlers(code: str, layers: list[str]) -> None:
-    """Executes the imports of all handlers, but imports no handler: each reads the environment of its function."""
-    path = sys.path[:]
-    sys.path[:0] = [*layers, code]
-    for handler in sorted(Path(code, "handlers").glob("*.py")):
-        for statement in ast.parse(handler.read_text(encoding="utf-8")).body:
-            if isinstance(statement, ast.Import | ast.ImportFrom):
-                with contextlib.suppress(ImportError):  # of a handler with more layers
-                    exec(compile(ast.Module([statement], []), str(handler), "exec"), {})
-    sys.path[:] = path
 
 
 def _run(script: str, cwd: str, environment: dict[str, str], files: list[int]) -> None:
@@ -101,18 +87,20 @@ def _reap(_number: int, _frame: Any) -> None:
             pass
 
 
-def _serve(accounts: socket.socket) -> None:
-    """Starts copies until the end of the socket."""
+def main() -> None:
+    accounts = socket.socket(fileno=int(sys.argv[1]))
+    sys.path[:] = json.loads(sys.argv[2])
+    _import_sdk()
     gc.freeze()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)  # it ends with the account, which may still need workers
+    signal.signal(signal.SIGCHLD, _reap)
     while True:
         message, files = _receive(accounts)
         pid = os.fork()
         if not pid:
             try:
                 accounts.close()
-                if "code" in message:
-                    _import_of_handlers(**message)
-                    _serve(socket.socket(fileno=files[0]))
                 _run(message["script"], message["cwd"], message["environment"], files)
             except Exception:  # noqa: BLE001 - as the interpreter
                 sys.excepthook(*sys.exc_info())
@@ -121,16 +109,6 @@ def _serve(accounts: socket.socket) -> None:
         for file in files:
             os.close(file)
         accounts.sendall(struct.pack(">I", pid))
-
-
-def main() -> None:
-    accounts = socket.socket(fileno=int(sys.argv[1]))
-    sys.path[:] = json.loads(sys.argv[2])
-    _import_sdk()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)  # it ends with the account, which may still need workers
-    signal.signal(signal.SIGCHLD, _reap)
-    _serve(accounts)
 
 
 if __name__ == "__main__":

@@ -34,10 +34,11 @@ class Node:
         )
 
 
-@pytest.fixture
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
+@pytest.fixture(params=["absent"])
+def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Node]:
+    """A node whose CLI itself is absent, so that only a copy can answer."""
     home = tmp_path_factory.mktemp("n")
-    node = Node(home, install_cli(home, NODE_AWS))
+    node = Node(home, install_cli(home, NODE_AWS.resolve().with_name(request.param)))
     node.environment = {
         "PATH": os.defpath,
         "HOME": str(home),
@@ -55,6 +56,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     assert process.wait(PATIENCE) == 0
 
 
+@pytest.mark.parametrize("node", [NODE_AWS.name], indirect=True)  # messages contain the name
 @pytest.mark.parametrize("words", [("--version",), ("s3", "presign"), ("s3", "cp", "missing", "s3://bucket/key")])
 def test_it_prints_and_ends_as_the_cli(node: Node, words: tuple[str, ...]) -> None:
     ours, theirs = node.run(*words), node.run(*words, cli=NODE_AWS)
@@ -92,6 +94,7 @@ def test_it_ends_with_its_caller(node: Node) -> None:
                 pass
 
 
+@pytest.mark.parametrize("node", [NODE_AWS.name], indirect=True)
 def test_the_cli_itself_runs_when_the_template_has_ended(node: Node) -> None:
     process = node.start_template()
     assert isinstance(process, subprocess.Popen)

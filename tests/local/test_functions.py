@@ -78,22 +78,6 @@ def handler(event, context):
     assert first["key"] != second["key"]
 
 
-def test_environments_of_handlers_are_copies_of_a_process_with_their_imports(world: World) -> None:
-    """The imports would take most of a whole run's time. The environment is a function's own, and so are its layers."""
-    body = """
-import moment, os
-name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
-def handler(event, context):
-    return {"read_at": moment.read_at, "name": name}
-"""
-    layer = world.layer("moment", "import time\nread_at = time.time_ns()")
-    first, second = (invoke(world, world.function(body, module="handlers.main", layers=[layer])) for _ in range(2))
-    assert first["read_at"] == second["read_at"]
-    assert first["name"] != second["name"]
-    without = world.function(body, module="handlers.main")
-    assert "No module named 'moment'" in invoke(world, without)["errorMessage"]
-
-
 def test_a_function_ends_at_its_timeout_and_with_its_process(world: World) -> None:
     body = """
 import os, time

@@ -1,7 +1,6 @@
 """Starts the workers of functions as copies of a process that has imported the AWS SDK.
 
-This is not a difference from AWS, but saves time: the SDK, its models and the imports of handlers take most of a
-worker's start.
+This is not a difference from AWS, but saves time: the SDK and its models take most of a worker's start.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import subprocess
 import sys
 import threading
 import types
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,64 +25,31 @@ from local.account import worker_template
 
 
 class Template:
-    """A process of which workers are copies. It starts with the first of them.
+    """The process of which workers are copies. It starts with the first worker."""
 
-    Args:
-        start: starts the process with its end of a socket.
-    """
-
-    def __init__(self, start: Callable[[socket.socket], Any]) -> None:
-        self._start = start
+    def __init__(self, path: list[str]) -> None:
+        self._path = path
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
 
-    def copy(self, message: dict[str, Any], files: list[int]) -> int:
-        """Starts a copy by a message of :mod:`worker_template`, with these open files; returns its process id."""
-        encoded = json.dumps(message).encode()
+    def copy(self, script: str, cwd: str, environment: dict[str, str], files: list[int]) -> int:
+        """Starts a copy that runs a script with these open files; returns its process id."""
+        message = json.dumps({"script": script, "cwd": cwd, "environment": environment}).encode()
         with self._lock:
-            own = self._socket = self._socket or self._connect()
-            socket.send_fds(own, [struct.pack(">I", len(encoded))], files)
-            own.sendall(encoded)
+            own = self._socket = self._socket or self._start()
+            socket.send_fds(own, [struct.pack(">I", len(message))], files)
+            own.sendall(message)
             answer = own.recv(4, socket.MSG_WAITALL)
         if len(answer) < 4:
             raise RuntimeError("the process that starts workers has ended: see the account's log")
         return int(struct.unpack(">I", answer)[0])
 
-    def _connect(self) -> socket.socket:
+    def _start(self) -> socket.socket:
         mine, its = socket.socketpair()
         with its:
-            self._start(its)
+            words = [sys.executable, "-I", worker_template.__file__, str(its.fileno()), json.dumps(self._path)]
+            subprocess.Popen(words, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
         return mine
-
-
-class Templates:
-    """A template with the SDK, and a copy of it for each combination of code and layers, with what handlers import.
-
-    Args:
-        path: entries of ``sys.path`` with which functions run.
-    """
-
-    def __init__(self, path: list[str]) -> None:
-        self._path = path
-        self._with_sdk = Template(self._start)
-        self._by_code: dict[tuple[str, ...], Template] = {}
-        self._lock = threading.Lock()
-
-    def of(self, code: Path, layers: list[Path]) -> Template:
-        """Returns the template of functions with this unpacked code and these layers."""
-        if not (code / "handlers").is_dir():
-            return self._with_sdk
-        # The worker searches a layer's folder first, and its folder for Python before that.
-        searched = [str(folder) for layer in layers[::-1] for folder in (layer, layer / "python")]
-        message = {"code": str(code), "layers": searched}
-        with self._lock:
-            return self._by_code.setdefault(
-                (str(code), *searched), Template(lambda its: self._with_sdk.copy(message, [its.fileno()]))
-            )
-
-    def _start(self, its: socket.socket) -> None:
-        words = [sys.executable, "-I", worker_template.__file__, str(its.fileno()), json.dumps(self._path)]
-        subprocess.Popen(words, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL)
 
 
 class Copy:
@@ -94,8 +59,7 @@ class Copy:
         self._handle = -1
         (its_in, mine_in), (mine_out, its_out), (mine_err, its_err) = os.pipe(), os.pipe(), os.pipe()
         try:
-            message = {"script": script, "cwd": cwd, "environment": environment}
-            self.pid = template.copy(message, [its_in, its_out, its_err])
+            self.pid = template.copy(script, cwd, environment, [its_in, its_out, its_err])
         finally:
             for one in (its_in, its_out, its_err):
                 os.close(one)
@@ -151,12 +115,11 @@ def apply(path: list[str]) -> None:
     Args:
         path: entries of ``sys.path`` with which functions run.
     """
-    templates = Templates(path)
+    template = Template(path)
 
     def popen(words: list[str], *, cwd: Any = None, env: Any = None, **more: Any) -> Any:
         if words[0] != sys.executable or Path(words[-1]).name != "_worker.py":
             return subprocess.Popen(words, cwd=cwd, env=env, **more)
-        layers = [Path(one).resolve() for one in env.get("_LAMBDA_LAYERS_DIRS", "").split(os.pathsep) if one]
-        return Copy(templates.of(Path(cwd).resolve(), layers), words[-1], str(cwd), dict(env))
+        return Copy(template, words[-1], str(cwd), dict(env))
 
     lambda_runtime.subprocess = types.SimpleNamespace(**{**vars(subprocess), "Popen": popen})

@@ -58,7 +58,7 @@ VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
     ("units", ()),
     ("units/web", (_press("Opt out"),)),
     ("units/ledger", (_press("Opt in"),)),
-    ("units/web/policy", (_open_policy, _wrong_policy)),
+    ("units/web/policy", (_wrong_policy, _open_policy)),
     ("units/nobody", ()),
     ("events", ()),
     ("events/2026-11-20~web", ()),

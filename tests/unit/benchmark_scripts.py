@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import importlib
+import os
+import shutil
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 from infra import ROOT
+
+_GO = shutil.which("go", path=f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/local/go/bin")
+_GO_OPTIONS = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -trimpath", "GOTOOLCHAIN": "local"}
+"""The same for all commands, so that Go compiles its library once: half a minute of processor time."""
 
 
 def folder(benchmark: str) -> Path:
@@ -28,3 +37,16 @@ def scripts(benchmark: str) -> dict[str, ModuleType]:
         for name in names:
             sys.modules.pop(name, None)
         sys.modules.update(others)
+
+
+def go(program: Path, *words: str) -> None:
+    """Runs Go in a program's folder. Skips the test without Go, with an older one, or without the program's modules."""
+    if _GO is None:
+        pytest.skip("Go is missing: https://go.dev/dl")
+    for command in (["mod", "download"], words):
+        done = subprocess.run(
+            [_GO, *command], cwd=program, env=os.environ | _GO_OPTIONS, capture_output=True, text=True, check=False
+        )
+        if done.returncode and command is not words:
+            pytest.skip(f"Go is older than the program needs, or modules are missing: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]

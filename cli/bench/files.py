@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -235,9 +236,23 @@ def catalogue() -> Iterator[tuple[Path, Source | CliError]]:
     """Yields the benchmarks that come with the command, or their errors."""
     for path in sorted(CATALOGUE.glob(f"*/{NAME}")):
         try:
-            yield path, load(path)
+            yield path, _unchanged(path, tuple(map(_state, [path, *_beside(path)])))
         except CliError as error:
             yield path, error
+
+
+@lru_cache(maxsize=64)
+def _unchanged(path: Path, _states: tuple[tuple[object, ...], ...]) -> Source:
+    """Loads a benchmark only after a change: the page lists all of them each time, which takes a second."""
+    return load(path)
+
+
+def _state(path: Path) -> tuple[object, ...]:
+    """Returns what changes with a file, or with the target of a link."""
+    with suppress(OSError):
+        state = path.stat()
+        return path, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+    return (path,)
 
 
 def _beside(path: Path) -> list[Path]:

@@ -8,7 +8,7 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 from troop.measure.rows import pairs_of
@@ -58,19 +58,19 @@ def means(first: int, interval: int, values: Sequence[Value], zero: int, step: i
     Returns:
         The number of the first step, counted from ``zero``, and the mean of each step.
     """
-    gathered: dict[int, list[float]] = {}
-    for number, value in enumerate(values):
-        known = gathered.setdefault((first + number * interval - zero) // step, [])
-        if value is not None:
-            known.append(value)
-    if not gathered:
+    if not values:
         return 0, []
-    low, high = min(gathered), max(gathered)
-    return low, [_mean(gathered.get(number, [])) for number in range(low, high + 1)]
+    begin = first - zero
+    low, high = begin // step, (begin + (len(values) - 1) * interval) // step
+    if step == interval:  # most series: nothing to average
+        return low, [None if value is None else value + 0.0 for value in values]
+    bounds = [max(0, -((begin - number * step) // interval)) for number in range(low, high + 2)]
+    return low, [_mean(values[begin:end]) for begin, end in pairwise(bounds)]
 
 
-def _mean(values: Sequence[float]) -> Value:
-    return math.fsum(values) / len(values) if values else None
+def _mean(values: Sequence[Value]) -> Value:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 Buckets = Mapping[int, int]

@@ -1,13 +1,17 @@
-"""One browser for all tests of pages, and one worker for those that are not end to end. Property tests are the same
-everywhere: the same examples at each run, and no deadline on a machine that is busy.
+"""One browser for all tests of pages, and one worker for those that are not end to end. Property tests have the same
+examples at each run on every machine, so that others find a failure again, and no deadline on a machine that is busy.
+``make test-all`` tries ten times as many, and others at each run.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import botocore.session
@@ -16,16 +20,18 @@ from _pytest import runner
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, expect
 from xdist.scheduler import LoadGroupScheduling
+from xdist.workermanage import WorkerController
 
 from local.pictures import camera
 from tests.patience import PAGE_PATIENCE_MS
 
+EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
 settings.register_profile(
     "troop",
     deadline=None,
-    derandomize=True,
+    derandomize=not EXHAUSTIVE,
     database=None,
-    max_examples=100,
+    max_examples=500 if EXHAUSTIVE else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("troop")
@@ -69,8 +75,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return scheduler
 
 
-def pytest_collection_finish() -> None:
+_STARTED: list[WorkerController] = []
+
+
+def pytest_configure_node(node: WorkerController) -> None:
+    """Starts the other workers when the first one has imported all tests. Together, each would compile all modules."""
+    mark = Path(tempfile.gettempdir(), f"imported-{node.workerinput['testrunuid']}")
+    node.workerinput["imported"] = str(mark)
+    _STARTED.append(node)
+    while len(_STARTED) > 1 and not mark.exists() and not _STARTED[0].channel.isclosed():
+        time.sleep(0.1)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # no collection visits imported modules again
+    if worker := getattr(session.config, "workerinput", None):
+        Path(worker["imported"]).touch()
+
+
+def pytest_unconfigure() -> None:
+    for node in _STARTED:
+        Path(node.workerinput["imported"]).unlink(missing_ok=True)
 
 
 def _roomy(call: Callable[..., bool], *arguments: Any) -> bool:

@@ -159,13 +159,13 @@ clean:  ## remove everything that setup and runs have created
 $(BIN)/troop: scripts/troop .venv/.ready
 	@ln -sf ../../scripts/troop $@
 
-$(ACCOUNT)/.ready: requirements-account.txt
+$(ACCOUNT)/.ready: requirements-account.txt | .venv/.ready
 	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
 
-$(NODE)/.ready: requirements-node.txt
+$(NODE)/.ready: requirements-node.txt | .venv/.ready
 	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
 
-.build/zig/.ready: requirements-latte.txt
+.build/zig/.ready: requirements-latte.txt | .venv/.ready
 	@mkdir -p .build
 	@scripts/venv $(PYTHON) .build/zig requirements-latte.txt
 

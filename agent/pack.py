@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 FOR_SCRIPTS = ("measure", "disks")
@@ -22,12 +23,17 @@ def pack(target: Path) -> str:
 
     ``python3 target boot.json`` runs the agent. With the file in PYTHONPATH, scripts can import the two packages.
     """
+    write_archive(target, _sources())
+    return hashlib.sha256(target.read_bytes()).hexdigest()
+
+
+def write_archive(target: Path, files: Mapping[str, bytes]) -> None:
+    """Writes an archive whose bytes depend on nothing but the files. Everybody can read them once they are unpacked."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, content in sorted(_sources().items()):
+        for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _THE_SAME_DAY)
             entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
             archive.writestr(entry, content)
-    return hashlib.sha256(target.read_bytes()).hexdigest()
 
 
 def _sources() -> dict[str, bytes]:

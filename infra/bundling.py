@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.pack import pack
+from agent.pack import pack, write_archive
 from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
@@ -65,7 +65,7 @@ _LAMBDA_WHEELS = (
 
 @dataclass(frozen=True)
 class Bundle:
-    """Folders to zip: the functions' code, and each layer by its name."""
+    """Folders of what to deploy: the functions' code, and each layer by its name."""
 
     code: Path
     layers: dict[str, Path]
@@ -144,6 +144,20 @@ def layer(name: str, target: str) -> Path:
     return folder
 
 
+def archive(folder: Path) -> Path:
+    """Returns the archive of a folder of a :class:`Bundle`; writes it if it is not in the store.
+
+    The CDK would copy the thousands of files at each synthesis, and compress them at each deployment.
+    """
+    place = BUILD / "archives" / folder.name
+    if not place.exists():
+        with complete_or_absent(place) as partial:
+            files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+            write_archive(partial / "asset.zip", {name: path.read_bytes() for name, path in files.items()})
+    _mark_used(place)
+    return place / "asset.zip"
+
+
 def _finish(folder: Path, target: str, place: str) -> None:
     (folder / "bundle-scheme.txt").write_text(f"{_SCHEME}\n", encoding="utf-8")
     compile_folder(folder, target, place)
@@ -208,10 +222,11 @@ def _this_machine() -> str:
 
 
 def main() -> None:
-    """Installs all missing layers for all platforms, and prints their sizes."""
+    """Installs and archives all missing layers for all platforms, and prints their sizes."""
     for target in ("lambda", "machine"):
         for name in LAYERS:
             folder = layer(name, target)
+            archive(folder)
             sys.stdout.write(f"{size(folder) / 1e6:6.1f} MB  {os.path.relpath(folder, ROOT)}\n")
 
 

@@ -11,7 +11,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra import permissions
-from infra.bundling import bundle
+from infra.bundling import archive, bundle
 from infra.byte_code import PYTHON_VERSION
 from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
@@ -43,9 +43,9 @@ class Functions(Construct):
         self.roles: dict[str, iam.Role] = {}
         self.log_groups: dict[str, logs.ILogGroup] = {}
         bundled = bundle(settings.bundle, settings.chaos_json)
-        self._code = lambda_.Code.from_asset(str(bundled.code))
+        self._code = lambda_.Code.from_asset(str(archive(bundled.code)))
         self._runtime_layer, self.api_layer, self.report_layer = (
-            self._layer(name, path=str(bundled.layers[name]), description=description)
+            self._layer(name, path=str(archive(bundled.layers[name])), description=description)
             for name, description in {
                 "runtime": "Required by every function",
                 "api": "Required by the API",

@@ -1,8 +1,8 @@
 """Deploys the deployments of whole runs: synthesised together, and without the CDK CLI.
 
-Most of the time of a `cdk deploy` goes into starting programs, which synthesise and zip the same code and layers again.
-So one process synthesises all deployments, a result that stays until a source changes, and the test process uploads
-the files and creates the stack itself. The demo and tests/e2e/test_lifecycle.py deploy with the CDK CLI, as users do.
+Most of the time of a `cdk deploy` goes into starting programs, which synthesise the same code again. So one process
+synthesises all deployments, a result that stays until a source changes, and the test process uploads the files and
+creates the stack itself. The demo and tests/e2e/test_lifecycle.py deploy with the CDK CLI, as users do.
 
 `python -m tests.e2e.assemblies FOLDER` reads {name: context} from its standard input and synthesises into FOLDER.
 """
@@ -10,13 +10,11 @@ the files and creates the stack itself. The demo and tests/e2e/test_lifecycle.py
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,7 +38,7 @@ _THIS_FILE = Path(__file__)
 _KIND = "deployments"
 _MOST_ASSEMBLIES = 3
 """Assemblies that stay: of this hour, of the last one, which a process may still read, and of other sources. Each has
-80 MB, and each hour needs another, because the calendars of :func:`local.settings.open_settings` follow the time.
+30 MB, and each hour needs another, because the calendars of :func:`local.settings.open_settings` follow the time.
 """
 
 
@@ -118,19 +116,10 @@ def _upload(account: LocalAccount, folder: Path, name: str) -> str:
         (destination,) = asset["destinations"].values()
         key, path = destination["objectKey"], folder / asset["source"]["path"]
         if key not in there:
-            s3.put_object(Bucket=_BUCKET, Key=key, Body=path.read_bytes() if path.is_file() else _zipped(path))
+            s3.put_object(Bucket=_BUCKET, Key=key, Body=path.read_bytes())
         if path.name == f"{name}.template.json":
             address = f"https://{_BUCKET}.s3.{_REGION}.amazonaws.com/{key}"
     return address
-
-
-def _zipped(folder: Path) -> bytes:
-    """Zips a folder without compression, which would take longer than the upload."""
-    zipped = io.BytesIO()
-    with zipfile.ZipFile(zipped, "w") as file:
-        for path in sorted(folder.rglob("*")):
-            file.write(path, path.relative_to(folder))
-    return zipped.getvalue()
 
 
 def _main(folder: str) -> None:

@@ -25,7 +25,7 @@ import pytest
 
 from agent.pack import pack
 from infra import FUNCTIONS, bundling, byte_code, npm
-from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, bundle, layer, size, stage_code
+from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
 from troop.calendars import HOLIDAY_LANGUAGE
@@ -203,6 +203,24 @@ def test_the_asset_is_named_by_its_content() -> None:
     assert stage_code("{}", "lambda") != stage_code('{"a": 1}', "lambda")
 
 
+def test_an_archive_has_every_file_in_the_same_bytes_everywhere(store: Path, private_umask: None) -> None:
+    contents: list[bytes] = []
+    for name in ("b", "a"):  # two machines, which create and touch the files in another order
+        folder = store / name
+        for file in sorted(("python/one.py", "python/__pycache__/one.pyc", "scheme.txt"), reverse=name == "b"):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(file)
+            os.utime(folder / file, (len(contents),) * 2)
+        contents.append(archive(folder).read_bytes())
+    assert contents[0] == contents[1]
+    packed = zipfile.ZipFile(archive(store / "a"))
+    assert {name: packed.read(name).decode() for name in packed.namelist()} == {
+        name: name for name in ("python/one.py", "python/__pycache__/one.pyc", "scheme.txt")
+    }
+    assert {entry.external_attr >> 16 for entry in packed.infolist()} == {0o644}
+    assert archive(store / "a").stat().st_mode & 0o777 == 0o644
+
+
 def test_old_assets_go_and_the_one_in_use_stays(store: Path) -> None:
     old, used = stage_code('{"a": 1}', "lambda"), stage_code('{"a": 2}', "lambda")
     for folder in (old, used):
@@ -320,7 +338,7 @@ def test_another_scheme_is_another_asset_to_the_cdk(store: Path, monkeypatch: py
 
     def fingerprints() -> list[str]:
         folders = (stage_code("{}", "machine"), layer("some", "machine"))
-        return [cdk.FileSystem.fingerprint(str(folder)) for folder in folders]
+        return [cdk.FileSystem.fingerprint(str(archive(folder))) for folder in folders]
 
     before = fingerprints()
     monkeypatch.setattr(bundling, "_SCHEME", "another")

@@ -11,9 +11,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import aws_cdk as cdk
 import pytest
@@ -21,9 +22,11 @@ from aws_cdk import assertions
 
 from infra import ROOT
 from infra.acknowledgements import check
+from infra.bundling import bundle
 from infra.settings import read_settings
 from infra.stack import TroopStack
-from tests.infra.results import result, sources
+from infra.store import BUILD
+from tests.infra.results import project_files, result, sources
 from tests.patience import PATIENCE
 from troop.errors import SettingsError
 
@@ -33,11 +36,12 @@ NOBODY_LISTENS = "http://127.0.0.1:9"
 
 @dataclass(frozen=True)
 class Synthesised:
-    """A synthesis by the CDK CLI: what it said, and the folder it wrote."""
+    """A synthesis by the CDK CLI: what it said, the folder it wrote, and the modes of the files in each asset."""
 
     returncode: int
     output: str
     folder: Path
+    assets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def read(self, name: str) -> dict[str, Any]:
         document: dict[str, Any] = json.loads((self.folder / name).read_text())
@@ -46,13 +50,21 @@ class Synthesised:
 
 @pytest.fixture(scope="session")
 def cli_synth(tmp_path_factory: pytest.TempPathFactory) -> Synthesised:
-    """``cdk synth`` of the app as it is, without credentials, in an empty home, with no way out; validated."""
+    """``cdk synth`` in a clone without ``node_modules``, without credentials, in an empty home, with no way out, with a
+    private umask; validated.
+    """
     folder = result("cli", sources(), create=lambda partial: _run_cli(partial, tmp_path_factory))
     return Synthesised(**json.loads((folder / "outcome.json").read_text()), folder=folder)
 
 
 def _run_cli(partial: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("cli")
+    folder, clone = tmp_path_factory.mktemp("cli"), tmp_path_factory.mktemp("clone")
+    for name in project_files():
+        if (ROOT / name).is_file():  # one that is removed is still listed
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, clone / name)
+    bundle("lambda", "{}")
+    (clone / ".build").symlink_to(BUILD)  # what a first synthesis has fetched
     environment = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(tmp_path_factory.mktemp("home")),
@@ -62,12 +74,18 @@ def _run_cli(partial: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     }
     command = [str(ROOT / "node_modules" / ".bin" / "cdk"), "synth", "--quiet", "--strict", "--output", str(folder)]
     done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        command, cwd=clone, env=environment, umask=0o077, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
-    outcome = {"returncode": done.returncode, "output": done.stdout + done.stderr}
-    assert done.returncode == 0, outcome["output"]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (clone / "node_modules").exists()
+    assets = {path.name: _modes(path) for path in folder.iterdir() if path.name.startswith("asset.")}
+    outcome = {"returncode": done.returncode, "output": done.stdout + done.stderr, "assets": assets}
     _copy_documents(folder, partial)
     (partial / "outcome.json").write_text(json.dumps(outcome))
+
+
+def _modes(archive: Path) -> dict[str, int]:
+    return {entry.filename: entry.external_attr >> 16 for entry in ZipFile(archive).infolist()}
 
 
 def _copy_documents(assembly: Path, folder: Path) -> None:

@@ -47,12 +47,17 @@ def result(kind: str, *inputs: str | bytes, create: Callable[[Path], None]) -> P
     return folder
 
 
+def project_files() -> list[str]:
+    """The files of this checkout that a clone has, or will have once they are added."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if name]
+
+
 @cache
 def sources() -> str:
     """Returns a digest of what syntheses depend on: files, installed packages, Node's tools, and variables."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
-    names = {name for name in listed if name in _FIXTURES or not name.startswith(_UNRELATED)}
+    names = {name for name in project_files() if name in _FIXTURES or not name.startswith(_UNRELATED)}
     files = [ROOT / name for name in sorted(names)]
     files += [ROOT / "node_modules" / package / "package.json" for package in ("aws-cdk", "echarts", "pyodide")]
     digest = hashlib.sha256(sys.version.encode())

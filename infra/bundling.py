@@ -122,7 +122,7 @@ def _package(target: str) -> Path:
 
 def _is_of_nodes(path: Path) -> bool:
     """Checks whether only nodes run a module. They have it from ``agent.pyz``."""
-    return any(path.is_relative_to(FUNCTIONS / package) for package in OF_NODES)
+    return f"{path.relative_to(FUNCTIONS).as_posix()}/".startswith(tuple(f"{part}/" for part in OF_NODES))
 
 
 def _agent() -> bytes:

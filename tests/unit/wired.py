@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
+
+import troop.wiring
+
+_MODULES = [module.name for module in pkgutil.iter_modules(troop.wiring.__path__, "troop.wiring.")]
 
 
 def forget() -> None:
     """Empties what lives as long as a function does. Clients stay: making them is slow, and moto takes old ones."""
-    for name, module in list(sys.modules.items()):
-        if not name.startswith("troop.wiring."):
-            continue
-        for function in vars(module).values():
+    for name in _MODULES:
+        for function in vars(sys.modules.get(name, troop.wiring)).values():
             if hasattr(function, "cache_clear") and function.__module__ == name:
                 function.cache_clear()

@@ -3,8 +3,8 @@
 Computed once instead of for every field of every response: the names that a field can have, whether XML allows a name,
 and the functions of a class. Visitors of an update expression visit only nodes of their kind, and checks of the whole
 run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Folders of
-services are listed once. Requests, XML, and random names are built with fewer calls. Tests of handlers
-use this patch too, because they spend most of their time in moto.
+services are listed once. Requests, XML, and random names are built with fewer calls, and botocore finds what an answer
+has with fewer. Tests of handlers use this patch too, because they spend most of their time in moto.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
+import botocore.parsers
 import botocore.useragent
 import moto.backends
 import moto.core.responses
@@ -31,6 +32,7 @@ import moto.ec2.models.tags
 import moto.ec2.utils
 import moto.kms.models
 import xmltodict
+from botocore.parsers import BaseJSONParser, BaseXMLResponseParser
 from moto import backend_index
 from moto.core.base_backend import BaseBackend
 from moto.core.request import Request
@@ -68,6 +70,9 @@ def apply() -> None:
     _addresses_of_a_service()
     _names_of_services()
     _names_of_the_caller()
+    _elements_of_an_answer()
+    _values_of_an_answer()
+    _times_of_an_answer()
 
 
 def _methods_of_a_class() -> None:
@@ -360,8 +365,8 @@ def _keys_that_sign_nothing() -> None:
 
 def _addresses_of_what_is_called_most() -> None:
     """Sorts the most used services first: for each call, moto tries the addresses of hundreds of services in turn."""
-    most = ("dynamodb", "ec2", "autoscaling")
-    backend_index.backend_url_patterns.sort(key=lambda known: known[0] not in most)
+    most = ("dynamodb", "ec2", "autoscaling", "s3")
+    backend_index.backend_url_patterns.sort(key=lambda known: most.index(known[0]) if known[0] in most else len(most))
 
 
 def _addresses_of_a_service() -> None:
@@ -388,3 +393,60 @@ def _names_of_the_caller() -> None:
     """Caches parts of the user agent, which botocore builds twice for each call, character by character."""
     plain = botocore.useragent.sanitize_user_agent_string_component
     botocore.useragent.sanitize_user_agent_string_component = lru_cache(maxsize=1024)(plain)
+
+
+def _elements_of_an_answer() -> None:
+    """Remembers which element a member of a shape is; botocore finds it out again for each, also where none is."""
+    parse = BaseXMLResponseParser._handle_structure  # type: ignore[attr-defined]
+
+    def members_of(self: Any, shape: Any) -> list[tuple[str, Any, str]] | None:
+        elsewhere = ("location", "eventheader", "xmlAttribute")
+        if shape.metadata.get("exception") or getattr(shape, "is_tagged_union", False):
+            return None
+        if any(member.serialization.get(key) for member in shape.members.values() for key in elsewhere):
+            return None
+        return [(name, member, self._member_key_name(member, name)) for name, member in shape.members.items()]
+
+    @wraps(parse)
+    def structure(self: Any, shape: Any, node: Any) -> Any:
+        if (members := shape.__dict__.get("_elements", ())) == ():
+            members = shape._elements = members_of(self, shape)
+        if members is None:
+            return parse(self, shape, node)
+        nodes = self._build_name_to_xml_node(node)
+        return {name: self._parse_shape(member, nodes[tag]) for name, member, tag in members if tag in nodes}
+
+    BaseXMLResponseParser._handle_structure = structure  # type: ignore[attr-defined]
+
+
+def _values_of_an_answer() -> None:
+    """Finds the member of a structure that has one, as DynamoDB's values do, by its name; botocore tries all."""
+    parse = BaseJSONParser._handle_structure  # type: ignore[attr-defined]
+
+    def members_of(shape: Any) -> dict[str, tuple[str, Any]] | None:
+        if shape.is_document_type or shape.is_tagged_union:
+            return None
+        return {member.serialization.get("name", name): (name, member) for name, member in shape.members.items()}
+
+    @wraps(parse)
+    def structure(self: Any, shape: Any, value: Any) -> Any:
+        if value.__class__ is not dict or len(value) != 1:
+            return parse(self, shape, value)
+        if (members := shape.__dict__.get("_values", ())) == ():
+            members = shape._values = members_of(shape)
+        if members is None:
+            return parse(self, shape, value)
+        ((key, content),) = value.items()
+        if content is None or key not in members:
+            return {}
+        name, member = members[key]
+        return {name: self._parse_shape(member, content)}
+
+    BaseJSONParser._handle_structure = structure  # type: ignore[attr-defined]
+
+
+def _times_of_an_answer() -> None:
+    """Parses a time once; parsers that exist already do not take part."""
+    parse = botocore.parsers.parse_timestamp
+    known = lru_cache(maxsize=4096)(parse)
+    botocore.parsers.DEFAULT_TIMESTAMP_PARSER = lambda value: known(value) if value.__class__ is str else parse(value)

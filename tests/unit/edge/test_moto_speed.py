@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import botocore.parsers
 import pytest
 import xmltodict
 from botocore.exceptions import ClientError
+from botocore.parsers import BaseJSONParser, BaseXMLResponseParser
+from botocore.utils import parse_timestamp
+from moto.backend_index import backend_url_patterns
 from moto.backends import get_backend
 from moto.core.request import Request
 from moto.core.responses import method_names_from_class
@@ -24,6 +29,7 @@ from moto.ec2.responses import EC2Response
 from moto.moto_api._internal import mock_random
 
 from tests.unit.edge.account import Account
+from troop.aws.clients import client
 
 
 class LaunchTemplate:
@@ -220,6 +226,66 @@ def test_a_request_is_the_same(url: str, body: Any) -> None:
 
 _from_primitives: Any = Request.from_primitives.__wrapped__
 OBJECTS_OF_A_REQUEST = ("wsgi.input", "wsgi.errors", "werkzeug.request")
+
+
+def test_answers_and_errors_are_parsed_alike(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web", tags={"a": "b", "c": ""})
+    nested = {"m": {"M": {"k": {"L": [{"S": ""}, {"NULL": True}, {"N": "1"}, {"M": {}}]}}}, "s": {"SS": ["a", "b"]}}
+    account.put("State", {"key": {"S": "k"}, **nested})
+    s3 = client("s3")
+    s3.put_object(Bucket="work-bucket", Key="a&b", Body=b"x", Metadata={"a": "b"})
+
+    def answered() -> list[Any]:
+        calls = (
+            account.ec2.describe_instances, account.ec2.describe_security_groups, account.ec2.describe_launch_templates,
+            partial(account.ec2.describe_instances, InstanceIds=["i-0"]), account.autoscaling.describe_policies,
+            account.autoscaling.describe_auto_scaling_groups, partial(account.dynamodb.scan, TableName="State"),
+            partial(account.dynamodb.scan, TableName="none"), account.dynamodb.list_tables,
+            s3.list_buckets, *(partial(s3.list_objects_v2, Bucket=bucket) for bucket in ("work-bucket", "no")),
+            partial(s3.head_object, Bucket="work-bucket", Key="a&b"), client("sts").get_caller_identity,
+        )  # fmt: skip
+        answers = []
+        for call in calls:
+            try:
+                answer = call()
+            except ClientError as error:
+                answer = error.response
+            answers.append({key: value for key, value in answer.items() if key != "ResponseMetadata"})
+        return answers
+
+    ours = answered()
+    parsers: tuple[Any, ...] = (BaseXMLResponseParser, BaseJSONParser)
+    for parser in parsers:
+        monkeypatch.setattr(parser, "_handle_structure", parser._handle_structure.__wrapped__)
+    assert answered() == ours
+    assert sum("Error" in answer for answer in ours) == 3
+
+
+def test_times_are_parsed_alike() -> None:
+    values: list[Any] = [
+        "2026-11-20T22:46:00Z",
+        "2026-11-20T22:46:00+01:00",
+        "Fri, 20 Nov 2026 22:46:00 GMT",
+        "1.5",
+        1.5,
+    ]
+    for value in values:
+        for _ in range(2):
+            assert botocore.parsers.DEFAULT_TIMESTAMP_PARSER(value) == parse_timestamp(value)
+
+
+@pytest.mark.parametrize(
+    ("service", "host"),
+    [
+        ("dynamodb", "dynamodb.eu-central-1"), ("ec2", "ec2.eu-central-1"), ("autoscaling", "autoscaling.eu-central-1"),
+        ("s3", "s3"), ("s3", "bucket.s3.eu-central-1"), ("s3control", "123456789012.s3-control.eu-central-1"),
+        ("dynamodbstreams", "streams.dynamodb.eu-central-1"), ("applicationautoscaling", "application-autoscaling.a-1"),
+        ("ec2instanceconnect", "ec2-instance-connect.eu-central-1"), ("s3tables", "s3tables.eu-central-1"),
+    ],
+)  # fmt: skip
+def test_an_address_belongs_to_its_service(service: str, host: str) -> None:
+    address = f"https://{host}.amazonaws.com/"
+    assert next(name for name, pattern in backend_url_patterns if pattern.match(address)) == service
 
 
 def test_values_are_measured_and_compared_alike() -> None:

@@ -21,7 +21,7 @@ from handlers import check_recovery, decide, sweep, terminate
 from tests.tables import create_table
 from tests.unit.core.build import FRIDAY as FRIDAY
 from tests.unit.core.build import raw_settings
-from tests.unit.edge.fast_moto import deploy_once
+from tests.unit.edge.fast_moto import once
 from troop import moments
 from troop.aws.chaos.events import EventTable
 from troop.aws.clients import client
@@ -109,8 +109,7 @@ class Account:
 
     def deploy(self) -> None:
         """Makes what the stack makes."""
-        deploy_once(self._create)
-        self.ec2.create_launch_template(LaunchTemplateName="nodes", LaunchTemplateData={"ImageId": "ami-12c6146b"})
+        once("deploy", self._create)
 
     def _create(self) -> None:
         for table in CHAOS_TABLES:
@@ -119,6 +118,7 @@ class Account:
         client("s3").create_bucket(Bucket="work-bucket", CreateBucketConfiguration=where)
         client("secretsmanager").create_secret(Name="Salt", SecretString="s" * 64)
         client("events").create_event_bus(Name="chaos")
+        self.ec2.create_launch_template(LaunchTemplateName="nodes", LaunchTemplateData={"ImageId": "ami-12c6146b"})
 
     # What stands in the account
 

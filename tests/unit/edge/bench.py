@@ -15,6 +15,7 @@ from typing import Any
 from tests.tables import create_table
 from tests.unit.edge.account import Account
 from tests.unit.edge.asking import ANNA, ask
+from tests.unit.edge.fast_moto import once
 from troop.aws.bench.price_cache import PriceCache
 from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
@@ -56,16 +57,20 @@ class Half:
         return {f"TROOP_{key}": value for key, value in zip(KEYS, values, strict=True)}
 
     def deploy(self) -> None:
-        where: Any = {"LocationConstraint": "eu-central-1"}
         self.s3 = client("s3")
+        self.vpc, self.subnets = once(f"deploy half {self.zones}", self._create)
+
+    def _create(self) -> tuple[str, list[str]]:
+        """The network and its subnets."""
+        where: Any = {"LocationConstraint": "eu-central-1"}
         self.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
         create_table(self.account.dynamodb, RUNS)
         role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
         for name in ("benchmark", "teardown"):
             client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
         self.keep_prices()
-        self.vpc = vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-        self.subnets = [
+        vpc = self.account.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        return vpc, [
             self.account.ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{n}.0/24", AvailabilityZone=zone)["Subnet"][
                 "SubnetId"
             ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,6 +20,7 @@ from handlers import cell as cell_handler
 from handlers import launch as launch_handler
 from tests.tables import create_table
 from tests.unit.edge.account import CONTEXT, Account
+from tests.unit.edge.fast_moto import Holder, calls_are_usual, once
 from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
 from troop.bench import names
@@ -77,6 +78,9 @@ class Bench:
     def admit(self, benchmark: Benchmark | None = None, key: str = "k", terms: Terms | None = None) -> Bench:
         """What ``POST /benchmarks`` does; this, with the run."""
         self.benchmark = benchmark or self.benchmark
+        return self.once(f"admit {key} {terms}", lambda: self._admit(key, terms))
+
+    def _admit(self, key: str, terms: Terms | None) -> None:
         now = self.account.clock()
         self.run = names.run_id(now, key)
         expires = now + timedelta(seconds=self.benchmark.expires_after)
@@ -85,7 +89,16 @@ class Bench:
         plan = Plan((PlannedCell(CELL, Variant(), self.benchmark),))
         self.put(names.plan_key(self.run), to_plan_document(plan))
         assert self.runs.create(run, [Cell(self.run, CELL)], terms)
+
+    def once(self, what: str, do: Callable[[], Any]) -> Bench:
+        """Does something to this and its account, or copies what that led to in one like it."""
+        once(what, lambda: bool(do()), self.holder)
         return self
+
+    @property
+    def holder(self) -> Holder:
+        """What is copied together with the account."""
+        return self, "benchmark", "run", "roles", "places"
 
     def again(self, key: str, benchmark: Benchmark | None = None) -> Bench:
         """Another run in the same account."""
@@ -114,26 +127,28 @@ class Bench:
 
     def launched(self) -> Bench:
         """A cell that is launched, without a node that has registered."""
-        self.open()
-        self.launch()
-        return self
+        return self.once("launched", lambda: (self.open(), self.launch()))
 
     def gathered(self) -> Bench:
         """A cell whose nodes are all on the roster."""
+        return self.once("gathered", self._gather_all)
+
+    def _gather_all(self) -> None:
         self.launched()
         self.register(self.nodes())
         assert self.gather() == "ready"
-        return self
 
     def measuring(self) -> Bench:
         """A cell whose first phase is over, and whose second has begun a minute ago."""
+        return self.once("measuring", self._measure)
+
+    def _measure(self) -> None:
         self.gathered()
         self.step("release", phase_index=0)
         self.finish("prepare", self.nodes())
         assert self.check(0) == "next"
         self.step("release", phase_index=1)
         self.account.clock.forward(minutes=1)
-        return self
 
     # What nodes do
 
@@ -264,15 +279,7 @@ class Bench:
 
 def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     """Adds to an account what the half of the stack that runs benchmarks makes."""
-    ec2 = client("ec2")
-    create_table(account.dynamodb, RUNS)
-    where = {"LocationConstraint": "eu-central-1"}
-    client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
-    vpc = ec2.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
-    subnets = [
-        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.7.{16 * i}.0/20", AvailabilityZone=f"eu-central-1{zone}")
-        for i, zone in enumerate("cab")
-    ]
+    vpc, subnets, images = once("deploy benchmarks", lambda: _create(account))
     agent = tmp_path / "agent.pyz"
     agent.write_bytes(AGENT)
     environment = {
@@ -280,19 +287,13 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         "TROOP_RESULTS_BUCKET": BUCKET,
         "TROOP_NETWORK_VPC": vpc,
         "TROOP_NETWORK_IS_OWN": "true",
-        "TROOP_NETWORK_SUBNETS": ",".join(subnet["Subnet"]["SubnetId"] for subnet in subnets),
+        "TROOP_NETWORK_SUBNETS": ",".join(subnets),
         "TROOP_NODE_PROFILE": PROFILE,
         "TROOP_NODE_ROLE_ID": ROLE_ID,
         "TROOP_AGENT_FILE": str(agent),
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    images = {
-        architecture: ec2.register_image(Name=f"al2023-{architecture}", RootDeviceName="/dev/xvda")["ImageId"]
-        for architecture in ("arm64", "x86_64")
-    }
-    for service, name in (names.AUTO_SCALING_ROLE, names.SPOT_ROLE):
-        client("iam").create_role(Path=f"/aws-service-role/{service}/", RoleName=name, AssumeRolePolicyDocument="{}")
     bench = Bench(account, images=images)
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
@@ -307,7 +308,28 @@ def deploy_benchmarks(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_pat
         return {"Parameter": {"Value": bench.images[architecture]}}
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    calls_are_usual()
     return bench
+
+
+def _create(account: Account) -> tuple[str, list[str], dict[str, str]]:
+    """The network, its subnets, and images by architecture."""
+    ec2 = client("ec2")
+    create_table(account.dynamodb, RUNS)
+    where = {"LocationConstraint": "eu-central-1"}
+    client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+    vpc = ec2.create_vpc(CidrBlock="10.7.0.0/16")["Vpc"]["VpcId"]
+    subnets = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.7.{16 * i}.0/20", AvailabilityZone=f"eu-central-1{zone}")
+        for i, zone in enumerate("cab")
+    ]
+    images = {
+        architecture: ec2.register_image(Name=f"al2023-{architecture}", RootDeviceName="/dev/xvda")["ImageId"]
+        for architecture in ("arm64", "x86_64")
+    }
+    for service, name in (names.AUTO_SCALING_ROLE, names.SPOT_ROLE):
+        client("iam").create_role(Path=f"/aws-service-role/{service}/", RoleName=name, AssumeRolePolicyDocument="{}")
+    return vpc, [subnet["Subnet"]["SubnetId"] for subnet in subnets], images
 
 
 def _group(instance: dict[str, Any]) -> str:

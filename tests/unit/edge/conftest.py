@@ -18,11 +18,12 @@ from botocore.client import BaseClient
 from moto import mock_aws
 
 from local.account.patches import moto_lookups, moto_placement_groups, moto_speed
+from tests.unit.edge import fast_moto
 from tests.unit.edge.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.edge.benches import Bench, deploy_benchmarks
 from tests.unit.edge.deployed import Deployed, deploy
 from tests.unit.edge.dimensions import right_dimensions
-from tests.unit.edge.fast_moto import sign_nothing
+from tests.unit.edge.fast_moto import calls_are_usual, sign_nothing
 from tests.unit.edge.market import Market
 from tests.unit.profiles import give_profiles
 from tests.unit.wired import forget
@@ -41,6 +42,7 @@ Log = Callable[[], list[dict[str, Any]]]
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """Gives the lines that functions have logged in this test, metrics aside."""
     written = io.StringIO()
+    monkeypatch.setattr(fast_moto, "copying", False)
     for logger in list(logging.Logger.manager.loggerDict.values()):
         for handler in getattr(logger, "handlers", ()):
             if isinstance(handler.formatter, LambdaPowertoolsFormatter):
@@ -107,6 +109,7 @@ def account(
     with mock_aws():
         account = Account(clock, settings)
         monkeypatch.setattr(BaseClient, "_make_api_call", market.answering(_with_refreshes(account)))
+        calls_are_usual((clock, "moment"), (account, "refreshes"), (market, *vars(market)), is_new=True)
         account.deploy()
         yield account
     _forget()

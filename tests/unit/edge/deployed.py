@@ -18,6 +18,7 @@ from moto.stepfunctions import stepfunctions_backends
 
 from tests.tables import create_table
 from tests.unit.edge.account import FRIDAY, OVERDUE, SETTINGS, Account
+from tests.unit.edge.fast_moto import calls_are_usual, once
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.tables import RUNS
@@ -108,19 +109,14 @@ class Deployed:
 
 def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     """A deployment in which all is well: ticks came until a minute ago."""
-    machine = client("stepfunctions").create_state_machine(
-        name="chaos", definition=json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), roleArn=ROLE
-    )["stateMachineArn"]
-    queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
-    client("scheduler").create_schedule_group(Name="Schedules")
-    topic = client("sns").create_topic(Name="act-now")["TopicArn"]
+    deployed = Deployed(account, *once("deployed", lambda: _create(account)))
     environment = {
-        "TROOP_ACT_NOW_TOPIC": topic,
-        "TROOP_CHAOS_MACHINE": machine,
+        "TROOP_ACT_NOW_TOPIC": deployed.topic,
+        "TROOP_CHAOS_MACHINE": deployed.machine,
         "TROOP_SCHEDULE_GROUP": "Schedules",
         "TROOP_RUN_SCHEDULE_GROUP": "Runs",
         "TROOP_START_FUNCTION": "arn:aws:lambda:eu-central-1:123456789012:function:Start",
-        "TROOP_UNDELIVERED_QUEUE": queue,
+        "TROOP_UNDELIVERED_QUEUE": deployed.queue,
         "TROOP_TICK_MINUTES": "15",
         "TROOP_OTHER_SCHEDULES": "4",
         **{f"TROOP_{name}_TABLE": table for name, table in zip(NAMES, TABLES, strict=True)},
@@ -138,6 +134,18 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
         return deployed.answer(operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    calls_are_usual((deployed, "concurrency", "forgotten"))
+    return deployed
+
+
+def _create(account: Account) -> tuple[str, str, str]:
+    """Machine, queue, and topic."""
+    machine = client("stepfunctions").create_state_machine(
+        name="chaos", definition=json.dumps({"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}), roleArn=ROLE
+    )["stateMachineArn"]
+    queue = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
+    client("scheduler").create_schedule_group(Name="Schedules")
+    topic = client("sns").create_topic(Name="act-now")["TopicArn"]
     if RUNS.name not in account.dynamodb.list_tables()["TableNames"]:
         create_table(account.dynamodb, RUNS)
     deployed = Deployed(account, machine, queue, topic)
@@ -149,4 +157,4 @@ def deploy(account: Account, monkeypatch: pytest.MonkeyPatch) -> Deployed:
     deployed.schedule("reaper", f"arn:aws:lambda:{REGION}:123456789012:function:reaper")
     deployed.run(OVERDUE - timedelta(minutes=1))
     deployed.subscribers(1)
-    return deployed
+    return machine, queue, topic

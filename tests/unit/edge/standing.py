@@ -19,11 +19,13 @@ from handlers import teardown as teardown_handler
 from tests.unit.edge.account import CONTEXT, Account
 from tests.unit.edge.asking import ANNA, ask, get
 from tests.unit.edge.benches import CELL, Bench, deploy_benchmarks
+from tests.unit.edge.fast_moto import calls_are_usual, once
 from troop.aws.clients import client
 from troop.bench import names
 from troop.bench.record import Kind
 
 MACHINES = "arn:aws:states:eu-central-1:123456789012:stateMachine:"
+KINDS = ("benchmark", "fleet", "teardown")
 FUNCTION = "arn:aws:lambda:eu-central-1:123456789012:function:fleet"
 
 FILE: dict[str, Any] = {
@@ -93,6 +95,9 @@ class Stand:
 
     def launched(self, **how: Any) -> str:
         """A fleet whose instances have been launched; none has registered."""
+        return once(f"launched {how}", lambda: self._launch(**how), self.bench.holder)
+
+    def _launch(self, **how: Any) -> str:
         run = self.up(**how)
         self.step(run, "open", execution="arn")
         launch_handler.handler({"run": run, "cell": CELL}, CONTEXT)
@@ -100,6 +105,9 @@ class Stand:
 
     def ready(self, **how: Any) -> str:
         """A fleet that stands."""
+        return once(f"ready {how}", lambda: self._stand(**how), self.bench.holder)
+
+    def _stand(self, **how: Any) -> str:
         run = self.launched(**how)
         self.register(run)
         assert self.keep(run) == "waiting"
@@ -157,9 +165,8 @@ class Stand:
 def deploy_fleets(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Stand]:
     """Adds to an account what a deployment has for standing fleets."""
     stand = Stand(deploy_benchmarks(account, monkeypatch, tmp_path))
-    role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    for name in ("benchmark", "fleet", "teardown"):
-        client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)
+    once("deploy fleets", _create)
+    for name in KINDS:
         monkeypatch.setenv(f"TROOP_{name.upper()}_MACHINE", MACHINES + name)
     monkeypatch.setenv("TROOP_FLEET_FUNCTION", FUNCTION)
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
@@ -174,4 +181,11 @@ def deploy_fleets(account: Account, monkeypatch: pytest.MonkeyPatch, tmp_path: P
         return {"StatusCode": 202}
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    calls_are_usual((stand, "woken", "refusals"))
     yield stand
+
+
+def _create() -> None:
+    role = client("iam").create_role(RoleName="machines", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    for name in KINDS:
+        client("stepfunctions").create_state_machine(name=name, definition="{}", roleArn=role)

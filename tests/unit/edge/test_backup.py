@@ -17,6 +17,7 @@ from moto.ec2.models.instances import InstanceState, StateReason
 from handlers import launch as launch_handler
 from tests.unit.edge.account import CONTEXT, Call, Cut, calls, cut_at
 from tests.unit.edge.benches import BENCHMARK, CELL, WRITER, Bench
+from tests.unit.edge.fast_moto import calls_are_usual
 from troop.bench import names
 from troop.bench.definition import SPOT
 from troop.bench.record import CellStatus, Kind, RunStatus
@@ -63,6 +64,7 @@ class Spot:
             return real(client, operation, parameters)
 
         monkeypatch.setattr(BaseClient, "_make_api_call", call)
+        calls_are_usual((self, "gives", "refusal", "begun"))
 
     @property
     def own(self) -> str:
@@ -299,11 +301,15 @@ def test_whatever_is_cut_off_the_next_try_makes_it_whole(spot: Spot, monkeypatch
 
 def _taken(spot: Spot) -> str:
     """A spot node that is at its first phase with all others."""
-    bench = spot.launched().late().bench
-    spot.back_up()
-    spot.register()
-    assert bench.gather() == "ready"
-    bench.step("release", phase_index=0)
+    bench = spot.bench
+
+    def take() -> None:
+        spot.launched().late().back_up()
+        spot.register()
+        assert bench.gather() == "ready"
+        bench.step("release", phase_index=0)
+
+    bench.once("taken", take)
     return bench.account.instances(spot.own)[0]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Account
+from tests.unit.edge.account import OVERDUE, Account, calls
+from tests.unit.edge.benches import Bench
+from tests.unit.edge.fast_moto import once
+from tests.unit.edge.market import Market
 from troop.aws.clients import client, presigning_client
 from troop.tables import CHAOS_TABLES
 
@@ -51,6 +55,56 @@ def test_an_account_has_nothing_of_the_one_before_it(account: Account, turn: int
 
     assert account.states() == {}
     account.group("web", size=1)
+
+
+makers: list[str] = []
+"""The accounts that were really changed, by what was in them before."""
+
+
+@pytest.mark.parametrize("before", ["one", "two"])
+@pytest.mark.parametrize("turn", [1, 2])
+def test_what_led_to_an_account_is_done_once_for_each_that_is_like_it(
+    account: Account, market: Market, turn: int, before: str
+) -> None:
+    def make() -> str:
+        makers.append(before)
+        account.put("State", {"key": {"S": "after"}, "of": {"S": before}})
+        account.clock.forward(minutes=1)
+        market.quotas["L-1"] = 5.0
+        return "answer"
+
+    account.put("State", {"key": {"S": before}})
+    assert once("made in a test", make) == "answer"
+    assert makers.count(before) == 1
+    assert (account.state("after")["of"], account.clock(), market.quotas["L-1"]) == (
+        before,
+        OVERDUE + timedelta(minutes=1),
+        5.0,
+    )
+    account.put("State", {"key": {"S": "after"}, "of": {"S": "nobody"}})
+    market.quotas.clear()
+
+
+def test_it_is_done_each_time_where_a_test_answers_calls(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[int] = []
+    with calls(monkeypatch):
+        for number in range(2):
+            once("answered by a test", lambda number=number: done.append(number))  # type: ignore[misc]
+    assert done == [0, 1]
+
+
+flows: list[Any] = []
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_copied_cell_is_what_the_first_one_was(bench: Bench, turn: int) -> None:
+    bench.measuring()
+    launched = bench.groups(), bench.templates(), bench.account.states()
+    flows.append((*launched, bench.objects(), bench.cell(), bench.roles))
+    assert flows[-1] == flows[0]
+    bench.lose(bench.nodes("drivers")[0])
+    bench.put("one/more", {})
+    bench.drop()
 
 
 def test_presigned_addresses_are_signed(account: Account) -> None:

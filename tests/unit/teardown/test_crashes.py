@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.unit.edge.account import calls, cuts, ends
+from tests.unit.edge.fast_moto import sign_nothing
 from tests.unit.teardown.tables import NOON, RUN
 from tests.unit.teardown.test_teardown import all_gone
 from tests.unit.teardown.world import Cut, World, cut_at, set_up
@@ -99,8 +100,8 @@ def _launched(world: World) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _environment(environment: None) -> None:
-    pass
+def _environment(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    sign_nothing(monkeypatch)
 
 
 def test_a_teardown_that_dies_anywhere_is_made_good(monkeypatch: pytest.MonkeyPatch) -> None:

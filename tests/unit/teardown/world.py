@@ -12,6 +12,7 @@ from typing import Any
 
 from handlers import reaper, teardown
 from tests.tables import create_table
+from tests.unit.edge.fast_moto import calls_are_usual, once
 from tests.unit.teardown.tables import NOON, RUN, a_cell, a_run
 from tests.unit.wired import forget
 from troop import moments
@@ -83,6 +84,9 @@ class World:
         self.now += timedelta(**time)
 
     def deploy(self) -> None:
+        once("deploy", self._deploy)
+
+    def _deploy(self) -> None:
         create_table(client("dynamodb"), RUNS)
         create_table(client("dynamodb"), STATE)
         self.vpc = self.ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
@@ -144,6 +148,9 @@ class World:
 
     def launch_by_the_rules(self, run: str = RUN, cell: str = "c001") -> None:
         """With a lease, and everything written down before it is created."""
+        once(f"launch {run} {cell}", lambda: self._launch_by_the_rules(run, cell))
+
+    def _launch_by_the_rules(self, run: str, cell: str) -> None:
         lease = self.runs.launches.begin(run, cell, self.now + timedelta(seconds=310))
         fleet = names.fleet_name(run, cell, "drivers")
         planned = {
@@ -227,6 +234,9 @@ class World:
 
     def doubles(self, run: str = RUN) -> None:
         """Somebody else's: the same names and tags, but another deployment's tag, or none, or no run's."""
+        once(f"doubles {run}", lambda: self._doubles(run))
+
+    def _doubles(self, run: str) -> None:
         self.launch(run, "c002", deployment="Other")
         of_run = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
         for number, missing in enumerate((DEPLOYMENT_TAG, RUN_TAG)):
@@ -320,7 +330,9 @@ def set_up(monkeypatch: Any) -> Iterator[World]:
     world = World()
     monkeypatch.setattr(environment, "now", world.clock)
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
+    monkeypatch.delenv("TROOP_NETWORK_VPC", raising=False)
     forget()
+    calls_are_usual((world, "now", "vpc", "subnet", "strangers"), is_new=True)
     world.deploy()
     monkeypatch.setenv("TROOP_NETWORK_VPC", world.vpc)
     yield world

@@ -13,6 +13,7 @@ from moto.ec2 import ec2_backends
 
 from tests.unit.edge.account import EXHAUSTIVE, Cut, calls, cut_at
 from tests.unit.edge.asking import ask, get
+from tests.unit.edge.fast_moto import calls_are_usual, once
 from tests.unit.edge.market import Market
 from tests.unit.edge.standing import FILE, Stand
 from troop.bench import names
@@ -62,6 +63,7 @@ class Spot:
             return answer
 
         monkeypatch.setattr(BaseClient, "_make_api_call", call)
+        calls_are_usual((self, "gives", "wants", "prices"))
 
     def give(self, most: int) -> Spot:
         """Takes nodes back, or gives those that groups lack."""
@@ -122,11 +124,15 @@ def spot(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> Spot:
 
 def lacking(spot: Spot, **how: Any) -> str:
     """A fleet whose spot group has lacked three of five nodes for five minutes; no check has seen the end of them."""
-    run = spot.stand.launched(definition=on_spot(**how))
-    spot.give(2)
-    assert spot.settle(run) == (5, 0)
-    spot.stand.account.clock.forward(minutes=5)
-    return run
+
+    def lack() -> str:
+        run = spot.stand.launched(definition=on_spot(**how))
+        spot.give(2)
+        assert spot.settle(run) == (5, 0)
+        spot.stand.account.clock.forward(minutes=5)
+        return run
+
+    return once(f"lacking {how}", lack, spot.stand.bench.holder)
 
 
 def test_the_backup_comes_when_spot_lacks_nodes_and_goes_when_it_serves_again(spot: Spot) -> None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.backends import get_backend
+from moto.core import DEFAULT_ACCOUNT_ID
 
 from tests.unit.edge.account import Call, Cut, calls, cut_at
-from tests.unit.edge.benches import BENCHMARK, CELL, Bench
+from tests.unit.edge.benches import BENCHMARK, BUCKET, CELL, Bench
 from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
 from troop.errors import RunClosedError
@@ -193,8 +195,9 @@ def test_throttling_fails_a_step_and_spoils_nothing(bench: Bench, monkeypatch: p
 def test_more_nodes_than_a_page_of_the_list_are_all_seen(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
     bench.register(bench.nodes())
+    s3 = get_backend("s3")[DEFAULT_ACCOUNT_ID]["aws"]
     for number in range(1001):
-        bench.put(f"{names.nodes_prefix(bench.run, CELL)}i-00-stranger-{number}.json", {})
+        s3.put_object(BUCKET, f"{names.nodes_prefix(bench.run, CELL)}i-00-stranger-{number}.json", b"{}")
     with calls(monkeypatch) as operations:
         assert bench.gather() == "ready"
     assert operations.count("ListObjectsV2") >= 2

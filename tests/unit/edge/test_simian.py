@@ -362,7 +362,7 @@ def test_since_can_be_any_number(account: Account, since: str, expected: int) ->
 
 
 def _many(account: Account, first: int, count: int, status: Status) -> None:
-    """Events a second apart, each of as many bytes as an item can well have."""
+    """Events a second apart, each of so many bytes that some 800 fill an answer of DynamoDB."""
     puts = []
     for number in range(first, first + count):
         at = OVERDUE - timedelta(seconds=number)
@@ -372,14 +372,14 @@ def _many(account: Account, first: int, count: int, status: Status) -> None:
             day=at.date(),
             status=status,
             at=at,
-            group="old" if number % 100 == 0 else "web",
+            group="old" if number % 50 == 0 else "web",
             instance_id=f"i-{number:017x}",
             zone="a",
             method="crash",
             rolled=0.1,
             probability=0.2,
             desired=3,
-            detail="x" * 300,
+            detail="x" * 1000,
         )
         puts.append({"PutRequest": {"Item": to_item(event)}})
     for i in range(0, count, 25):  # as many as one call takes
@@ -402,20 +402,20 @@ def listed(**query: Any) -> tuple[list[Any], str | None]:
 def test_everything_since_is_looked_at_however_much_else_there_is(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _many(account, 0, 1500, Status.LEASHED)
-    _many(account, 1500, 1600, Status.RECOVERED)
+    _many(account, 0, 750, Status.LEASHED)
+    _many(account, 750, 800, Status.RECOVERED)
     with calls(monkeypatch) as operations:
         events, header = listed(groupName="old")
-    assert [e["eventId"] for e in events] == [f"i-{n:017x}" for n in range(1500, 3100, 100)]
+    assert [e["eventId"] for e in events] == [f"i-{n:017x}" for n in range(750, 1550, 50)]
     assert header is None
     assert operations.count("Query") > 1
-    assert len(listed()[0]) == 1600
+    assert len(listed()[0]) == 800
     assert listed(groupName="old", eventId="i-0") == ([], None)
     assert [e["groupName"] for e in listed(eventId=events[3]["eventId"])[0]] == ["old"]
 
 
 def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    _many(account, 0, 3100, Status.RECOVERED)
+    _many(account, 0, 1550, Status.RECOVERED)
     ticking = count(0, 16)
     monkeypatch.setattr(environment, "seconds", lambda: next(ticking))
     events, header = listed(groupName="old")

@@ -12,16 +12,15 @@ from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 
 
-def test_events_come_by_themselves_and_are_said(looking: Looking) -> None:
-    looking.world.events = [event("web", "2026-11-20"), event("ledger", "2026-11-19", "UNRECOVERED")]
-    looking.page.clock.install()
-    page = looking.go("events")
+def test_events_come_by_themselves_and_are_said(timed: Looking) -> None:
+    timed.world.events = [event("web", "2026-11-20"), event("ledger", "2026-11-19", "UNRECOVERED")]
+    page = timed.go("events")
     expect(page.locator("tbody tr")).to_have_count(2)
     page.get_by_label("Status").select_option("UNRECOVERED")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_label("Status").select_option("")
     expect(page.locator("tbody tr")).to_have_count(2)
-    looking.world.events.insert(0, event("api/orders", "2026-11-21", "TERMINATED"))
+    timed.world.events.insert(0, event("api/orders", "2026-11-21", "TERMINATED"))
     page.clock.fast_forward(3_000)
     expect(page.locator("#news")).to_have_text("One event: api/orders terminated.")
     expect(page.locator("tbody tr")).to_have_count(3)
@@ -29,29 +28,28 @@ def test_events_come_by_themselves_and_are_said(looking: Looking) -> None:
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_label("Live").uncheck()
     expect(page.locator("#liveness")).to_have_text("Not live.")
-    call_count = len(looking.world.calls)
+    call_count = len(timed.world.calls)
     page.clock.fast_forward(25_000)  # the page reads the switch every 30 s
     page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")
-    assert looking.world.calls[call_count:] == []
+    assert timed.world.calls[call_count:] == []
     page.get_by_label("Live").check()
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
 
 
-def test_nothing_is_asked_while_nobody_looks(looking: Looking) -> None:
-    page = looking.go("events")
-    page.clock.install()
+def test_nothing_is_asked_while_nobody_looks(timed: Looking) -> None:
+    page = timed.go("events")
     page.reload()
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
     expect(page.get_by_role("button", name="Halt")).to_be_visible()
     page.evaluate(HIDDEN, True)
     expect(page.locator("#liveness")).to_have_text("Not live while the page is hidden.")
-    call_count = len(looking.world.calls)
+    call_count = len(timed.world.calls)
     page.clock.run_for(120_000)
     page.evaluate("fetch('/icon.svg').then((answer) => answer.text())")  # responses to earlier requests have arrived
-    assert looking.world.calls[call_count:] == []
+    assert timed.world.calls[call_count:] == []
     page.evaluate(HIDDEN, False)
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
-    assert {path for _, path, _ in looking.world.calls[call_count:]} == {"events", "switch"}
+    assert {path for _, path, _ in timed.world.calls[call_count:]} == {"events", "switch"}
 
 
 HIDDEN = """(hidden) => {
@@ -71,21 +69,20 @@ def test_older_events_are_loaded_when_asked_for(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Load older events")).to_have_count(0)
 
 
-def test_more_events_than_fit_into_a_look_leave_no_gap(looking: Looking) -> None:
+def test_more_events_than_fit_into_a_look_leave_no_gap(timed: Looking) -> None:
     def some(numbers: range) -> list[dict[str, Any]]:
         at = {n: f"2026-11-{10 + n // 60:02d}T10:{n % 60:02d}:00.000Z" for n in numbers}
         return [event(f"u{n:03d}", at=at[n], event_id=str(n), id=str(n)) for n in numbers]
 
-    looking.world.events = some(range(59, -1, -1))
-    looking.page.clock.install()
-    page = looking.go("events")
+    timed.world.events = some(range(59, -1, -1))
+    page = timed.go("events")
     page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(60)
-    looking.world.events = some(range(64, -1, -1))
+    timed.world.events = some(range(64, -1, -1))
     page.clock.fast_forward(3_000)
     expect(page.locator("tbody tr")).to_have_count(65)
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
-    looking.world.events = some(range(139, -1, -1))
+    timed.world.events = some(range(139, -1, -1))
     page.clock.fast_forward(3_000)
     for count in (50, 100, 140):
         expect(page.locator("tbody tr")).to_have_count(count)
@@ -95,14 +92,13 @@ def test_more_events_than_fit_into_a_look_leave_no_gap(looking: Looking) -> None
     assert units == [f"u{n:03d}" for n in range(139, -1, -1)]
 
 
-def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(looking: Looking) -> None:
+def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(timed: Looking) -> None:
     events = [event(f"u{n:02d}", at=f"2026-11-20T{12 - n // 60:02d}:{59 - n % 60:02d}:00.000Z") for n in range(66)]
     for number in (*range(52, 64), 65):
         events[number] |= {"status": "TERMINATED", "recovery_seconds": None}
-    world, clock = looking.world, looking.page.clock
+    world, clock = timed.world, timed.page.clock
     world.events = list(events)
-    clock.install()
-    page = looking.go("events")
+    page = timed.go("events")
     page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(66)
     link = page.get_by_role("link", name="u65")
@@ -130,12 +126,11 @@ def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(looki
     expect(page.locator("tbody tr")).to_have_count(10)
 
 
-def test_a_look_that_fails_is_told_and_made_again_later(looking: Looking) -> None:
+def test_a_look_that_fails_is_told_and_made_again_later(timed: Looking) -> None:
     events = [event(f"u{n:02d}", at=f"2026-11-20T12:{59 - n:02d}:00.000Z", status="CLAIMED") for n in range(51)]
-    world, clock = looking.world, looking.page.clock
+    world, clock = timed.world, timed.page.clock
     world.events = list(events)
-    clock.install()
-    page = looking.go("events")
+    page = timed.go("events")
     page.get_by_role("button", name="Load older events").click()
     expect(page.locator("tbody tr")).to_have_count(51)
     world.refusals["GET", "events/2026-11-20~u50"] = [Answer(500, {"statusCode": 500, "message": "it broke"})]

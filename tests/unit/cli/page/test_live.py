@@ -16,13 +16,12 @@ WIDTHS = (1280, 390)
 
 
 @pytest.fixture
-def going(looking: Looking) -> Looking:
+def going(timed: Looking) -> Looking:
     """A user at the page of a run that goes on, whose browser's clock a test can move forward."""
     running = run(status="RUNNING", ended_at=None, closed_at=None, cost=None)
-    looking.world.runs = {RUN: {"run": running, "cells": [cell(1, "n6", "RUNNING")], "resources": []}}
-    looking.world.live = live_answer(live_cell(), seconds=5)
-    looking.page.clock.install()
-    return looking
+    timed.world.runs = {RUN: {"run": running, "cells": [cell(1, "n6", "RUNNING")], "resources": []}}
+    timed.world.live = live_answer(live_cell(), seconds=5)
+    return timed
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -118,22 +118,21 @@ def test_counts_of_states_lead_to_as_many_units(looking: Looking) -> None:
         expect(page.locator("tbody tr")).to_have_count(number)
 
 
-def test_a_page_that_was_open_overnight_looks_old_at_once(looking: Looking) -> None:
-    page = looking.page
-    page.clock.install()
-    looking.go("overview")
+def test_a_page_that_was_open_overnight_looks_old_at_once(timed: Looking) -> None:
+    page = timed.page
+    timed.go("overview")
     page.reload()
     expect(page.get_by_role("region", name="Units")).to_contain_text("taking part")
     expect(page.locator(".tile.old, #switch.old")).to_have_count(0)
     for path in ("switch", "events", "health", "groups", "benchmarks", "fleets"):
-        looking.world.refusals["GET", path] = [BROKEN]
+        timed.world.refusals["GET", path] = [BROKEN]
     page.route("**/*", lambda route: route.abort())
     page.clock.fast_forward("08:00:00")
     expect(page.locator("#switch.old")).to_contain_text("8 hours ago")
     expect(page.locator(".tile.old")).to_have_count(7)
     expect(page.get_by_role("alert")).to_contain_text("This view is not current")
     page.unroute_all()
-    looking.world.refusals.clear()
+    timed.world.refusals.clear()
     page.get_by_role("button", name="Refresh").click()
     page.get_by_role("button", name="Check again").click()
     expect(page.get_by_role("alert")).to_have_count(0)

@@ -36,14 +36,14 @@ def test_benchmarks(looking: Looking) -> None:
     assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
 
 
-def test_results_that_were_loaded_by_hand_stay(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_were_loaded_by_hand_stay(timed: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
     going: dict[str, Any] = {
         "run": run(status="RUNNING", ended_at=None),
         "cells": [cell(1, "n3"), cell(2, "n6")],
         "resources": [],
     }
     left_out = {"results": None, "results_left_out": True}
-    request = looking.world.request
+    request = timed.world.request
 
     def small(method: str, path: str, query: Any = None, body: Any = None) -> Answer:
         answer = request(method, path, query, body)
@@ -51,12 +51,11 @@ def test_results_that_were_loaded_by_hand_stay(looking: Looking, monkeypatch: py
             return answer
         return Answer(200, {**going, "cells": [{**one, **left_out} for one in going["cells"]]})
 
-    monkeypatch.setattr(looking.world, "request", small)
-    looking.world.runs = {RUN: going}
-    looking.page.clock.install()
-    page = looking.go(f"runs/{RUN}")
+    monkeypatch.setattr(timed.world, "request", small)
+    timed.world.runs = {RUN: going}
+    page = timed.go(f"runs/{RUN}")
     for number in ("c001", "c002"):
-        looking.world.runs[RUN] = {**going, "cells": [one for one in going["cells"] if one["cell"] == number]}
+        timed.world.runs[RUN] = {**going, "cells": [one for one in going["cells"] if one["cell"] == number]}
         page.get_by_role("button", name=f"Load results of {number}").click()
         expect(page.get_by_role("row", name=re.compile(f"{number} n. write"))).to_be_visible()
     going["run"]["status"] = "STOPPING"
@@ -93,11 +92,10 @@ def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
 REPORT_BUTTON = re.compile("^Recreate the report")
 
 
-def test_a_report_is_made_anew(looking: Looking) -> None:
-    world = looking.world
+def test_a_report_is_made_anew(timed: Looking) -> None:
+    world = timed.world
     world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
-    looking.page.clock.install()
-    page = looking.go(f"runs/{RUN}")
+    page = timed.go(f"runs/{RUN}")
     status = page.get_by_role("status").filter(has_text="report")
     expect(status).to_have_text("Report created 21 Nov 2026, 15:21:40 UTC.")
     page.get_by_role("button", name=REPORT_BUTTON).focus()
@@ -114,22 +112,22 @@ def test_a_report_is_made_anew(looking: Looking) -> None:
     page.keyboard.press("Enter")  # a second request is ignored
     expect(dialog).to_have_count(0)
     page.clock.fast_forward(2_000)
-    looking.go("runs")
-    looking.go(f"runs/{RUN}")  # the state of the request survives a change of view
+    timed.go("runs")
+    timed.go(f"runs/{RUN}")  # the state of the request survives a change of view
     expect(status).to_contain_text("Requested")
     world.report = report_answer("2", "2026-11-22T09:00:07.000Z")
     page.clock.fast_forward(15_000)
     expect(status).to_have_text("The new report is ready, created 22 Nov 2026, 09:00:07 UTC.")
     expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
     expect(page.get_by_role("link", name="Open the report")).to_be_visible()
-    assert looking.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
+    assert timed.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
 
 
-def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: Looking) -> None:
-    world, path = looking.world, f"benchmarks/{RUN}/report"
+def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(timed: Looking) -> None:
+    world, path = timed.world, f"benchmarks/{RUN}/report"
     world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     world.report = Answer(404, {"statusCode": 404, "message": "it has no report (any more)"})
-    page = looking.go(f"runs/{RUN}/report")
+    page = timed.go(f"runs/{RUN}/report")
     expect(page.get_by_role("alert")).to_contain_text("it has no report (any more)")
     page.get_by_role("button", name="Create the report").click()
     dialog = page.get_by_role("dialog")
@@ -140,7 +138,6 @@ def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: L
         expect(dialog.get_by_role("alert")).to_have_text(why)
     del world.refusals["POST", path]
     page.context.route("https://bucket.example/**", lambda route: route.fulfill(body="<h1>The report</h1>"))
-    page.clock.install()
     dialog.get_by_role("button", name="Create").click()
     expect(page.locator("#report-status")).to_contain_text("Requested")
     world.report = report_answer("2")
@@ -148,18 +145,17 @@ def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(looking: L
     expect(page.get_by_text("The report", exact=True)).to_be_visible()
 
 
-def test_a_report_that_does_not_come_is_told(looking: Looking) -> None:
-    looking.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
-    looking.page.clock.install()
-    page = looking.go(f"runs/{RUN}")
+def test_a_report_that_does_not_come_is_told(timed: Looking) -> None:
+    timed.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
+    page = timed.go(f"runs/{RUN}")
     page.get_by_role("button", name=REPORT_BUTTON).click()
     page.get_by_role("dialog").get_by_role("button", name="Recreate").click()
     expect(page.locator("#report-status")).to_contain_text("Requested")
-    call_count = len(looking.world.calls)
+    call_count = len(timed.world.calls)
     page.clock.run_for(17 * 60_000 + 20_000)
     expect(page.locator("#report-status")).to_contain_text("is not ready yet")
     expect(page.get_by_role("button", name=REPORT_BUTTON)).to_be_visible()
-    assert len([path for _, path, _ in looking.world.calls[call_count:] if path.endswith("report")]) < 80
+    assert len([path for _, path, _ in timed.world.calls[call_count:] if path.endswith("report")]) < 80
 
 
 def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Looking) -> None:

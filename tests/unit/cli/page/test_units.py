@@ -85,20 +85,19 @@ def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # opting in does not help
 
 
-def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(looking: Looking) -> None:
-    page = looking.page
-    page.clock.install()
-    looking.go("units")
+def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(timed: Looking) -> None:
+    page = timed.page
+    timed.go("units")
     page.reload()
     expect(page.get_by_text(re.compile(r"Loaded at \d\d:\d\d:\d\d UTC"))).to_be_visible()
     for seconds, times in ((30, 0), (40, 1)):
-        looking.go("units/web")
+        timed.go("units/web")
         expect(page.get_by_role("heading", name="web")).to_be_visible()
         page.clock.fast_forward(seconds * 1_000)
-        call_count = len(looking.world.calls)
+        call_count = len(timed.world.calls)
         page.get_by_role("link", name="← Units").click()
         expect(page.locator("tbody tr")).to_have_count(3)
-        assert [path for _, path, _ in looking.world.calls[call_count:]].count("groups") == times
+        assert [path for _, path, _ in timed.world.calls[call_count:]].count("groups") == times
 
 
 def test_an_address_of_no_unit_is_explained_to_people(looking: Looking) -> None:
@@ -132,10 +131,10 @@ def test_opting_out_asks_and_sends_the_version(looking: Looking) -> None:
     assert looking.changes()[1][2] == {"opt_in": True, "opt_out": None, "until": None, "reason": None, "version": 1}
 
 
-def test_until_today_can_be_chosen_where_the_day_ends_late(looking: Looking) -> None:
-    page = looking.page
+def test_until_today_can_be_chosen_where_the_day_ends_late(timed: Looking) -> None:
+    page = timed.page
     page.clock.set_fixed_time("2026-11-24T02:00:00Z")  # still the 23rd in America
-    looking.go("units/web")
+    timed.go("units/web")
     page.get_by_role("button", name="Opt out").click()
     page.get_by_role("dialog").get_by_label("Until").fill("2026-11-23")
     page.get_by_role("dialog").get_by_role("button", name="Opt out").click()

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,11 +35,10 @@ class Node:
         )
 
 
-@pytest.fixture(params=["absent"])
-def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A node whose CLI itself is absent, so that only a copy can answer."""
-    home = tmp_path_factory.mktemp("n")
-    node = Node(home, install_cli(home, NODE_AWS.resolve().with_name(request.param)))
+@contextmanager
+def booted(home: Path, cli: str) -> Iterator[Node]:
+    """A node that can use the template until the end of the block."""
+    node = Node(home, install_cli(home, NODE_AWS.resolve().with_name(cli)))
     node.environment = {
         "PATH": os.defpath,
         "HOME": str(home),
@@ -54,6 +54,13 @@ def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     yield node
     process.stdin.close()  # as at the end of the account
     assert process.wait(PATIENCE) == 0
+
+
+@pytest.fixture(scope="module", params=["absent"])
+def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Node]:
+    """A node whose CLI itself is absent, so that only a copy can answer."""
+    with booted(tmp_path_factory.mktemp("n"), request.param) as node:
+        yield node
 
 
 @pytest.mark.parametrize("node", [NODE_AWS.name], indirect=True)  # messages contain the name
@@ -94,13 +101,9 @@ def test_it_ends_with_its_caller(node: Node) -> None:
                 pass
 
 
-@pytest.mark.parametrize("node", [NODE_AWS.name], indirect=True)
-def test_the_cli_itself_runs_when_the_template_has_ended(node: Node) -> None:
-    process = node.start_template()
-    assert isinstance(process, subprocess.Popen)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.wait(PATIENCE)
+def test_the_cli_itself_runs_when_the_template_has_ended(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with booted(tmp_path_factory.mktemp("n"), NODE_AWS.name) as node:
+        pass
     assert node.run("--version").stdout.startswith("aws-cli/")
 
 

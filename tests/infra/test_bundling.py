@@ -204,19 +204,17 @@ def test_the_asset_is_named_by_its_content() -> None:
 
 
 def test_an_archive_has_every_file_in_the_same_bytes_everywhere(store: Path, private_umask: None) -> None:
+    names = ["python/__pycache__/one.pyc", "python/one.py", "scheme.txt", "z/one.py"]
     contents: list[bytes] = []
-    for name in ("b", "a"):  # two machines, which create and touch the files in another order
-        folder = store / name
-        for file in sorted(("python/one.py", "python/__pycache__/one.pyc", "scheme.txt"), reverse=name == "b"):
-            (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            (folder / file).write_text(file)
-            os.utime(folder / file, (len(contents),) * 2)
+    for folder in (store / "b", store / "a"):  # of two machines, which write the files at other times
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(name)
+            os.utime(folder / name, (len(contents),) * 2)
         contents.append(archive(folder).read_bytes())
     assert contents[0] == contents[1]
     packed = zipfile.ZipFile(archive(store / "a"))
-    assert {name: packed.read(name).decode() for name in packed.namelist()} == {
-        name: name for name in ("python/one.py", "python/__pycache__/one.pyc", "scheme.txt")
-    }
+    assert [packed.read(name).decode() for name in packed.namelist()] == packed.namelist() == names
     assert {entry.external_attr >> 16 for entry in packed.infolist()} == {0o644}
     assert archive(store / "a").stat().st_mode & 0o777 == 0o644
 

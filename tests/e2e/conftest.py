@@ -78,7 +78,9 @@ APART: Mapping[str, Mapping[str, Any]] = {"Ring": {"benchmarks": True}}
 
 
 def _context(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    context = open_settings(datetime.now(UTC)) | {"troop:deployment": name, "troop:benchmarks": False}
+    # Nothing here looks at a dashboard, and the demo deploys them.
+    few = {"troop:benchmarks": False, "troop:dashboards": False}
+    context = open_settings(datetime.now(UTC)) | few | {"troop:deployment": name}
     return context | {f"troop:{key}": value for key, value in settings.items()}
 
 

@@ -33,8 +33,8 @@ def findings(page: Page, *, only_colours: bool = False) -> list[str]:
     """Returns a sentence for each violation on the page, with its element.
 
     Args:
-        only_colours: checks no other rules, because a colour scheme changes nothing else. Of a page with a dialog, checks
-            the dialog; the rest was checked before.
+        only_colours: checks no other rules, because a colour scheme changes nothing else. With an open dialog, checks
+            only that: the rest was checked before.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(_script())

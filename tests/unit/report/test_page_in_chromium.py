@@ -53,13 +53,13 @@ def _compared(name: str, comparison: Comparison, script: str) -> str:
 
 @pytest.fixture(scope="session")
 def opened(browser: Browser, pages: Path) -> Opened:
-    """Gives the page of a sample, opened once on a phone. What it says on the console, what it asks for, and errors
-    are in its attribute ``told``.
+    """Gives the page of a sample, opened once, on a phone or in another width. Console messages, requests and errors
+    are in its attribute ``messages``.
     """
 
     @cache
-    def open_(name: str, width: int = 375) -> Page:
-        page = browser.new_page(viewport={"width": width, "height": 900})
+    def load(name: str) -> Page:
+        page = browser.new_page(viewport={"width": 375, "height": 900})
         page.set_default_timeout(PAGE_PATIENCE_MS)
         messages: list[str] = []
 
@@ -80,10 +80,20 @@ def opened(browser: Browser, pages: Path) -> Opened:
         page.messages = messages  # type: ignore[attr-defined]
         return page
 
+    def open_(name: str, width: int = 375) -> Page:
+        page = load(name)
+        if page.viewport_size != {"width": width, "height": 900}:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.evaluate(DRAWN)
+        return page
+
     return open_
 
 
-@pytest.fixture(scope="session")
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.fixture
 def study(opened: Opened) -> Page:
     return opened("study", 1280)
 
@@ -365,14 +375,13 @@ def test_the_verdict_is_visible_at_once(opened: Opened) -> None:
     assert page.locator(".told .status").inner_text() == "FAILED"
 
 
-@pytest.mark.parametrize("width", [(), (1280,)], ids=["phone", "desktop"])
 @pytest.mark.parametrize("name", ["study", "single", "hostile", "compared", "nothing in common"])
-def test_pages_are_accessible(opened: Opened, name: str, width: tuple[int, ...]) -> None:
-    page = opened(name, *width)
-    assert accessibility.findings(page) == []
-    page.emulate_media(color_scheme="dark")
-    assert accessibility.findings(page, only_colours=True) == []
-    page.emulate_media(color_scheme="light")
+def test_pages_are_accessible(opened: Opened, name: str) -> None:
+    for width, scheme in ((1280, "light"), (1280, "dark"), (375, "dark"), (375, "light")):
+        page = opened(name, width)
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate(DRAWN)
+        assert accessibility.findings(page, only_colours=scheme == "dark") == [], (width, scheme)
 
 
 @pytest.mark.parametrize("name", ["study", "single", "hostile", "compared", "bare"])
@@ -406,18 +415,14 @@ SPREAD = """chart => {
 }"""
 
 
-def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(browser: Browser, pages: Path) -> None:
-    page = browser.new_page(viewport={"width": 860, "height": 375})
-    page.set_default_timeout(PAGE_PATIENCE_MS)
-    page.goto((pages / "compared.html").as_uri())
-    page.wait_for_selector("html[data-drawn]")
+def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(opened: Opened) -> None:
+    page = opened("compared")
     chart = page.locator("#ratio-chart svg")
     for width in (860, 375, 860):
         page.set_viewport_size({"width": width, "height": 1235 - width})
         page.wait_for_function("width => document.querySelector('#ratio-chart svg').clientWidth < width", arg=width)
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.evaluate(DRAWN)
         assert chart.evaluate(SPREAD) > 0.3 * width
-    page.close()
 
 
 def test_of_very_many_rows_those_are_drawn_that_differ_most(opened: Opened) -> None:

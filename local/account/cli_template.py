@@ -15,12 +15,14 @@ import gc
 import io
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import struct
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 CLIENT = """#!{python} -IS
@@ -50,20 +52,11 @@ _CREDENTIALS = {"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
 
 
 def _import_cli() -> None:
-    """Imports the CLI, and keeps parsed models."""
+    """Imports the CLI, and keeps what it reads."""
     import awscli.clidriver
     import awscli.customizations.s3.s3handler
-    from botocore.loaders import JSONFileLoader
 
-    parsed: dict[str, Any] = {}
-    load = JSONFileLoader.load_file
-
-    def load_once(loader: Any, path: str) -> Any:
-        if path not in parsed:
-            parsed[path] = load(loader, path)
-        return parsed[path]
-
-    JSONFileLoader.load_file = load_once  # type: ignore[method-assign, assignment]
+    runpy.run_path(str(Path(__file__).with_name("sdk_cache.py")))
     before = dict(os.environ)
     os.environ.update(_CREDENTIALS)
     with contextlib.redirect_stdout(io.StringIO()):

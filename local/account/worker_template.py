@@ -14,6 +14,7 @@ import gc
 import io
 import json
 import os
+import runpy
 import signal
 import socket
 import struct
@@ -27,20 +28,10 @@ CLIENTS = ("autoscaling", "cloudwatch", "dynamodb", "ec2", "events", "lambda", "
 
 
 def _import_sdk() -> None:
-    """Imports the AWS SDK, and keeps parsed models: reading them takes longer than importing the SDK."""
+    """Imports the AWS SDK, and keeps what it reads: parsing models takes longer than importing the SDK."""
     import boto3
-    from botocore.loaders import JSONFileLoader
 
-    parsed: dict[str, Any] = {}
-    load = JSONFileLoader.load_file
-
-    def load_once(loader: Any, path: str) -> Any:
-        # Clients of one session share models in the same way, so nothing changes them.
-        if path not in parsed:
-            parsed[path] = load(loader, path)
-        return parsed[path]
-
-    JSONFileLoader.load_file = load_once  # type: ignore[method-assign, assignment]
+    runpy.run_path(str(Path(__file__).with_name("sdk_cache.py")))
     session: Any = boto3.Session(region_name="us-east-1", aws_access_key_id="none", aws_secret_access_key="none")
     for name in CLIENTS:
         session.client(name)

@@ -24,6 +24,7 @@ from .patches import (
     lambda_start,
     lambda_workers,
     listeners,
+    ministack_speed,
     node_credentials,
     precise_resources,
     root_key,
@@ -45,6 +46,7 @@ from .secret import Secrets
 def patch(config: Config, drawn: Secrets) -> None:
     """Applies every patch. Raises an error if one no longer fits."""
     check_versions()
+    ministack_speed.apply()
     listeners.apply()
     root_key.apply(drawn)
     lambda_credentials.apply()

@@ -35,7 +35,8 @@ from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 """The interval between two checks of a cell. It grows while nothing happens, because most runs in a bucket are over."""
 _RARELY_SECONDS = 10.0
-"""The longest interval between two searches for new cells of a run. A search soon follows the end of a cell."""
+"""The longest interval between two searches for new cells of a run. A search soon follows the end of a cell, and none
+the report, which is made when the run has ended."""
 _THREADS = 8
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}
 _NOTICE_SECONDS = 2.0
@@ -91,6 +92,7 @@ class _Run:
     cells: int = 0
     due: float = 0.0
     idle: int = 0
+    is_over: bool = False
 
     def schedule_poll(self, cells: int) -> None:
         self.idle = self.idle + 1 if cells and cells == self.cells else 0
@@ -184,7 +186,7 @@ class SimulatedNodes:
             while not self._stop.wait(_POLL_SECONDS):
                 self._discover()
                 for cell in self._cells.values():
-                    if not cell.is_over and time.monotonic() >= cell.due:
+                    if not (cell.is_over or self._runs[cell.run].is_over) and time.monotonic() >= cell.due:
                         self._poll(cell)
         except Exception as error:  # noqa: BLE001 - raised at the end of the block
             self._failure = error
@@ -198,11 +200,13 @@ class SimulatedNodes:
             self._runs[cell.run].poll_soon()
 
     def _discover(self) -> None:
-        for run in self._folders(names.RUNS_PREFIX):
+        for run in self._names_in(names.RUNS_PREFIX):
             known = self._runs.setdefault(run, _Run())
-            if time.monotonic() < known.due:
+            if known.is_over or time.monotonic() < known.due:
                 continue
-            for cell in self._folders(f"{names.RUNS_PREFIX}{run}/"):
+            of_run = self._names_in(names.run_prefix(run))
+            known.is_over = names.REPORT_HTML in of_run
+            for cell in () if known.is_over else of_run:
                 if names.CELL.fullmatch(cell) and (run, cell) not in self._cells:
                     definition = self._read(names.cell_definition_key(run, cell))
                     if definition is not None:
@@ -336,10 +340,14 @@ class SimulatedNodes:
     def _barrier(self, cell: _Cell) -> dict[str, Any] | None:
         return self._read(names.barrier_key(cell.run, cell.cell, cell.steps[cell.phase].name))
 
-    def _folders(self, prefix: str) -> list[str]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
-        prefixes = [one["Prefix"] for page in pages for one in page.get("CommonPrefixes", [])]
-        return [one.removeprefix(prefix).rstrip("/") for one in prefixes]
+    def _names_in(self, prefix: str) -> list[str]:
+        """Returns the names of folders and objects directly below a prefix."""
+        pages = list(
+            self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        )
+        keys = [one["Prefix"].rstrip("/") for page in pages for one in page.get("CommonPrefixes", [])]
+        keys += [one["Key"] for page in pages for one in page.get("Contents", [])]
+        return [key.removeprefix(prefix) for key in keys]
 
     def _read(self, key: str) -> dict[str, Any] | None:
         try:

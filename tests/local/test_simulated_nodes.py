@@ -143,14 +143,16 @@ def test_what_replaces_a_node_that_could_not_start_is_well(world: World, fleet: 
 
 
 def test_runs_of_the_past_are_left_alone(world: World, fleet: Fleet, bucket: Bucket) -> None:
-    past, run = "20261121-150300-1f0c9b2e", "20261121-150314-1f0c9b2e"
+    past, reported, run = (f"20261121-1503{second}-1f0c9b2e" for second in ("00", "01", "14"))
     bucket.begin(past, nodes=1, state="release")
+    bucket.begin(reported, nodes=1)
+    bucket.write(names.report_key(reported), {})
     bucket.begin(run, nodes=1)
-    for one in (past, run):
+    for one in (past, reported, run):
         launch(fleet, one, 1)
     with SimulatedNodes(world.account, bucket.name):
         bucket.all_under(names.nodes_prefix(run, CELL), 1)
-    assert bucket.under(names.nodes_prefix(past, CELL)) == {}
+    assert [bucket.under(names.nodes_prefix(one, CELL)) for one in (past, reported)] == [{}, {}]
 
 
 def test_a_cell_that_begins_when_another_is_over_is_found(world: World, fleet: Fleet, bucket: Bucket) -> None:

@@ -146,6 +146,10 @@ class Bench:
         """All that the API says of a run."""
         return self._ask("GET", f"benchmarks/{run}")
 
+    def fleet(self, fleet: str) -> dict[str, Any]:
+        """All that the API says of a fleet, which is what ``troop fleet status --json`` prints."""
+        return self._ask("GET", f"fleets/{fleet}")
+
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """The API's answer; asked again, as all of it may be, where a busy machine was too slow to start it."""
 

@@ -32,10 +32,6 @@ def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def _detail(bench: Bench, fleet: str) -> Any:
-    return json.loads(troop(bench, "status", fleet, "--json")[0])
-
-
 def _role(detail: dict[str, Any]) -> dict[str, int]:
     (role,) = detail["fleet"]["roles"]
     return {key: value for key, value in role.items() if key not in ("role", "backup") and value}
@@ -59,7 +55,7 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
 
     output, _ = troop(bench, "scale", fleet, "--count", "5")
     assert "workers: 5 of 5 in service (5 on spot, 0 on demand), 5 ready" in output
-    detail = _detail(bench, fleet)
+    detail = json.loads(troop(bench, "status", fleet, "--json")[0])
     assert _role(detail) == _standing(5)
     before = {node["id"] for node in detail["nodes"]}
     assert troop(bench, "scale", fleet, "--count", "100000", code=2)
@@ -70,7 +66,7 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     bench.account.client("ec2").terminate_instances(InstanceIds=[lost])
 
     def is_replaced() -> set[str] | None:
-        now = _detail(bench, fleet)
+        now = bench.fleet(fleet)
         ids = {node["id"] for node in now["nodes"]}
         return ids if _role(now) == _standing(5) and lost not in ids else None
 
@@ -79,13 +75,13 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
 
     output, _ = troop(bench, "scale", fleet, "--count", "1")
     assert "is ready" in output
-    _eventually(lambda: _role(_detail(bench, fleet)) == _standing(1))
-    (left,) = _detail(bench, fleet)["nodes"]
+    _eventually(lambda: _role(bench.fleet(fleet)) == _standing(1))
+    (left,) = bench.fleet(fleet)["nodes"]
     assert left["id"] in after
 
     def is_recorded() -> list[Any] | None:
         """The workflow's own look comes within two minutes, which pass faster here."""
-        instances = [one for one in _detail(bench, fleet)["resources"] if one["kind"] == "instance"]
+        instances = [one for one in bench.fleet(fleet)["resources"] if one["kind"] == "instance"]
         there = [one["name"] for one in instances if one["gone_at"] is None]
         return instances if there == [left["id"]] and len(instances) == 6 else None
 
@@ -94,19 +90,19 @@ def test_a_fleet_from_up_to_down(bench: Bench) -> None:
     bench.account.make_scarce("c7g.large", left=0, market="spot")
     bench.account.interrupt(left["id"], 0)
     on_demand = {"desired": 1, "in_service": 1, "ready": 1, "on_demand": 1}
-    _eventually(lambda: _role(_detail(bench, fleet)) == on_demand)
+    _eventually(lambda: _role(bench.fleet(fleet)) == on_demand)
     bench.account.make_scarce("c7g.large", left=100, market="spot")
     # The node on demand stays for another five minutes, because spot must serve steadily.
-    _eventually(lambda: _role(_detail(bench, fleet)).get("spot") == 1)
+    _eventually(lambda: _role(bench.fleet(fleet)).get("spot") == 1)
     output, _ = troop(bench, "status", fleet)
     assert "saved by spot: " in output
     ways = {"spot", "on-demand"}
-    _eventually(lambda: {one["purchase"] for one in _detail(bench, fleet)["bought"]} == ways)
+    _eventually(lambda: {one["purchase"] for one in bench.fleet(fleet)["bought"]} == ways)
 
     output, _ = troop(bench, "down", fleet)
     assert f"{fleet} STOPPED: stopped by " in output
     assert bench.left(fleet) == NOTHING
-    detail = _detail(bench, fleet)
+    detail = bench.fleet(fleet)
     assert [one for one in detail["resources"] if one["gone_at"] is None] == []
     (listed,) = json.loads(troop(bench, "list", "--json")[0])["fleets"]
     assert (listed["fleet"], listed["status"]) == (fleet, "STOPPED")
@@ -146,7 +142,7 @@ def test_a_replacement_takes_over_the_rank_of_a_lost_node(bench: Bench, tmp_path
     after = _eventually(lambda: seats() if seats()[1]["id"] != lost["id"] else None)
     assert {rank: after[rank]["id"] for rank in (0, 2)} == {rank: before[rank]["id"] for rank in (0, 2)}
     assert (after[1]["predecessor"], after[1]["zone"]) == (lost["address"], lost["zone"])
-    _eventually(lambda: _role(_detail(bench, fleet)).get("ready") == 3)
+    _eventually(lambda: _role(bench.fleet(fleet)).get("ready") == 3)
     troop(bench, "down", fleet)
     assert bench.left(fleet) == NOTHING
 

@@ -223,8 +223,9 @@ BUSY = 2 * PATIENCE
 """Seconds that anything may take where much else is going on: only what never comes should fail a test."""
 
 
-def eventually(probe: Callable[[], Any], seconds: float, pause: float = 0.2) -> Any:
-    """The first answer of ``probe`` that is not None; ``pause`` seconds between two. A busy machine may be late."""
+def eventually(probe: Callable[[], Any], seconds: float, pause: float = 0.5) -> Any:
+    """The first answer of ``probe`` that is not None; ``pause`` seconds between two, as each is a call of the
+    account. A busy machine may be late."""
     most = max(seconds, BUSY)
     until = time.monotonic() + most
     while (answer := probe()) is None:
@@ -248,12 +249,16 @@ def smoke(account: LocalAccount) -> Deployment:
 
 
 @pytest.fixture(scope="session")
-def lasting_bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def fleets_secret() -> str:
+    return salt_for(DUE["fleets"], datetime.now(UTC))
+
+
+@pytest.fixture(scope="session")
+def lasting_bench(fleets_secret: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A :class:`tests.e2e.benches.Bench` in an account of its own, for all modules; fleets boot in :func:`bench`."""
     from tests.e2e.benches import Bench  # it needs this module
 
-    salt = salt_for(DUE["fleets"], datetime.now(UTC))
-    with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1, secret=salt) as account:
+    with LocalAccount("fleets", processes=False, notice_seconds=0.3, wait_scale=0.1, secret=fleets_secret) as account:
         yield Bench(Deployment(account, "Fleets"), tmp_path_factory.mktemp("orders"))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -62,6 +63,18 @@ def test_who_is_where_has_ranks_that_go_round_the_zones(bench: Bench, detail: di
     assert len(set(zones)) == 3
     assert all(len(set(zones[at : at + 3])) == 3 for at in range(0, SERVERS, 3))
     assert {n["id"] for n in nodes} == {r["name"] for r in detail["resources"] if r["kind"] == "instance"}
+
+
+def test_instances_need_not_be_processes_nor_secrets_random(
+    bench: Bench, detail: dict[str, Any], fleets_secret: str
+) -> None:
+    assert bench.account.instances() == []
+    nodes = json.loads(bench.objects(detail["run"]["run"], "roster.json")[""])["nodes"]
+    networks = [ip_network(one["CidrBlock"]) for one in bench.account.client("ec2").describe_subnets()["Subnets"]]
+    assert all(any(ip_address(node["address"]) in network for network in networks) for node in nodes)
+    secrets = bench.account.client("secretsmanager")
+    (salt,) = [one["ARN"] for one in secrets.list_secrets()["SecretList"] if "Salt" in one["Name"]]
+    assert secrets.get_secret_value(SecretId=salt)["SecretString"] == fleets_secret
 
 
 def test_what_the_workflow_passes_on_is_small(bench: Bench, detail: dict[str, Any]) -> None:

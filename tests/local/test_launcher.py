@@ -17,9 +17,6 @@ from local import project
 from local.launcher import LocalAccount
 from tests.patience import PATIENCE, eventually
 
-from .helpers import Fleet, World
-from .test_cloudformation import deploy
-
 CHILD = """
 import json, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts tests in the background has it ignored
@@ -132,16 +129,3 @@ def test_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(project, "CDK", tmp_path / "node_modules" / ".bin" / "cdk")
     with pytest.raises(project.NotSetUpError, match=r"node_modules/.bin/cdk missing.*make setup"):
         project.check_set_up()
-
-
-def test_instances_need_not_be_processes_nor_secrets_random() -> None:
-    with LocalAccount("light", processes=False, secret="no secret") as account:
-        secret = {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}}
-        _, stack = deploy(World(account), {"Salt": secret})
-        (generated,) = [one["OutputValue"] for one in stack["Outputs"]]
-        salt = account.client("secretsmanager").get_secret_value(SecretId=generated)
-        assert salt["SecretString"] == "no secret"
-        fleet = Fleet(account)
-        members = fleet.in_service(fleet.group(20), 20)
-        assert account.instances() == []
-        assert fleet.instance(next(iter(members)))["PrivateIpAddress"].startswith("10.7.")

@@ -157,12 +157,25 @@ for kind in ("SOCK_DGRAM", "SOCK_STREAM"):
 """
 
 
+def _bound_to_one_port() -> tuple[socket.socket, socket.socket, int]:
+    """Binds a socket for datagrams and one for connections. A port that one may have can be in use for the other."""
+    while True:
+        names, listening = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+        names.bind(("127.0.0.1", 0))
+        port: int = names.getsockname()[1]
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError:
+            names.close()
+            listening.close()
+        else:
+            return names, listening, port
+
+
 @enforced
 def test_questions_for_names_have_answers_and_hundreds_of_doors_open() -> None:
-    with socket.socket(type=socket.SOCK_DGRAM) as names, socket.socket() as listening:
-        names.bind(("127.0.0.1", 0))
-        port = names.getsockname()[1]
-        listening.bind(("127.0.0.1", port))
+    names, listening, port = _bound_to_one_port()
+    with names, listening:
         listening.listen()
 
         def answer() -> None:

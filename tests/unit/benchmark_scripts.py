@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -43,10 +43,10 @@ def go(program: Path, *words: str) -> None:
     """Runs Go in a program's folder. Skips the test without Go, with an older one, or without the program's modules."""
     if _GO is None:
         pytest.skip("Go is missing: https://go.dev/dl")
-    for command in (["mod", "download"], words):
-        done = subprocess.run(
-            [_GO, *command], cwd=program, env=os.environ | _GO_OPTIONS, capture_output=True, text=True, check=False
-        )
-        if done.returncode and command is not words:
-            pytest.skip(f"Go is older than the program needs, or modules are missing: {done.stderr[-300:]}")
+    environment = os.environ | _GO_OPTIONS
+    run = partial(subprocess.run, cwd=program, env=environment, capture_output=True, text=True, check=False)
+    fetched = run([_GO, "mod", "download"])
+    if fetched.returncode:
+        pytest.skip(f"Go is older than the program needs, or modules are missing: {fetched.stderr[-300:]}")
+    done = run([_GO, *words])
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]

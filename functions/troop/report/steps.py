@@ -60,11 +60,11 @@ def means(first: int, interval: int, values: Sequence[Value], zero: int, step: i
     """
     if not values:
         return 0, []
-    begin = first - zero
-    low, high = begin // step, (begin + (len(values) - 1) * interval) // step
+    offset = first - zero
+    low, high = offset // step, (offset + (len(values) - 1) * interval) // step
     if step == interval:  # most series: nothing to average
         return low, [None if value is None else value + 0.0 for value in values]
-    bounds = [max(0, -((begin - number * step) // interval)) for number in range(low, high + 2)]
+    bounds = [max(0, -((offset - number * step) // interval)) for number in range(low, high + 2)]
     return low, [_mean(values[begin:end]) for begin, end in pairwise(bounds)]
 
 

@@ -51,7 +51,7 @@ class Tab:
     errors: list[str] = field(default_factory=list)
 
     def tidy(self) -> None:
-        """Undoes what outlasts the page of an earlier test."""
+        """Undoes what outlasts the page of an earlier test, whose requests may fail when its server is gone."""
         for other in self.page.context.pages:
             if other is not self.page:
                 other.close()
@@ -60,6 +60,8 @@ class Tab:
         self.page.mouse.move(0, 0)
         self.page.set_viewport_size(SIZE)
         self.page.emulate_media(color_scheme="null", reduced_motion="null")
+        self.page.goto("about:blank")
+        self.errors.clear()
 
 
 SIZE: ViewportSize = {"width": 1280, "height": 800}
@@ -88,7 +90,6 @@ def _looking(tab: Tab, world: World) -> Iterator[Looking]:
     with serving(page_server(world, Ahead(world, "web", "api/orders", "ledger"), [])) as server:
         looking = Looking(tab.page, server, world)
         tab.page.goto(server.link())
-        tab.errors.clear()
         looking.go("units")
         expect(tab.page.get_by_role("heading", name="Units", level=1)).to_be_visible()
         yield looking

@@ -53,10 +53,8 @@ OF_NODES = (*_PACKAGES, *(f"troop/measure/{name}.py" for name in _OF_SCRIPTS))
 SIZE_LIMIT = 30_000_000
 """The most bytes of code and all layers, unzipped, with byte code. It limits cold starts, far below Lambda's 250 MB."""
 
-_SCHEME = "3"
-"""Increase it when installing, pruning, compiling or file modes change: it is in every name and every asset. The CDK
-names uploads by content alone, so an asset that differs only in its modes would never replace a bad one.
-"""
+_SCHEME = "4"
+"""In the name of everything in the store: increase it when installing, pruning, compiling or archiving changes."""
 _LAMBDA_WHEELS = (
     *("--platform", "manylinux2014_aarch64", "--implementation", "cp"),
     *("--python-version", PYTHON_VERSION, "--only-binary", ":all:"),
@@ -115,7 +113,7 @@ def _package(target: str) -> Path:
     if not folder.exists():
         with complete_or_absent(folder) as partial:
             _write(partial, sources)
-            _finish(partial, target, "/var/task")
+            compile_folder(partial, target, "/var/task")
     _mark_used(folder)
     return folder
 
@@ -140,7 +138,7 @@ def layer(name: str, target: str) -> Path:
     if not folder.exists():
         with complete_or_absent(folder) as partial:
             _install(requirements, partial / "python", _LAMBDA_WHEELS if target == "lambda" else ())
-            _finish(partial, target, "/opt")
+            compile_folder(partial, target, "/opt")
     return folder
 
 
@@ -156,11 +154,6 @@ def archive(folder: Path) -> Path:
             write_archive(partial / "asset.zip", {name: path.read_bytes() for name, path in files.items()})
     _mark_used(place)
     return place / "asset.zip"
-
-
-def _finish(folder: Path, target: str, place: str) -> None:
-    (folder / "bundle-scheme.txt").write_text(f"{_SCHEME}\n", encoding="utf-8")
-    compile_folder(folder, target, place)
 
 
 def _compiler(target: str) -> tuple[str, ...]:

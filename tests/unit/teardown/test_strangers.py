@@ -18,7 +18,7 @@ from tests.unit.teardown.test_teardown import all_gone
 from tests.unit.teardown.world import PROFILE, World, tagged
 from troop import moments
 from troop.bench import names
-from troop.bench.ownership import PROTECTED
+from troop.bench.ownership import MOST_LEFT, PROTECTED
 from troop.bench.record import Kind, Resource, RunStatus
 from troop.flows.bench.reap import Reaped
 from troop.tags import DEPLOYMENT_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
@@ -48,30 +48,27 @@ def every_tagging() -> list[dict[str, str]]:
     return [tags | more for tags in subsets(OURS) for more in ({}, {PROTECTED_TAG: "yes"})]
 
 
-def make(world: World, kind: Kind, number: int, tags: dict[str, str], foreign: dict[str, str]) -> str:
-    """A resource of another owner, with what it needs; its name or id."""
-    name = f"payments-{number}"
+def make(world: World, kind: Kind, template: str, number: int, tags: dict[str, str], group: str) -> None:
+    """Creates a resource of another owner: ``template`` starts its instances, and ``group`` is of new templates."""
+    name = f"{template}-{number}"
     if kind is Kind.SECURITY_GROUP:
-        return world.security_group(name, tags)
-    if kind is Kind.PLACEMENT_GROUP:
+        world.security_group(name, tags)
+    elif kind is Kind.PLACEMENT_GROUP:
         world.placement_group(name, tags)
-        return name
-    if kind is Kind.LAUNCH_TEMPLATE:
-        world.template(name, foreign["security group"], tags, profile="")
-        return name
-    if kind is Kind.AUTO_SCALING_GROUP:
-        world.group(name, tags, count=1, template="theirs")
-        return name
-    if kind is Kind.VOLUME:
-        return world.volume(tags)
-    started = world.ec2.run_instances(
-        LaunchTemplate={"LaunchTemplateName": "theirs"},
-        MinCount=1,
-        MaxCount=1,
-        SubnetId=world.subnet,
-        TagSpecifications=tagged("instance", tags),
-    )
-    return str(started["Instances"][0]["InstanceId"])
+    elif kind is Kind.LAUNCH_TEMPLATE:
+        world.template(name, group, tags, profile="")
+    elif kind is Kind.AUTO_SCALING_GROUP:
+        world.group(name, tags, count=1, template=template)
+    elif kind is Kind.VOLUME:
+        world.volume(tags)
+    else:
+        world.ec2.run_instances(
+            LaunchTemplate={"LaunchTemplateName": template},
+            MinCount=1,
+            MaxCount=1,
+            SubnetId=world.subnet,
+            TagSpecifications=tagged("instance", tags),
+        )
 
 
 @pytest.fixture(params=["unknown", "open", "closed", "ended"])
@@ -89,18 +86,18 @@ def run(world: World, request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize(
-    ("kind", "profile"),
-    [*((kind, "") for kind in Kind), (Kind.INSTANCE, "arn:aws:iam::123456789012:instance-profile/payments")],
-)
-def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str, kind: Kind, profile: str) -> None:
-    foreign = {"security group": world.security_group("theirs", {})}
-    world.template("theirs", foreign["security group"], {}, profile)
+def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str) -> None:
+    kinds = [*((kind, "") for kind in Kind), (Kind.INSTANCE, "arn:aws:iam::123456789012:instance-profile/payments")]
     taggings = every_tagging()
-    for number, tags in enumerate(taggings):
-        make(world, kind, number, tags, foreign)
+    group = world.security_group("theirs", {})
+    for kind, profile in kinds:
+        template = f"{kind.value}-with-profile" if profile else kind.value
+        if kind in (Kind.AUTO_SCALING_GROUP, Kind.INSTANCE):
+            world.template(template, group, {}, profile)
+        for number, tags in enumerate(taggings):
+            make(world, kind, template, number, tags, group)
     theirs = world.existing()
-    assert len(theirs) >= len(taggings)
+    assert len(theirs) >= len(taggings) * len(kinds)
     for hours in (1, 3, 3):
         world.forward(hours=hours)
         reaped = bench.reaper().sweep()
@@ -111,10 +108,12 @@ def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str, 
             assert world.runs.get(RUN).ended_at
     assert world.existing() == theirs
     if run != "unknown":
-        named = {one.name for one in world.runs.get(RUN).left_behind}
+        named = {(one.kind, one.name) for one in world.runs.get(RUN).left_behind}
         assert named, "the run's status names them"
-        tagged_ours = sum(tags.keys() >= OWNERSHIP for tags in taggings) * (2 if kind is Kind.AUTO_SCALING_GROUP else 1)
-        assert len(reaped.left_behind) == len(named) == tagged_ours, "each with both tags, and a group's instance"
+        each = len(kinds) + 1  # a group has an instance
+        tagged_ours = each * sum(tags.keys() >= OWNERSHIP for tags in taggings)
+        assert len(reaped.left_behind) == tagged_ours, "each with both tags, and a group's instance"
+        assert len(named) == min(tagged_ours, MOST_LEFT)
 
 
 def test_a_stranger_that_is_attached_to_a_node_or_stands_in_its_group_s_name_stays(world: World) -> None:

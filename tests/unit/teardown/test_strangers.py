@@ -48,9 +48,8 @@ def every_tagging() -> list[dict[str, str]]:
     return [tags | more for tags in subsets(OURS) for more in ({}, {PROTECTED_TAG: "yes"})]
 
 
-def make(world: World, kind: Kind, template: str, number: int, tags: dict[str, str], group: str) -> None:
+def make(world: World, kind: Kind, name: str, tags: dict[str, str], template: str, group: str) -> None:
     """Creates a resource of another owner: ``template`` starts its instances, and ``group`` is of new templates."""
-    name = f"{template}-{number}"
     if kind is Kind.SECURITY_GROUP:
         world.security_group(name, tags)
     elif kind is Kind.PLACEMENT_GROUP:
@@ -87,15 +86,14 @@ def run(world: World, request: pytest.FixtureRequest) -> str:
 
 
 def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str) -> None:
-    kinds = [*((kind, "") for kind in Kind), (Kind.INSTANCE, "arn:aws:iam::123456789012:instance-profile/payments")]
-    taggings = every_tagging()
     group = world.security_group("theirs", {})
-    for kind, profile in kinds:
-        template = f"{kind.value}-with-profile" if profile else kind.value
-        if kind in (Kind.AUTO_SCALING_GROUP, Kind.INSTANCE):
-            world.template(template, group, {}, profile)
+    world.template("theirs", group, {}, profile="")
+    world.template("theirs-with-profile", group, {}, "arn:aws:iam::123456789012:instance-profile/payments")
+    kinds = [*((kind, "theirs") for kind in Kind), (Kind.INSTANCE, "theirs-with-profile")]
+    taggings = every_tagging()
+    for kind, template in kinds:
         for number, tags in enumerate(taggings):
-            make(world, kind, template, number, tags, group)
+            make(world, kind, f"payments-{number}", tags, template, group)
     theirs = world.existing()
     assert len(theirs) >= len(taggings) * len(kinds)
     for hours in (1, 3, 3):

@@ -10,6 +10,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("troop")
+
+# Workers inherit it. Whole runs are synthesised for this moment, and again for another hour.
+os.environ.setdefault("TROOP_TESTS_STARTED", datetime.now(UTC).isoformat())
 
 # Half of a synthesis is the CDK validating its template: the one in tests/infra that is made as users do has it.
 os.environ["CDK_VALIDATION"] = "false"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,8 @@ from tests.e2e.assemblies import assembly, deploy
 from tests.patience import PATIENCE
 
 HERE = Path(__file__).parent
+STARTED = datetime.fromisoformat(os.environ["TROOP_TESTS_STARTED"])
+"""The moment that deployments and secrets are for, the same on all workers. Windows stay open for two hours from it."""
 NEVER = "cron(0 0 1 1 ? 2099)"
 
 DUE = {
@@ -80,7 +83,7 @@ APART: Mapping[str, Mapping[str, Any]] = {"Ring": {"benchmarks": True}}
 def _context(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     # Nothing here looks at a dashboard, and the demo deploys them.
     few = {"troop:benchmarks": False, "troop:dashboards": False}
-    context = open_settings(datetime.now(UTC)) | few | {"troop:deployment": name}
+    context = open_settings(STARTED) | few | {"troop:deployment": name}
     return context | {f"troop:{key}": value for key, value in settings.items()}
 
 
@@ -237,7 +240,7 @@ def eventually(probe: Callable[[], Any], seconds: float, pause: float = 0.5) -> 
 @pytest.fixture(scope="session")
 def account() -> Iterator[LocalAccount]:
     units = [*DUE["terminations"], *DUE["interfaces"]]
-    with LocalAccount("e2e", secret=salt_for(units, datetime.now(UTC))) as account:
+    with LocalAccount("e2e", secret=salt_for(units, STARTED)) as account:
         yield account
 
 
@@ -250,7 +253,7 @@ def smoke(account: LocalAccount) -> Deployment:
 
 @pytest.fixture(scope="session")
 def fleets_secret() -> str:
-    return salt_for(DUE["fleets"], datetime.now(UTC))
+    return salt_for(DUE["fleets"], STARTED)
 
 
 @pytest.fixture(scope="session")

@@ -38,10 +38,14 @@ _MANY = Config(
 )
 
 
+def _new(service: str, **settings: Any) -> Any:
+    return boto3.client(service, **settings)  # type: ignore[call-overload]
+
+
 @cache
 def client(service: str) -> Any:
     """Returns a client of a service, such as ``dynamodb``. In Lambda the region comes from the environment."""
-    return boto3.client(service, config=_CONFIG)  # type: ignore[call-overload]
+    return _new(service, config=_CONFIG)
 
 
 @cache
@@ -53,34 +57,34 @@ def presigning_client(service: str) -> Any:
     know opt-in regions.
     """
     config = _CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "virtual"}))
-    return boto3.client(service, config=config)  # type: ignore[call-overload]
+    return _new(service, config=config)
 
 
 @cache
 def termination_client(service: str) -> Any:
     """Returns a client whose calls end within about 25 seconds, retries included."""
-    return boto3.client(service, config=_TERMINATION)  # type: ignore[call-overload]
+    return _new(service, config=_TERMINATION)
 
 
 @cache
 def regional_client(service: str, region: str) -> Any:
     """Returns a client like :func:`quick_client`, for another region."""
-    return boto3.client(service, region_name=region, config=_QUICK)  # type: ignore[call-overload]
+    return _new(service, region_name=region, config=_QUICK)
 
 
 @cache
 def many_client(service: str) -> Any:
     """Returns a client for many threads at once."""
-    return boto3.client(service, config=_MANY)  # type: ignore[call-overload]
+    return _new(service, config=_MANY)
 
 
 @cache
 def quick_client(service: str) -> Any:
     """Returns a client whose calls end within about 10 seconds, retries included."""
-    return boto3.client(service, config=_QUICK)  # type: ignore[call-overload]
+    return _new(service, config=_QUICK)
 
 
 @cache
 def anonymous_client(service: str) -> Any:
     """Returns a quick client that signs nothing, for what AWS tells everyone."""
-    return boto3.client(service, config=_QUICK.merge(Config(signature_version=UNSIGNED)))  # type: ignore[call-overload]
+    return _new(service, config=_QUICK.merge(Config(signature_version=UNSIGNED)))

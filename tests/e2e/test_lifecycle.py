@@ -12,10 +12,10 @@ import pytest
 from cli.shared.errors import Exit
 from local.launcher import LocalAccount
 from local.project import ROOT
-from tests.e2e.conftest import BUSY
+from tests.e2e.conftest import BUSY, Deployment
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
-DURABLE, DISPOSABLE = "Kept", "Thrown"
+DURABLE = "Kept"
 
 
 class Lifecycle:
@@ -130,15 +130,15 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
 
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:
-    lifecycle.deploy(DISPOSABLE, "--yes", "-c", "troop:retain_data=false")
+    disposable = Deployment(lifecycle.account, "Thrown")
+    name, bucket = disposable.name, disposable.outputs["WorkBucket"]
     s3 = lifecycle.account.client("s3")
-    bucket = lifecycle.outputs(DISPOSABLE)["WorkBucket"]
     s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")
     events = lifecycle.account.client("events")
-    events.put_rule(Name="page-us", EventBusName=DISPOSABLE, EventPattern='{"source": ["troop"]}')
-    output = lifecycle.run("destroy", "--deployment", DISPOSABLE, "--confirm", DISPOSABLE)
+    events.put_rule(Name="page-us", EventBusName=name, EventPattern='{"source": ["troop"]}')
+    output = lifecycle.run("destroy", "--deployment", name, "--confirm", name)
     assert "Nothing of it stays" in output
     assert "page-us -> nothing" in output
-    assert DISPOSABLE not in {bus["Name"] for bus in events.list_event_buses()["EventBuses"]}
-    assert lifecycle.tables(DISPOSABLE) == set()
+    assert name not in {bus["Name"] for bus in events.list_event_buses()["EventBuses"]}
+    assert lifecycle.tables(name) == set()
     assert bucket not in {other["Name"] for other in s3.list_buckets()["Buckets"]}

@@ -130,19 +130,19 @@ class BenchmarkStory:
             raise DemoFailed(f"some kinds of resources did not exist during the run: {self._there}")
 
     def _left(self) -> dict[str, list[Any]]:
-        """Lists all resources with the tag of a run by kind, directly from EC2 and Auto Scaling, and processes."""
+        """Lists all resources with the tag of a run by kind, directly from EC2 and Auto Scaling, and nodes."""
         ec2, tagged = self._account.client("ec2"), [{"Name": "tag-key", "Values": [RUN_TAG]}]
         living = [*tagged, {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]}]
         reservations = ec2.describe_instances(Filters=living)["Reservations"]
         groups = self._account.client("autoscaling").describe_auto_scaling_groups(Filters=tagged)
         return {
-            "groups": groups["AutoScalingGroups"],
-            "instances": [one for reservation in reservations for one in reservation["Instances"]],
-            "launch templates": ec2.describe_launch_templates(Filters=tagged)["LaunchTemplates"],
-            "security groups": ec2.describe_security_groups(Filters=tagged)["SecurityGroups"],
-            "volumes": ec2.describe_volumes(Filters=tagged)["Volumes"],
-            "network interfaces": ec2.describe_network_interfaces(Filters=tagged)["NetworkInterfaces"],
-            "processes": [one for one in self._account.instances() if one["id"] in self._nodes],
+            "group": groups["AutoScalingGroups"],
+            "instance": [one for reservation in reservations for one in reservation["Instances"]],
+            "launch template": ec2.describe_launch_templates(Filters=tagged)["LaunchTemplates"],
+            "security group": ec2.describe_security_groups(Filters=tagged)["SecurityGroups"],
+            "volume": ec2.describe_volumes(Filters=tagged)["Volumes"],
+            "network interface": ec2.describe_network_interfaces(Filters=tagged)["NetworkInterfaces"],
+            "node": [one for one in self._account.instances() if one["id"] in self._nodes],
         }
 
     def _get(self, path: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class BenchmarkStory:
 
 
 def _listing(leftovers: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{len(ones)} {kind}" for kind, ones in leftovers.items())
+    return ", ".join(f"{len(ones)} {kind}{'' if len(ones) == 1 else 's'}" for kind, ones in leftovers.items())
 
 
 def tell_benchmark() -> int:

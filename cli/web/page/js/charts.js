@@ -4,7 +4,9 @@ import { clean, h } from "./dom.js";
 import { count, day as shortDay, dayAfter, duration, longDay } from "./format.js";
 
 const MONTH = new Intl.DateTimeFormat("en", { month: "short", timeZone: "UTC" });
+const DATE = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", timeZone: "UTC" });
 const DAY_MS = 86_400_000;
+const LEAST_DAYS = 8 * 7;
 const time = (day) => Date.parse(`${day}T00:00:00Z`);
 
 /** Creates an SVG element. */
@@ -57,12 +59,15 @@ function fitted(label, draw) {
   return place;
 }
 
-/** The axes of a chart of seconds, up to `most`, over days. */
-function overDays(since, until, most) {
+/** The axes of a chart of seconds, up to `most`, from the first day with data: a new deployment's year is mostly empty. */
+function overDays(first, until, most) {
+  const latest = dayAfter(until, 1 - LEAST_DAYS);
+  const since = first < latest ? first : latest;
+  const [labels, least] = time(until) - time(since) < 2 * LEAST_DAYS * DAY_MS ? [DATE, 7] : [MONTH, 28];
   const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 4) ?? 14_400;
   return {
     useUTC: true,
-    xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, minInterval: 28 * DAY_MS, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, formatter: (at) => MONTH.format(at) } },
+    xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, minInterval: least * DAY_MS, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, formatter: (at) => labels.format(at) } },
     yAxis: { ...axis(""), type: "value", min: 0, max: (Math.floor(most / step) + 1) * step, interval: step, axisLabel: { color: colour("soft"), formatter: (one) => (one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0") } },
   };
 }
@@ -98,10 +103,9 @@ export const table = (summary, head, rows) =>
 /**
  * One unit's recoveries over a year, with the threshold above which each was slow.
  * @param {Array<{at: string, day: string, seconds: number|null, slow_above: number|null, slow: boolean, status: string}>} points oldest first
- * @param {string} since first day
  * @param {string} until last day
  */
-export function recoveries(points, since, until) {
+export function recoveries(points, until) {
   const known = points.filter((one) => one.seconds !== null);
   const missing = points.length - known.length;
   const slow = known.filter((one) => one.slow).length;
@@ -112,7 +116,7 @@ export function recoveries(points, since, until) {
     const dots = (list, symbolSize, itemStyle, words, more = {}) => ({ type: "scatter", symbolSize, itemStyle, data: list.map((one) => ({ value: [Date.parse(one.at), one.seconds ?? most], name: `${longDay(one.day)}: ${words(one)}` })), ...more });
     const stairs = thresholds.map((one) => [Date.parse(one.at), one.slow_above]);
     return {
-      ...overDays(since, until, most),
+      ...overDays(dayAfter(points[0].day, -1), until, most), // east of UTC, a day begins the day before
       series: [
         stairs.length && lineSeries({ name: "", style: ORANGE }, [...stairs, [time(until) + DAY_MS, stairs.at(-1)[1]]], { step: "end", silent: true }),
         dots(known.filter((one) => !one.slow), 8, { color: colour("s1") }, (one) => duration(one.seconds)),
@@ -132,13 +136,13 @@ export function recoveries(points, since, until) {
 }
 
 /** The median and the longest recovery of each week of a year. */
-export function trend(weeks, since, until) {
+export function trend(weeks, until) {
   const lately = weeks.at(-1);
   const text = `Median recovery of each week; in the week of ${shortDay(lately.week)}: ${duration(lately.median)}, longest ${duration(lately.longest)}`;
   const most = Math.max(30, ...weeks.map((one) => one.longest));
   const middle = (one) => Math.min(time(one.week) + 3.5 * DAY_MS, time(until) + DAY_MS / 2); // the chart ends with today
   const drawn = chart(text, 200, () => ({
-    ...overDays(weeks[0].week < since ? weeks[0].week : since, until, most),
+    ...overDays(weeks[0].week, until, most),
     series: [
       lineSeries({ name: "", style: BLUE }, weeks.flatMap((one) => [[middle(one), one.median], [middle(one), one.longest], [null, null]]), { silent: true, lineStyle: { width: 4, color: colour("s1"), opacity: 0.25 } }),
       lineSeries({ name: "", style: BLUE }, weeks.map((one) => ({ value: [middle(one), one.median], name: `Week of ${longDay(one.week)}: median ${duration(one.median)}, longest ${duration(one.longest)}, ${count(one.recoveries)} ${one.recoveries === 1 ? "recovery" : "recoveries"}` })), { showSymbol: true }),

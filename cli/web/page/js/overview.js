@@ -156,7 +156,7 @@ export async function show(main, signal) {
       year,
       late,
       h("h2", {}, "Recovery by week", h("span", { class: "age" })),
-      value.weeks.length ? trend(value.weeks, value.since, value.until) : h("p", { class: "muted" }, "No recovery in the last year."),
+      value.weeks.length ? trend(value.weeks, value.until) : h("p", { class: "muted" }, "No recovery in the last year."),
       h("h2", {}, "Terminations of the last year"),
       heatMap(value.days, value.since, value.until, (day) => address("#/events", { day })),
       limited,

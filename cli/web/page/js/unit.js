@@ -274,7 +274,7 @@ function yearPanel(unit, signal) {
       const { since, until, complete_since: complete, recoveries: points, days } = await get("ui/year", { unit }, signal);
       fill(
         result,
-        points.length ? recoveries(points, since, until) : h("p", { class: "muted" }, "No recovery in the last year."),
+        points.length ? recoveries(points, until) : h("p", { class: "muted" }, "No recovery in the last year."),
         Object.keys(days).length > 0 && [h("h3", {}, "Terminations"), heatMap(days, since, until, (day) => address("#/events", { q: unit, day }))],
         complete && h("p", { class: "muted small" }, `Events before ${complete} are not included.`),
       );

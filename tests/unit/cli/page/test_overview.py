@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
 from cli.client.api import Answer
@@ -69,6 +70,22 @@ def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> 
     expect(page.get_by_role("img", name=re.compile("Median recovery")).locator(f"path[fill='{usual}']")).to_have_count(
         1
     )
+
+
+@pytest.mark.parametrize(("first", "labels"), [(0, r"[A-Z][a-z]{2} \d+$"), (200, "[A-Z][a-z]{2}$")])
+def test_the_chart_of_a_new_deployment_shows_weeks_and_an_older_ones_months(
+    looking: Looking, first: int, labels: str
+) -> None:
+    looking.world.events = [event("web", today()), event("web", today(first))]
+    forget(looking)
+    page = looking.go("overview")
+    page.reload()
+    chart = page.get_by_role("img", name=re.compile("Median recovery"))
+    labelled = chart.locator("text").filter(has_text=re.compile("[A-Z]"))
+    expect(labelled.first).to_be_visible()
+    texts = labelled.all_text_contents()
+    assert len(texts) >= 3
+    assert all(re.match(labels, text) for text in texts), texts
 
 
 def test_instances_outside_groups_are_listed(looking: Looking) -> None:

@@ -63,11 +63,13 @@ function fitted(label, draw) {
 function overDays(first, until, most) {
   const latest = dayAfter(until, 1 - LEAST_DAYS);
   const since = first < latest ? first : latest;
-  const [labels, least] = time(until) - time(since) < 2 * LEAST_DAYS * DAY_MS ? [DATE, 7] : [MONTH, 28];
+  const short = time(until) - time(since) < 2 * LEAST_DAYS * DAY_MS;
+  const customValues = short ? mondays(since, until) : months(since, until).map(([begin]) => begin); // ECharts' own are irregular
+  const labels = short ? DATE : MONTH;
   const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 4) ?? 14_400;
   return {
     useUTC: true,
-    xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, minInterval: least * DAY_MS, splitLine: { show: false }, axisLabel: { color: colour("soft"), hideOverlap: true, formatter: (at) => labels.format(at) } },
+    xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, axisTick: { customValues }, splitLine: { show: false }, axisLabel: { customValues, color: colour("soft"), hideOverlap: true, formatter: (at) => labels.format(at) } },
     yAxis: { ...axis(""), type: "value", min: 0, max: (Math.floor(most / step) + 1) * step, interval: step, axisLabel: { color: colour("soft"), formatter: (one) => (one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0") } },
   };
 }
@@ -85,6 +87,13 @@ function months(since, until) {
     if (at.getTime() >= time(since)) list.push([at.getTime(), MONTH.format(at)]);
     at.setUTCMonth(at.getUTCMonth() + 1);
   }
+  return list;
+}
+
+/** The Mondays between two days, in milliseconds. */
+function mondays(since, until) {
+  const list = [];
+  for (let day = dayAfter(since, (8 - new Date(time(since)).getUTCDay()) % 7); day <= until; day = dayAfter(day, 7)) list.push(time(day));
   return list;
 }
 

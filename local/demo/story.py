@@ -69,8 +69,10 @@ class Story:
 
     def _await_recoveries(self, before: dict[str, list[Member]]) -> None:
         self._tell.title("The schedule starts the workflow at the next full minute; all of today's rolls are due")
-        early = {tick.arn for tick in self._deployment.ticks() if self._once(tick.arn)}  # before the groups were there
-        self._until("the next full minute", lambda: any(tick.arn not in early for tick in self._tell_ticks()))
+        early = self._deployment.ticks()  # before the groups were there, so not worth telling
+        for tick in early:
+            self._once(tick.arn)
+        self._until("the next full minute", lambda: len(self._tell_ticks()) > len(early))
 
         def progress() -> bool:
             self._tell_ticks()

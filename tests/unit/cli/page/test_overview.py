@@ -72,7 +72,7 @@ def test_the_week_that_has_begun_has_its_mark_in_the_chart(looking: Looking) -> 
     )
 
 
-MONDAYS = {f"{day:%b} {day.day}" for n in range(60) if not (day := datetime.now(UTC) - timedelta(days=n)).weekday()}
+MONDAYS = {f"{day:%b} {day.day}" for n in range(-1, 60) if not (day := datetime.now(UTC) - timedelta(days=n)).weekday()}
 MONTHS = {f"{datetime(2026, month, 1, tzinfo=UTC):%b}" for month in range(1, 13)}
 
 

@@ -69,11 +69,11 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Contract": {"benchmarks": True},
     "Fleets": {"benchmarks": True},
     "Health": {},
+    "Kept": {"leashed": True, "benchmarks": True, "retain_data": True},
     "Leashed": {"leashed": True},
     "OneTick": {"max_in_flight": 5},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
     "Thrown": {"leashed": True, "benchmarks": True, "retain_data": False},
-    "Web": {"benchmarks": True},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
 

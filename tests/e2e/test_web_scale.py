@@ -15,29 +15,26 @@ import pytest
 
 from cli.client.api import UnreachableError
 from local import web
-from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
 from tests.unit.edge.account import EXHAUSTIVE
 from troop.tags import RUN_TAG
 
-NAME = "Web"
-
 pytestmark = pytest.mark.skipif(web.missing() is not None, reason=f"a program is missing: {web.missing()}")
 
 
 @pytest.fixture(scope="module")
-def deployment(account: LocalAccount) -> Deployment:
+def deployment(smoke: Deployment) -> Deployment:
     if problem := web.build("flights"):
         pytest.skip(f"the application could not be built: {problem}")
-    return Deployment(account, NAME)
+    return smoke
 
 
 def troop(deployment: Deployment, *words: str) -> dict[str, Any]:
     """What the command tells with --json."""
     done = subprocess.run(
-        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "bench", *words, "--json"],
+        [str(ROOT / "scripts" / "troop"), "--deployment", deployment.name, "bench", *words, "--json"],
         env={**tool_environment(), **deployment.account.exports},
         capture_output=True,
         text=True,

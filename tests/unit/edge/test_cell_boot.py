@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -86,10 +86,8 @@ def test_a_node_that_ec2_does_not_list_yet_is_awaited(bench: Bench, seconds: flo
         assert bench.gather() == "ready"
 
 
-def _age(bench: Bench, node: str, seconds: float) -> None:
-    """Lets EC2 have launched a node so many seconds before now; S3 stores registrations at the test's real time."""
-    instance = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node)
-    instance.launch_time = moments.iso(bench.account.clock() - timedelta(seconds=seconds))
+def _launched_at(node: str, moment: datetime) -> None:
+    ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"].get_instance(node).launch_time = moments.iso(moment)
 
 
 def _replaced(bench: Bench) -> dict[str, Any]:
@@ -143,9 +141,11 @@ def test_an_error_of_all_nodes_of_a_fleet_is_not_tried_again(bench: Bench) -> No
 def test_a_silent_node_is_replaced_when_the_others_are_long_there(bench: Bench, age: float, is_replaced: bool) -> None:
     bench.launched()
     *others, silent = bench.nodes("drivers")
+    for node in others:  # S3 stores registrations at the test's real time, which may be long after that of `launched`
+        _launched_at(node, datetime.now(UTC))
     bench.register([*bench.nodes("servers"), *others])
     bench.account.clock.forward(seconds=190)
-    _age(bench, silent, age)
+    _launched_at(silent, bench.account.clock() - timedelta(seconds=age))
     assert bench.gather() == "waiting"
     assert [one["id"] for one in _replaced(bench).values()] == [silent] * is_replaced
     if is_replaced:

@@ -67,13 +67,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Commanded": {"leashed": True},
     "Contract": {"benchmarks": True},
+    "Disposable": {"leashed": True, "benchmarks": True, "retain_data": False},
+    "Durable": {"leashed": True, "benchmarks": True, "retain_data": True},
     "Fleets": {"benchmarks": True},
     "Health": {},
-    "Kept": {"leashed": True, "benchmarks": True, "retain_data": True},
     "Leashed": {"leashed": True},
     "OneTick": {"max_in_flight": 5},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
-    "Thrown": {"leashed": True, "benchmarks": True, "retain_data": False},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""
 

@@ -15,7 +15,7 @@ from local.project import ROOT
 from tests.e2e.conftest import BUSY, Deployment
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
-DURABLE = "Kept"
+DURABLE = "Durable"
 
 
 class Lifecycle:
@@ -67,7 +67,7 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
 
     assert f"rerun with CONFIRM={DURABLE}" in lifecycle.run("destroy", "--deployment", DURABLE, code=Exit.NOT_CONFIRMED)
     assert "nothing was removed" in lifecycle.run(
-        "destroy", "--deployment", DURABLE, "--confirm", "Kep", code=Exit.NOT_CONFIRMED
+        "destroy", "--deployment", DURABLE, "--confirm", "Durabl", code=Exit.NOT_CONFIRMED
     )
     assert lifecycle.outputs(DURABLE) == first
     output = lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE)
@@ -129,7 +129,7 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
 
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:
-    disposable = Deployment(lifecycle.account, "Thrown")
+    disposable = Deployment(lifecycle.account, "Disposable")
     name, bucket = disposable.name, disposable.outputs["WorkBucket"]
     s3 = lifecycle.account.client("s3")
     s3.put_object(Bucket=bucket, Key="ticks/one.json", Body=b"[]")

@@ -141,7 +141,7 @@ for words in {{commands}}:
     except SystemExit as ended:
         print("exit code", ended.code or 0)
 """
-"""Runs commands in one process, as a process for each takes a second."""
+"""Runs commands in one process, as a process for each takes a second. Errors are on its standard output, too."""
 
 
 def test_the_catalogue_comes_with_the_command(installed: Installed) -> None:
@@ -160,8 +160,8 @@ def test_a_benchmark_is_copied_out_of_the_catalogue(installed: Installed) -> Non
     shown = installed.python(EACH.format(commands=commands))
     here = {path.name for path in (installed.empty / "my-disks").iterdir()}
     assert here == {path.name for path in (ROOT / "benchmarks" / "disk-io").iterdir() if path.is_file()}
-    _, valid, again, unknown, _ = re.split(r"^exit code \d\n", shown, flags=re.MULTILINE)
     assert re.findall(r"^exit code (.+)$", shown, re.MULTILINE) == ["0", "0", "2", "2"], shown
+    _, valid, again, unknown, _ = re.split(r"^exit code \d\n", shown, flags=re.MULTILINE)
     assert ": valid" in valid
     assert "exists already" in again
     assert "must be one of" in unknown

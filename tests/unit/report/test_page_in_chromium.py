@@ -378,7 +378,7 @@ def test_the_verdict_is_visible_at_once(opened: Opened) -> None:
 
 @pytest.mark.parametrize("name", ["small study", "single", "hostile", "compared", "nothing in common"])
 def test_pages_are_accessible(opened: Opened, name: str) -> None:
-    for width, scheme in ((1280, "light"), (1280, "dark"), (375, "light")):
+    for width, scheme in ((1280, "light"), (1280, "dark"), (375, "dark"), (375, "light")):
         page = opened(name, width)
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.evaluate(DRAWN)

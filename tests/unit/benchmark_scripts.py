@@ -16,8 +16,10 @@ import pytest
 from infra import ROOT
 
 _GO = shutil.which("go", path=f"{os.environ.get('PATH', os.defpath)}{os.pathsep}/usr/local/go/bin")
-_GO_OPTIONS = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -trimpath", "GOTOOLCHAIN": "local"}
-"""The same for all commands, so that Go compiles its library once: half a minute of processor time."""
+_GO_OPTIONS = {"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -trimpath", "GOTOOLCHAIN": "local", "GOGC": "400"}
+"""The same for all commands, so that Go compiles its library once: half a minute of processor time. It would be longer
+if the compiler collected garbage as often as by default.
+"""
 
 
 def folder(benchmark: str) -> Path:

@@ -1,18 +1,21 @@
 """Makes moto faster without changing its responses.
 
 Computed once instead of for every field of every response: the names that a field can have, whether XML allows a name,
-and the functions of a class. Visitors of an update expression visit only nodes of their kind, and checks of the whole
-run only at its root. A transaction copies each of its tables once. Keys that sign nothing are not created. Folders of
-services are listed once. Requests, XML, and random names are built with fewer calls, and botocore finds what an answer
-has with fewer. Tests of handlers use this patch too, because they spend most of their time in moto.
+and the functions of a class. Conditions are parsed once. Visitors of an update expression visit only nodes of their
+kind, and checks of the whole run only at its root. A transaction copies each of its tables once. Keys that sign nothing
+are not created. Folders of services are listed once. Requests, XML, and random names are built with fewer calls, and
+botocore finds what an answer has with fewer. Tests of handlers use this patch too, because they spend most of their
+time in moto.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
 import string
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from copy import copy, deepcopy
 from functools import cache, lru_cache, wraps
@@ -37,6 +40,7 @@ from moto import backend_index
 from moto.core.base_backend import BaseBackend
 from moto.core.request import Request
 from moto.core.serialize import MISSING, AttributePickerContext, ResponseSerializer, XFormedAttributePicker, get_value
+from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.models import DynamoDBBackend
 from moto.dynamodb.models.dynamo_type import DynamoType, Item, LimitedSizeDict
 from moto.dynamodb.models.table import Table
@@ -62,6 +66,7 @@ def apply() -> None:
     _copies_of_items()
     _patterns_of_filters()
     _texts_of_expressions()
+    _texts_of_conditions()
     _nodes_of_an_expression()
     _rules_of_a_whole_expression()
     _tables_of_a_transaction()
@@ -283,6 +288,31 @@ def _texts_of_expressions() -> None:
     """Parses an update expression once. Each validator changes a copy, which pickle makes faster than deepcopy."""
     UpdateExpressionParser.make = staticmethod(lru_cache(maxsize=1024)(UpdateExpressionParser.make))
     moto.dynamodb.parsing.validators.deepcopy = lambda node: pickle.loads(pickle.dumps(node, -1))
+
+
+def _texts_of_conditions() -> None:
+    """Splits a condition into words once, and parses it once with the same names and values; moto does both for each
+    check of a write.
+    """
+    split = ConditionExpressionParser._lex_condition_expression
+    words_of = lru_cache(maxsize=1024)(lambda text: tuple(split(ConditionExpressionParser(text, None, None))))
+    ConditionExpressionParser._lex_condition_expression = lambda self: deque(words_of(self.condition_expression))
+    parse = ConditionExpressionParser.parse
+
+    @lru_cache(maxsize=4096)
+    def parsed(text: str | None, names: str, values: str) -> Any:
+        parser = ConditionExpressionParser(text, json.loads(names), json.loads(values))
+        return parse(parser), parser.expr_attr_names_found, parser.expr_attr_values_found
+
+    @wraps(parse)
+    def parse_once(self: Any) -> Any:
+        names, values = self.expression_attribute_names, self.expression_attribute_values
+        operation, own_names, own_values = parsed(self.condition_expression, json.dumps(names), json.dumps(values))
+        self.expr_attr_names_found.extend(own_names)
+        self.expr_attr_values_found.extend(own_values)
+        return operation
+
+    ConditionExpressionParser.parse = parse_once
 
 
 def _patterns_of_filters() -> None:

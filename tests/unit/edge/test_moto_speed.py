@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from moto.core.request import Request
 from moto.core.responses import method_names_from_class
 from moto.core.serialize import ResponseSerializer, XFormedAttributePicker
 from moto.core.utils import get_service_model
+from moto.dynamodb.comparisons import ConditionExpressionParser
 from moto.dynamodb.exceptions import DuplicateUpdateExpression, TooManyClauses
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
 from moto.dynamodb.parsing.executors import UpdateExpressionExecutor
@@ -27,6 +29,7 @@ from moto.dynamodb.parsing.validators import UpdateExpressionValidator
 from moto.ec2.models.instance_types import InstanceTypeOfferingBackend
 from moto.ec2.responses import EC2Response
 from moto.moto_api._internal import mock_random
+from werkzeug.exceptions import HTTPException
 
 from tests.unit.edge.account import Account
 from troop.aws.clients import client
@@ -127,6 +130,39 @@ def test_expressions_are_evaluated_and_refused_alike() -> None:
     for overlapping in ("SET a = :x, b = :y, a = :x", "SET m.b = :x REMOVE m.b", "SET m.b = :x, m.b.c = :y"):
         with pytest.raises(DuplicateUpdateExpression):
             _updated(overlapping)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "attribute_exists(n) AND NOT n < :x",
+        "(#n > :x OR m.b = :x) AND n BETWEEN :x AND :x",
+        "n IN (:x, :y) AND size(l) >= :x AND begins_with(m.b, :y)",
+        "((n = :x))",
+        "#absent = :x",
+        "n = :absent",
+        "name = :x",
+        "n == :x",
+        "n ! :x",
+    ],
+)
+def test_a_condition_is_parsed_and_refused_alike(text: str | None) -> None:
+    item = Item(hash_key=None, range_key=None, attrs={"n": {"N": "4"}, "m": {"M": {}}, "l": {"L": [{"S": "4b"}]}})
+
+    def outcome(parse: Callable[[Any], Any], x: str) -> Any:
+        parser = ConditionExpressionParser(text, {"#n": "n"}, {":x": {"N": x}, ":y": {"S": "4"}})
+        try:
+            operation = parse(parser)
+            verdict = operation.expr(item)
+        except (ValueError, KeyError, HTTPException) as error:
+            return repr(error)
+        return repr(operation), verdict, parser.expr_attr_names_found, parser.expr_attr_values_found
+
+    slow = ConditionExpressionParser.parse.__wrapped__
+    for number in ("1", "9", "1", "4"):  # a condition that is known is evaluated with the values of each call
+        assert outcome(ConditionExpressionParser.parse, number) == outcome(slow, number)
 
 
 def test_the_functions_of_a_class_are_all_known() -> None:

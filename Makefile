@@ -47,7 +47,7 @@ destroy: $(TO_DEPLOY)  ## remove the deployment from that account; lists what st
 
 ORDINARY := 'not clean_root and not cassandra and not second_opinion'
 test: duration setup browser lint  ## run lint and every test
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup -m $(ORDINARY)  # one more than the cores of a small machine, because whole runs mostly wait
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m $(ORDINARY)  # the cores of a small machine
 
 duration:
 	@echo "== tests: about 20 minutes on two cores"

@@ -52,10 +52,12 @@ export function duration(seconds) {
 export const seconds = (value) => (value === null || value === undefined ? null : `${value.toFixed(1)} s`);
 export const count = (value) => value.toLocaleString("en");
 
+/** An amount as in reports: `$12.30`, and less than a dollar with more digits: `$0.0423`. */
 export function money(amount, currency) {
   if (amount === null || amount === undefined) return null;
-  const digits = amount !== 0 && Math.abs(amount) < 1 ? 4 : 2;
-  return `${amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits })} ${currency}`;
+  const digits = amount > 0 && amount < 1 ? Math.min(6, 2 - Math.floor(Math.log10(amount))) : 2;
+  const sign = currency === "USD" ? "$" : `${currency}\u00a0`;
+  return sign + amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits });
 }
 
 /** The cost of a run or fleet, or its estimate. */

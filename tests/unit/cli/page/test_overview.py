@@ -54,7 +54,7 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     expect(tile("Ticks")).to_contain_text("last tick came at 23 Nov 2026, 09:00:00 UTC; 3 have been due")
     expect(tile("Ticks")).to_contain_text("Next:")
     expect(tile("Units")).to_contain_text("3 taking part")
-    expect(tile("Benchmarks")).to_contain_text("0.42 USD so far")
+    expect(tile("Benchmarks")).to_contain_text("$0.42 so far")
     expect(page.get_by_role("img", name=re.compile("1 not recovered"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("Median recovery of each week"))).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -22,7 +22,7 @@ def test_benchmarks(looking: Looking) -> None:
         RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
     }
     page = looking.go("runs")
-    expect(page.get_by_role("row", name=re.compile(RUN))).to_contain_text("1.29 USD")
+    expect(page.get_by_role("row", name=re.compile(RUN))).to_contain_text("$1.29")
     report = page.get_by_role("link", name="Report")
     assert (report.get_attribute("target"), report.get_attribute("rel")) == ("_blank", "noopener")
     page.get_by_role("link", name=RUN).click()
@@ -164,7 +164,7 @@ def test_standing_fleets_are_listed_with_their_nodes_and_their_end(looking: Look
     looking.world.fleets = [fields | {"fleet": RUN, "name": "night-workers", "roles": [role]}]
     page = looking.go("runs")
     row = page.get_by_role("region", name="Standing fleets").get_by_role("row", name=re.compile("night-workers"))
-    for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "1.31 USD"):
+    for words in ("workers 3 of 5", "21 Nov 2026, 19:03:12 UTC", "$1.31"):
         expect(row).to_contain_text(words)
 
 
@@ -183,4 +183,4 @@ def test_a_fleet_shows_how_its_nodes_were_bought_and_what_spot_saved(looking: Lo
     ]
     page = looking.go("runs")
     expect(page.get_by_role("row", name=re.compile("aaaaaaaa"))).to_contain_text("4 on spot, 1 on demand")
-    expect(page.get_by_role("row", name=re.compile("bbbbbbbb"))).to_contain_text("1.50 USD saved by spot")
+    expect(page.get_by_role("row", name=re.compile("bbbbbbbb"))).to_contain_text("$1.50 saved by spot")

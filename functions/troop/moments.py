@@ -1,4 +1,4 @@
-"""Converts moments to text: UTC, to the millisecond, with a fixed width, so that the texts sort by time."""
+"""Converts moments to text: UTC, with a fixed width, so that the texts sort by time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from datetime import UTC, datetime
 def iso(moment: datetime) -> str:
     """Formats an aware moment as ``2026-11-20T17:05:00.000Z``."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def second(moment: datetime) -> str:
+    """Formats an aware moment for a sentence: ``2026-11-20T17:05:00Z``."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def parse(text: str) -> datetime:

@@ -156,7 +156,7 @@ class Story:
             done = [t for t in self._tell_ticks() if t.started > recovered and t.status != RUNNING]
             return done[0] if done else None
 
-        self._until("the second tick", lambda: later_tick() is not None)
+        self._until("the second tick to end", lambda: later_tick() is not None)
         for name in before:
             decision = self._deployment.decisions(name)[0]
             self._tell.say(f"{name}: {decision['reason']}: {decision['detail']}", "good")

@@ -144,10 +144,10 @@ def _ticks_missing(observed: Observed, calendars: Mapping[str, Calendar], tick_m
     newest = observed.runs.newest
     since = max([now - LONGEST_GAP, *([newest] if newest else []), *(s.changed for s in observed.schedules if s.ticks)])
     missing = expected_ticks(calendars.values(), tick_minutes, since, now - GRACE)
-    came = f"the last tick came at {moments.iso(newest)}" if newest else "no tick has come yet"
+    came = f"the last tick came at {moments.second(newest)}" if newest else "no tick has come yet"
     if not missing:
         return Check(TICKS_MISSING, Grade.OK, 0, 0, f"{came}; none has been due since")
-    detail = f"{came}; {len(missing)} have been due since {moments.iso(missing[0][0])}"
+    detail = f"{came}; {len(missing)} have been due since {moments.second(missing[0][0])}"
     todo = "check the schedules and the dead letters; docs/runbook.md#ticks-missing"
     return Check(TICKS_MISSING, Grade.FAIL, len(missing), 0, detail, todo)
 
@@ -158,7 +158,7 @@ def _ticks_failed(observed: Observed) -> Check:
     failed, succeeded = observed.runs.failed, observed.runs.newest_succeeded
     if not failed:
         return Check(TICKS_FAILED, Grade.OK, 0, 0, f"no tick has failed in the last {_HOURS} hours")
-    detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.iso(max(failed))}"
+    detail = f"{len(failed)} failed in the last {_HOURS} hours, the last at {moments.second(max(failed))}"
     todo = "read the cause of the failed execution; docs/runbook.md#ticks-failed"
     if succeeded and succeeded > max(failed):
         return Check(TICKS_FAILED, Grade.WARN, len(failed), 0, f"{detail}; later ones succeeded", todo)
@@ -176,7 +176,7 @@ def _terminations_failed(observed: Observed) -> Check:
     if not failed or last is None:
         detail = f"no termination and no recovery check has failed in the last {_HOURS} hours"
         return Check(TERMINATIONS_FAILED, Grade.OK, 0, 0, detail)
-    detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.iso(last)}"
+    detail = f"{failed} failed in the last {_HOURS} hours, the last about {moments.second(last)}"
     todo = "read the log of the function Terminate or CheckRecovery; docs/runbook.md#terminations-failed"
     if succeeded and succeeded > last:
         return Check(TERMINATIONS_FAILED, Grade.WARN, failed, 0, f"{detail}; later ones succeeded", todo)

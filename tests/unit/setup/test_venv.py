@@ -82,8 +82,10 @@ def _venv(folder: Path, digest: str, **variables: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("where", ["variable", "file", "second index"])
+@pytest.mark.parametrize("where", ["variable", "file", "second index", "folders"])
 def test_the_index_of_pips_configuration_is_asked(index: str, tmp_path: Path, where: str) -> None:
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "wheels" / WHEEL).write_bytes(CONTENT)
     file = tmp_path / "pip.conf"
     file.write_text(f"[global]\nindex-url = {index}\n")
     unused = index.replace("/simple", "/unused")
@@ -91,6 +93,7 @@ def test_the_index_of_pips_configuration_is_asked(index: str, tmp_path: Path, wh
         "variable": {"PIP_INDEX_URL": index},
         "file": {"PIP_CONFIG_FILE": str(file)},
         "second index": {"PIP_INDEX_URL": unused, "PIP_EXTRA_INDEX_URL": f"{unused}2 {index}"},
+        "folders": {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": f"{tmp_path} {tmp_path / 'wheels'}"},
     }
     done = _venv(tmp_path / "environment", hashlib.sha256(CONTENT).hexdigest(), **variables[where])
     assert done.returncode == 0, done.stderr

@@ -55,9 +55,10 @@ export const count = (value) => value.toLocaleString("en");
 /** An amount as in reports: `$12.30`, and less than a dollar with more digits: `$0.0423`. */
 export function money(amount, currency) {
   if (amount === null || amount === undefined) return null;
-  const digits = amount > 0 && amount < 1 ? Math.min(6, 2 - Math.floor(Math.log10(amount))) : 2;
-  const sign = currency === "USD" ? "$" : `${currency}\u00a0`;
-  return sign + amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits });
+  const size = Math.abs(amount);
+  const digits = size > 0 && size < 1 ? Math.min(6, 2 - Math.floor(Math.log10(size))) : 2;
+  const sign = (amount < 0 ? "\u2212" : "") + (currency === "USD" ? "$" : `${currency}\u00a0`);
+  return sign + size.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: digits });
 }
 
 /** The cost of a run or fleet, or its estimate. */

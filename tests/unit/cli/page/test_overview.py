@@ -42,7 +42,7 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     world.checks = [LATE]
     world.events = [event("web", today(), "UNRECOVERED"), event("ledger", today(9))]
     world.switch |= {"leashed": False}
-    cost = {"amount": 0.42, "currency": "USD", "items": [], "unknown": []}
+    cost = {"amount": 0.007812, "currency": "USD", "items": [], "unknown": []}
     document = {"run": run(status="RUNNING", ended_at=None), "cells": [], "resources": [], "cost_so_far": cost}
     world.runs = {RUN: document}
     forget(looking)
@@ -54,7 +54,7 @@ def test_the_overview_answers_what_goes_on(looking: Looking) -> None:
     expect(tile("Ticks")).to_contain_text("last tick came at 23 Nov 2026, 09:00:00 UTC; 3 have been due")
     expect(tile("Ticks")).to_contain_text("Next:")
     expect(tile("Units")).to_contain_text("3 taking part")
-    expect(tile("Benchmarks")).to_contain_text("$0.42 so far")
+    expect(tile("Benchmarks")).to_contain_text("$0.00781 so far")
     expect(page.get_by_role("img", name=re.compile("1 not recovered"))).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("Median recovery of each week"))).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

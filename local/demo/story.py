@@ -25,11 +25,9 @@ OPTED_OUT = "demo-ledger"
 SIZE = 3
 PATIENCE = 900
 """Seconds to wait for a group, a tick or a recovery on a slow machine; usually it takes less than two minutes."""
-
-
 _START = 15
 """Seconds in which three groups are in service, on a slow machine, too."""
-_DECIDED = 2
+_DECISION = 2
 """Seconds after which a tick has read the groups."""
 
 
@@ -198,7 +196,7 @@ class Story:
 def seconds_until_room(now: datetime) -> float:
     """Returns how long to wait so that groups start between two ticks, which come at full minutes; mostly 0."""
     since = (now.timestamp() + _START) % 60
-    return max(0.0, _START + _DECIDED - since)
+    return max(0.0, _START + _DECISION - since)
 
 
 def tell() -> int:

@@ -238,9 +238,9 @@ class LocalAccount:
         """
         self._call("POST", "interrupt", {"id": instance_id, "seconds": notice_seconds})
 
-    def impair(self, instance_id: str, *, is_healthy: bool = False) -> None:
-        """Lets EC2's status check of an instance fail, or pass again: its group shows it as unhealthy until then."""
-        self._call("POST", "impair", {"id": instance_id, "is_healthy": is_healthy})
+    def impair(self, instance_id: str) -> None:
+        """Lets EC2's status check of an instance fail once."""
+        self._call("POST", "impair", {"id": instance_id})
 
     def recommend_rebalance(self, instance_id: str) -> None:
         """Adds a rebalance recommendation to the metadata of an instance."""

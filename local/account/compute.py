@@ -65,7 +65,7 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
     moto_termination.apply(delays)
     moto_spot.apply(interruptions.taken_back)  # after moto_termination: it overrides the reason of a shutdown
     moto_groups.apply(delays, replacements.terminating)
-    moto_lifecycle.apply(host.is_ready, replacements.terminating, replacements.unhealthy)
+    moto_lifecycle.apply(host.is_ready, replacements.terminating)
     moto_replacement.apply(replacements)
     moto_refreshes.apply()
     moto_targets.apply(host.is_ready)

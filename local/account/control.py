@@ -8,7 +8,7 @@ GET    /_account/instances   the instances with processes, see host.py
 POST   /_account/mirror      copies new networks into moto, see mirror.py
 POST   /_account/scarcity    {"instance_type", "left", "reason", "market", "zone"}: makes an instance type scarce,
                              see patches/moto_activities.py
-POST   /_account/impair      {"id", "is_healthy"}: lets EC2's status check of an instance fail, or pass again
+POST   /_account/impair      {"id"}: lets EC2's status check of an instance fail once
 POST   /_account/interrupt   {"id", "seconds"}: interrupts a Spot instance, see interruptions.py
 POST   /_account/rebalance   {"id"}: recommends a rebalance
 """
@@ -50,6 +50,7 @@ class Control:
         self._app = app
         self._drawn = drawn
         self._lock = lock
+        self._replacements = replacements
         self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "decisions"): lambda _: log.entries(),
             ("DELETE", "decisions"): lambda _: log.clear(),
@@ -57,7 +58,7 @@ class Control:
             ("POST", "mirror"): lambda _: self._mirror(),
             ("POST", "scarcity"): self._make_scarce,
             ("POST", "interrupt"): lambda body: interruptions.order(body["id"], body["seconds"]),
-            ("POST", "impair"): lambda body: replacements.impair(body["id"], body["is_healthy"]),
+            ("POST", "impair"): lambda body: self._impair(body["id"]),
             ("POST", "rebalance"): lambda body: interruptions.recommend(body["id"]),
             ("POST", "hold"): lambda _: delays.hold(),
             ("POST", "release"): lambda _: delays.release(),
@@ -86,6 +87,10 @@ class Control:
             if scarcity.order(**body):
                 for group in backend("autoscaling").autoscaling_groups.values():
                     refill(group)
+
+    def _impair(self, instance_id: str) -> None:
+        with self._lock:
+            self._replacements.fail_status_check(backend("autoscaling"), instance_id)
 
     def _mirror(self) -> dict[str, int]:
         with self._lock:

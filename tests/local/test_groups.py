@@ -43,13 +43,33 @@ def test_other_zones_take_over_for_a_full_one_unless_the_group_is_balanced(
     assert any("(us-east-1b)" in one["StatusMessage"] for one in activities if one["StatusCode"] == "Failed")
 
 
-def test_a_status_check_can_fail_for_a_moment(fleet: Fleet) -> None:
+def test_an_instance_that_fails_a_status_check_is_replaced(fleet: Fleet) -> None:
     group = fleet.group(1)
     (instance,) = fleet.in_service(group, 1)
-    for is_healthy, shown in ((False, "Unhealthy"), (True, "Healthy")):
-        fleet.account.impair(instance, is_healthy=is_healthy)
-        assert fleet.describe(group)["Instances"][0]["HealthStatus"] == shown
-    assert list(fleet.members(group)) == [instance]
+    fleet.account.impair(instance)
+    eventually(lambda: instance not in fleet.members(group))
+    assert fleet.in_service(group, 1)
+
+
+def test_only_its_owner_removes_the_mark_of_an_unhealthy_instance(fleet: Fleet) -> None:
+    group = fleet.group(1)
+    (instance,) = fleet.in_service(group, 1)
+
+    def health() -> str:
+        return str(fleet.describe(group)["Instances"][0]["HealthStatus"])
+
+    fleet.groups.suspend_processes(AutoScalingGroupName=group, ScalingProcesses=["ReplaceUnhealthy"])
+    fleet.account.impair(instance)
+    assert health() == "Unhealthy"
+    fleet.groups.set_instance_health(InstanceId=instance, HealthStatus="Healthy")
+    assert health() == "Healthy"
+    fleet.groups.suspend_processes(AutoScalingGroupName=group, ScalingProcesses=["HealthCheck"])
+    fleet.account.impair(instance)
+    assert health() == "Healthy", "nobody looks"
+    fleet.groups.set_instance_health(InstanceId=instance, HealthStatus="Unhealthy")
+    assert fleet.members(group) == {instance: "InService"}
+    fleet.groups.resume_processes(AutoScalingGroupName=group)
+    eventually(lambda: instance not in fleet.members(group))
 
 
 def test_an_instance_is_pending_until_it_is_ready(fleet: Fleet) -> None:

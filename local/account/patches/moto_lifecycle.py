@@ -17,21 +17,18 @@ from ._wrap import wrap
 class Shown:
     """An instance of a group in responses of Describe calls; everything else is moto's."""
 
-    def __init__(self, state: Any, lifecycle_state: str, health_status: str = "Healthy") -> None:
+    def __init__(self, state: Any, lifecycle_state: str) -> None:
         self._state = state
         self.lifecycle_state = lifecycle_state
-        self.health_status = health_status
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
 
 
-def apply(is_ready: Callable[[str], bool], terminating: set[str], unhealthy: set[str]) -> None:
+def apply(is_ready: Callable[[str], bool], terminating: set[str]) -> None:
     def show(state: Any) -> Any:
         if state.instance.id in terminating:
             return Shown(state, "Terminating")
-        if state.instance.id in unhealthy:
-            return Shown(state, "InService", "Unhealthy")
         if (
             state.lifecycle_state == "InService"
             and state.instance.state == "running"

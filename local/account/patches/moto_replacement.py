@@ -4,7 +4,7 @@ moto replaces an instance within the call that terminates it, and never adds the
 groups. It ignores suspended processes, and answers 500 if no group has the instance. On AWS, the group lists the
 instance until a health check removes it (EC2's TerminateInstances), or until its termination ends
 (TerminateInstanceInAutoScalingGroup, shown as Terminating). While ReplaceUnhealthy is suspended, it stays listed as
-InService and Unhealthy.
+InService and Unhealthy. No check ever removes that mark, only SetInstanceHealth.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from ..delays import Delays
 from ._wrap import wrap
 from .moto_activities import record
 
+_UNHEALTHY = "Unhealthy"
+
 
 class Replacements:
     """Delayed reactions of groups to lost instances."""
 
     def __init__(self, delays: Delays, lock: threading.RLock) -> None:
         self.terminating: set[str] = set()
-        self.unhealthy: set[str] = set()
         self._delays = delays
         self._lock = lock
 
@@ -42,25 +43,35 @@ class Replacements:
             if not is_terminating and "HealthCheck" in group._suspended_processes:
                 return
             if not is_terminating and "ReplaceUnhealthy" in group._suspended_processes:
-                self.unhealthy.add(instance_id)
+                _state_in(group, instance_id).health_status = _UNHEALTHY
                 return
             group.instance_states = [state for state in group.instance_states if state.instance.id != instance_id]
             self.terminating.discard(instance_id)
-            self.unhealthy.discard(instance_id)
             record(group, f"Terminating EC2 instance: {instance_id}")
             refill(group)
 
-    def impair(self, instance_id: str, is_healthy: bool) -> None:
-        """Shows an instance as unhealthy, or as healthy again. AWS replaces it only after further failed checks, so no
-        group here replaces it.
-        """
-        (self.unhealthy.discard if is_healthy else self.unhealthy.add)(instance_id)
+    def fail_status_check(self, backend: Any, instance_id: str) -> None:
+        """Lets EC2's status check of an instance fail once; a group without the process HealthCheck takes no notice."""
+        group = _group_of(backend, instance_id)
+        if group is not None and "HealthCheck" not in group._suspended_processes:
+            self.mark(backend, instance_id, _UNHEALTHY)
+
+    def mark(self, backend: Any, instance_id: str, health: str) -> None:
+        """Sets an instance's health; its group replaces an unhealthy one."""
+        _state_in(_owner(backend, instance_id), instance_id).health_status = health
+        self._delays.later(lambda: self.replace_unhealthy(backend, instance_id))
+
+    def replace_unhealthy(self, backend: Any, instance_id: str) -> None:
+        """Terminates an instance that is still unhealthy, if its group replaces such instances."""
+        group = _group_of(backend, instance_id)
+        if group is None or "ReplaceUnhealthy" in group._suspended_processes or instance_id in self.terminating:
+            return
+        if _state_in(group, instance_id).health_status == _UNHEALTHY:
+            self.terminate(backend, instance_id, should_decrement=False)
 
     def terminate(self, backend: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
-        group = _group_of(backend, instance_id)
-        if group is None:
-            raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
-        instance = next(state.instance for state in group.instance_states if state.instance.id == instance_id)
+        group = _owner(backend, instance_id)
+        instance = _state_in(group, instance_id).instance
         capacity = group.desired_capacity
         if should_decrement:
             if capacity - 1 < group.min_size:
@@ -89,6 +100,17 @@ def _group_of(backend: Any, instance_id: str) -> Any:
     return None
 
 
+def _owner(backend: Any, instance_id: str) -> Any:
+    group = _group_of(backend, instance_id)
+    if group is None:
+        raise ValidationError(f"Instance Id not found - No managed instance found for instance ID: {instance_id}")
+    return group
+
+
+def _state_in(group: Any, instance_id: str) -> Any:
+    return next(state for state in group.instance_states if state.instance.id == instance_id)
+
+
 def apply(replacements: Replacements) -> None:
     def notify(self: Any, instance_ids: list[str]) -> None:
         for instance_id in instance_ids:
@@ -98,8 +120,12 @@ def apply(replacements: Replacements) -> None:
     def terminate(self: Any, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
         return replacements.terminate(self, instance_id, should_decrement)
 
+    def set_health(self: Any, instance_id: str, health: str) -> None:
+        replacements.mark(self, instance_id, health)
+
     AutoScalingBackend.notify_terminate_instances = notify
     AutoScalingBackend.terminate_instance = terminate
+    AutoScalingBackend.set_instance_health = set_health
 
     @wrap(AutoScalingBackend, "resume_processes")
     def resume(original: Callable[..., None], self: Any, group_name: str, processes: list[str]) -> None:
@@ -108,4 +134,6 @@ def apply(replacements: Replacements) -> None:
         for state in list(group.instance_states):
             if state.instance.state in ("shutting-down", "terminated"):
                 replacements.notice(self, state.instance.id)
+            else:
+                replacements.replace_unhealthy(self, state.instance.id)
         refill(group)

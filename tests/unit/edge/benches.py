@@ -230,6 +230,13 @@ class Bench:
         """The machine dies; nobody asked Auto Scaling."""
         self.ec2.terminate_instances(InstanceIds=[node])
 
+    def fail_status_check(self, node: str) -> None:
+        """EC2's status check fails once. The mark stays, as on AWS; without its health checks a group sets none."""
+        for group in self.groups().values():
+            checks = "HealthCheck" not in {one["ProcessName"] for one in group["SuspendedProcesses"]}
+            if checks and node in {one["InstanceId"] for one in group["Instances"]}:
+                self.autoscaling.set_instance_health(InstanceId=node, HealthStatus="Unhealthy")
+
     def drop(self) -> None:
         """What teardown does, as far as another launch needs it; moto lists no more than 15 templates."""
         for name in self.groups():

@@ -15,8 +15,10 @@ from troop.bench.booting import FleetStatus
 from troop.bench.refusals import SPREAD, of_launches
 from troop.tags import CELL_TAG, RUN_TAG
 
-FROZEN = ("Launch", "ReplaceUnhealthy", "AZRebalance")
-"""Once all nodes are on the roster, none is added, replaced or moved."""
+FROZEN = ("Launch", "HealthCheck", "ReplaceUnhealthy", "AZRebalance")
+"""Once all nodes are on the roster, none is added, replaced or moved. None is marked unhealthy either: the mark of a
+status check that fails once would never go away. EC2's states show which nodes are lost.
+"""
 
 ACTIVITIES = 50
 """The newest activities that are searched for failed launches."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import boto3
 from botocore.awsrequest import AWSRequest
@@ -21,7 +22,8 @@ from botocore.exceptions import HTTPClientError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from cli.shared import aws, safe_files
+from cli.bench.files import S3, is_local
+from cli.shared import aws, https, safe_files
 from cli.shared.errors import CliError, Exit
 from troop.bench.admission import LARGEST_ARTIFACT
 from troop.bench.definition import Artifact
@@ -29,6 +31,7 @@ from troop.bench.definition import Artifact
 _CHUNK = 1024 * 1024
 _CONNECT_SECONDS, _READ_SECONDS = 10, 300
 _TRIES = 3
+_File = BufferedReader | BufferedRandom
 
 
 class Stager(Protocol):
@@ -50,18 +53,13 @@ def in_question(artifacts: Iterable[Artifact], folder: Path) -> Iterator[str]:
                 yield f"the artifact {artifact.name}: {why}; it works only if the deployment already has its content"
 
 
-def is_local(artifact: Artifact) -> bool:
-    """Checks whether an artifact's source is a local file."""
-    return "://" not in artifact.source
-
-
 def _in_question(artifact: Artifact, path: Path) -> str:
     try:
         with safe_files.regular(path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         return f"{path} cannot be read ({error.strerror})"
-    return "" if digest == artifact.sha256 else f"{path} has the sha256 {digest}, not {artifact.sha256}"
+    return "" if digest == artifact.sha256 else f"{path} does not have the sha256 {artifact.sha256}"
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Staging:
             self._put(artifact, file, upload["upload_url"], upload["headers"])
 
     @contextmanager
-    def _opened(self, artifact: Artifact) -> Iterator[IO[bytes]]:
+    def _opened(self, artifact: Artifact) -> Iterator[_File]:
         source = artifact.source
         try:
             if is_local(artifact):
@@ -107,17 +105,18 @@ class Staging:
                 return
             self.tell(f"{artifact.name}: fetching {source}")
             with tempfile.TemporaryFile() as file:
-                self._fetch_object(source, file) if source.startswith("s3://") else _fetch(source, file)
+                part = _Bounded(artifact, file)
+                self._fetch_object(source, part) if source.startswith(S3) else _fetch(source, part)
                 yield file
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise CliError(Exit.FAILED, f"the artifact {artifact.name} cannot be read from {source}: {error}") from None
 
-    def _fetch_object(self, source: str, file: IO[bytes]) -> None:
-        bucket, _, key = source.removeprefix("s3://").partition("/")
+    def _fetch_object(self, source: str, file: _Bounded) -> None:
+        bucket, _, key = source.removeprefix(S3).partition("/")
         with aws.translated_errors():
             aws.client(self.session(), "s3").download_fileobj(bucket, key, file)
 
-    def _put(self, artifact: Artifact, file: IO[bytes], url: str, headers: Mapping[str, str]) -> None:
+    def _put(self, artifact: Artifact, file: _File, url: str, headers: Mapping[str, str]) -> None:
         http: Any = URLLib3Session  # its type stubs are too narrow
         session = http(
             verify=aws.ca_bundle() or True,
@@ -139,28 +138,49 @@ class Staging:
             raise CliError(Exit.FAILED, f"the artifact {artifact.name} could not be uploaded ({status}): {message}")
 
 
-def _fetch(source: str, file: IO[bytes]) -> None:
-    request = urllib.request.Request(source, headers={"User-Agent": "troop"})
-    with urllib.request.urlopen(request, timeout=_CONNECT_SECONDS) as answer:
+class _Bounded:
+    """A file that refuses to grow beyond the largest artifact: a source may have no end.
+
+    Raises:
+        CliError: USAGE; on writing more.
+    """
+
+    def __init__(self, artifact: Artifact, file: _File) -> None:
+        self._artifact, self._file = artifact, file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def write(self, content: bytes) -> int:
+        _check_size(self._artifact, self._file.tell() + len(content))
+        return self._file.write(content)
+
+
+def _fetch(source: str, file: _Bounded) -> None:
+    with https.opened(source, _CONNECT_SECONDS) as answer:
         shutil.copyfileobj(answer, file, _CHUNK)
 
 
-def _checked(artifact: Artifact, file: IO[bytes]) -> int:
-    """Returns the size of an artifact after checking its hash."""
-    digest, size = hashlib.sha256(), 0
-    file.seek(0)
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-    if digest.hexdigest() != artifact.sha256:
-        raise CliError(
-            Exit.USAGE,
-            f"the artifact {artifact.name} has the wrong hash: {artifact.source} has the sha256 "
-            f"{digest.hexdigest()}, not {artifact.sha256}. To use it anyway, add --set "
-            f"artifacts.{artifact.name}.sha256={digest.hexdigest()}",
-        )
+def _check_size(artifact: Artifact, size: int) -> None:
     if size > LARGEST_ARTIFACT:
         raise CliError(
-            Exit.USAGE, f"the artifact {artifact.name} has {size:,} bytes; at most {LARGEST_ARTIFACT:,} are allowed"
+            Exit.USAGE,
+            f"the artifact {artifact.name} has more than {LARGEST_ARTIFACT:,} bytes, the most that are allowed",
+        )
+
+
+def _checked(artifact: Artifact, file: _File) -> int:
+    """Returns the size of an artifact after checking its hash.
+
+    No message contains the hash of the content. Whoever named the source may not know the content, and could learn the
+    hash that makes Troop upload it.
+    """
+    size = file.seek(0, os.SEEK_END)
+    _check_size(artifact, size)
+    file.seek(0)
+    if hashlib.file_digest(file, "sha256").hexdigest() != artifact.sha256:
+        raise CliError(
+            Exit.USAGE,
+            f"the artifact {artifact.name} has the wrong hash: the content of {artifact.source} does not have the "
+            f"sha256 {artifact.sha256}. To use it anyway, compute its hash with sha256sum and add --set "
+            f"artifacts.{artifact.name}.sha256=HASH",
         )
     return size

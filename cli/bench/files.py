@@ -35,6 +35,10 @@ _OPTIONS = {"set": "--set", "size": "--size"}
 """Options of the command line, by the first step of a problem's place."""
 
 
+S3 = "s3://"
+_FETCHED = ("https://", S3)
+"""The beginnings of the sources that are fetched."""
+
 MOST_FILES_SHOWN = 30
 """Names of copied files in a message."""
 
@@ -105,7 +109,7 @@ class Source:
     def artifacts(self) -> list[Artifact]:
         """Lists the artifacts of all cells, each content once; local files first, as their problems show at once."""
         by_sha256 = {a.sha256: a for cell in self.plan.cells for a in cell.benchmark.artifacts}
-        return sorted(by_sha256.values(), key=lambda artifact: "://" in artifact.source)
+        return sorted(by_sha256.values(), key=lambda artifact: not is_local(artifact))
 
     def sizes(self) -> dict[str, int]:
         """Returns the sizes in bytes of the files that are copied to nodes, by name."""
@@ -128,6 +132,11 @@ class Source:
     def refused(self, problems: Iterable[Problem]) -> WrongFileError:
         """Returns the error for problems that the deployment has found."""
         return WrongFileError(_locate(self.path, self.written, problems), Exit.REFUSED)
+
+
+def is_local(artifact: Artifact) -> bool:
+    """Checks whether an artifact's source is a file of this machine: everything that Troop does not fetch."""
+    return not artifact.source.startswith(_FETCHED)
 
 
 def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None = None) -> Source:
@@ -267,11 +276,7 @@ def _beside(path: Path) -> list[Path]:
 def _has_name(path: Path) -> bool:
     from troop.bench_file.models import FILE
 
-    try:
-        FILE.parse(path.name)
-    except ValueError:
-        return False
-    return True
+    return FILE.accepts(path.name)
 
 
 def _is_folder(path: Path) -> bool:

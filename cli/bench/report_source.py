@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 from cli.bench.archive_folder import FolderArchive
 from cli.client.bench_client import BenchClient, NoReportError, ReportLink
 from cli.client.connection import connection
-from cli.shared import aws
+from cli.shared import aws, https
 from cli.shared.errors import CliError, Exit
 from troop.bench.names import RUN
 from troop.report.archive import ReportError
@@ -157,32 +156,20 @@ def _link(
         sleep(_POLL_SECONDS)
 
 
-class _OverTls(urllib.request.HTTPRedirectHandler):
-    """A handler that follows redirects to TLS addresses only."""
-
-    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if not newurl.startswith("https://"):
-            fp.close()
-            raise CliError(Exit.API_FAILED, "S3 redirects the report to an address without TLS: nothing was fetched")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
 def download(address: str) -> bytes:
     """Downloads what is at a presigned address; no message contains the address, which lets anyone read the report.
 
     Raises:
         CliError: FAILED or UNREACHABLE.
     """
-    if not address.startswith("https://"):
-        raise CliError(Exit.API_FAILED, "the API returned an address of the report without TLS: nothing was fetched")
     trusted: Any = get_cert_path(True)
     context = ssl.create_default_context(cafile=aws.ca_bundle() or trusted)
-    request = urllib.request.Request(address, headers={"User-Agent": "troop"})
     try:
-        opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _OverTls())
-        with opener.open(request, timeout=_SECONDS) as answer:
+        with https.opened(address, _SECONDS, context) as answer:
             body: bytes = answer.read(LARGEST + 1)
             length = int(answer.headers.get("Content-Length", len(body)))
+    except https.NoTlsError as error:
+        raise CliError(Exit.API_FAILED, f"the report has no safe address ({error}): nothing was fetched") from None
     except urllib.error.HTTPError as error:
         error.close()
         raise CliError(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-import ssl
 import sys
 import threading
 import time
-import urllib.request
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +16,7 @@ from typing import Annotated, Any
 import boto3
 import typer
 
+from cli.bench import report_source
 from cli.chaos import ungrouped
 from cli.client.connection import connection
 from cli.client.deployment import Deployment
@@ -34,7 +33,6 @@ from cli.web.proxy import exit_code, stop_on_signals
 from troop.chaos.expected_ticks import expected_ticks
 from troop.report.assets import MissingChartsError
 
-_FETCH_SECONDS = 30
 _CACHE_SECONDS = 60.0
 """How long a forecast uses what was read of the account: a large account takes many calls."""
 
@@ -54,7 +52,7 @@ def ui(
     ahead = CachedForecast(lambda: read(session, conn.deployment))
     ec2 = aws.client(session, "ec2")
     try:
-        fetch = fetched if aws.is_local() else None
+        fetch = report_source.download if aws.is_local() else None
         overview = OverviewReader(
             conn.client,
             NextTick(lambda: live_account.deployed_settings(session, conn.deployment)),
@@ -115,20 +113,6 @@ def about(deployment: Deployment) -> dict[str, Any]:
         "region": deployment.region,
         "local": aws.is_local(),
     }
-
-
-def fetched(url: str) -> bytes:
-    """Downloads from an address of local AWS.
-
-    Raises:
-        CliError: UNREACHABLE.
-    """
-    trusted = ssl.create_default_context(cafile=aws.ca_bundle())
-    try:
-        with urllib.request.urlopen(url, timeout=_FETCH_SECONDS, context=trusted) as answer:
-            return bytes(answer.read())
-    except OSError as error:
-        raise CliError(Exit.UNREACHABLE, f"cannot download the report: {error}") from None
 
 
 def read(session: boto3.Session, deployment: Deployment) -> Basis:

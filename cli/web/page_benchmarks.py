@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cli.bench import checking, comparing, files, money, report_source, starting
-from cli.bench.artifacts import Staging, in_question, is_local
-from cli.bench.files import NAME, Source
+from cli.bench.artifacts import Staging, in_question
+from cli.bench.files import NAME, Source, is_local
 from cli.bench.pairing import Chosen, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
@@ -178,10 +178,8 @@ def _refuse_paths(source: Source, known: Container[str]) -> None:
 
 
 def _checked(name: str) -> str:
-    try:
-        FILE.parse(name)
-    except ValueError as error:
-        raise CliError(Exit.USAGE, f"the file {name!r} cannot be copied to nodes: its name must be {error}") from None
+    if not FILE.accepts(name):
+        raise CliError(Exit.USAGE, f"the file {name!r} cannot be copied to nodes: its name must be {FILE.allowed}")
     return name
 
 

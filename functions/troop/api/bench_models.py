@@ -38,9 +38,7 @@ def contents(files: dict[str, str]) -> dict[str, bytes]:
     decoded: dict[str, bytes] = {}
     problems = []
     for name, text in files.items():
-        try:
-            FILE.parse(name)
-        except ValueError:
+        if not FILE.accepts(name):
             problems.append(Problem(("files", name), "is not a valid name", FILE.allowed))
         try:
             decoded[name] = base64.b64decode(text, validate=True)

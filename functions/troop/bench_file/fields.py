@@ -37,6 +37,14 @@ class Checked:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return dict(self.schema)
 
+    def accepts(self, value: Any) -> bool:
+        """Checks whether it accepts a value."""
+        try:
+            self.parse(value)
+        except ValueError:
+            return False
+        return True
+
     def _checked(self, value: Any) -> Any:
         try:
             return self.parse(value)

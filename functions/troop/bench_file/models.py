@@ -66,7 +66,7 @@ FILE = matching(
 BUCKET = matching(BUCKET_NAME, "an S3 bucket's name, without s3://")
 SHA256 = matching(r"[0-9a-f]{64}", "64 lower-case hexadecimal digits, as sha256sum prints them")
 SOURCE = matching(
-    rf"(https://|s3://{BUCKET_NAME}/)[^\x00-\x20]{{1,1000}}|(?!https?://|s3://)[^\x00-\x1f]{{1,1000}}",
+    rf"(https://|s3://{BUCKET_NAME}/)[^\x00-\x20]{{1,1000}}|(?![A-Za-z][A-Za-z0-9+._-]*:)[^\x00-\x1f]{{1,1000}}",
     "https://..., s3://BUCKET/KEY, or a path from the file's folder",
 )
 INSTANCE_TYPE = money.INSTANCE_TYPE

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
-import ssl
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from agent.web import ERRORS, Web
 from tests.patience import PATIENCE
 from tests.unit.agent.s3_scripts import module
+from tests.unit.tls import certificate, serving
 from troop.measure.s3 import credentials, signing
 from troop.measure.s3.addresses import address_of, trust
 
@@ -36,25 +29,6 @@ class Ranges(BaseHTTPRequestHandler):
         """Nothing."""
 
 
-def certificate(folder: Path) -> Path:
-    """A file with a key and its own certificate, for 127.0.0.1."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path = folder / "certificate.pem"
-    path.write_bytes(private + certificate.public_bytes(serialization.Encoding.PEM))
-    return path
-
-
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     return certificate(tmp_path)
@@ -62,15 +36,8 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def url(bundle: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Ranges)
-    server.daemon_threads = True
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(bundle)
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"https://127.0.0.1:{server.server_address[1]}/a?b"
-    server.shutdown()
-    server.server_close()
+    with serving(Ranges, bundle) as address:
+        yield f"{address}/a?b"
 
 
 def test_the_agent_trusts_the_clis_bundle(url: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

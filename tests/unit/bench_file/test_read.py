@@ -261,7 +261,13 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"parameters__bucket": 10**400}, "parameters.bucket", "is 1000000000"),
     ({"parameters__threads": float("inf")}, "parameters.threads", "is inf: must be text"),
     ({"artifacts__0__sha256": "0F" * 32}, "artifacts.0.sha256", "64 lower-case hexadecimal digits"),
-    ({"artifacts__0__source": "http://x/y"}, "artifacts.0.source", "must be https://..., s3://BUCKET/KEY, or a path"),
+    *(
+        ({"artifacts__0__source": source}, "artifacts.0.source", "must be https://..., s3://BUCKET/KEY, or a path")
+        for source in (
+            *("http://x/y", "file:///etc/passwd", "FILE:/etc/passwd", "HTTPS://x/y", "ftp://x/y", "data:,x"),
+            *("url:file:///etc/passwd", "local_file:///etc/passwd", "S3://my-data/x", "s3:my-data/x", "https:x"),
+        )
+    ),
     ({"artifacts": FILE["artifacts"] * 2}, "artifacts.1.name", "must be unique: another artifact has it"),
     ({"buckets": ["s3://my-data"]}, "buckets.0", "an S3 bucket's name, without s3://"),
     ({"buckets": ["my-data", "my-data"]}, "buckets.1", "must be unique"),

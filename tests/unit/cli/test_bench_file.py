@@ -193,7 +193,7 @@ def test_artifacts_of_this_machine_are_looked_for(run: Run, file: Path) -> None:
     (file.parent / "build").mkdir()
     (file.parent / "build" / "tool").write_bytes(b"another")
     (warning,) = json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"]
-    assert f"not {content}" in warning
+    assert f"does not have the sha256 {content}" in warning
     (file.parent / "build" / "tool").write_bytes(b"tool")
     result = run("bench", "validate", str(file))
     assert (result.stderr, "valid; " in result.stdout) == ("", True)

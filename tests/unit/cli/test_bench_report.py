@@ -268,7 +268,7 @@ def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
     opened(monkeypatch, redirect)
     plain: list[Any] = []
     monkeypatch.setattr(urllib.request.HTTPHandler, "http_open", lambda _, request: plain.append(request))
-    with pytest.raises(CliError, match="without TLS: nothing was fetched"):
+    with pytest.raises(CliError, match=r"without TLS.*: nothing was fetched"):
         report_source.download(ADDRESS)
     assert plain == []
 
@@ -276,7 +276,7 @@ def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["http://results.example/report", "file:///etc/passwd"])
 def test_nothing_is_fetched_but_over_tls(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     requests = opened(monkeypatch, Answered(PAGE))
-    with pytest.raises(CliError, match="without TLS: nothing was fetched"):
+    with pytest.raises(CliError, match=r"without TLS.*: nothing was fetched"):
         report_source.download(address)
     assert requests == []
 

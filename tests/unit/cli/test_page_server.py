@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from cli.bench.artifacts import Staging
 from cli.client.api import Answer, UnreachableError
 from cli.shared import times
 from cli.shared.errors import CliError, Exit
 from cli.web.page_server import MOST_WEEKS, PageServer
 from tests.unit.cli.page_world import ABOUT, RUN, Ahead, World, page_server, serving
 from tests.unit.cli.proxying import JSON, Reply, Running
+from troop.bench_file.models import FILE
 
 
 class Page(Running):
@@ -256,3 +261,46 @@ def test_when_to_ask_for_a_report_again_is_passed_on(page: Page) -> None:
     body = {"statusCode": 404, "message": "it is being made"}
     page.world.report = Answer(404, body, headers={"Retry-After": "5"})
     assert page.ask(target=f"/ui/report/{RUN}").headers["retry-after"] == "5"
+
+
+BENCHMARK = """name: mine
+expires_after: 1h
+fleets: {a: {count: 1, instance_type: t3.nano}}
+phases: [{name: go, roles: [a], script: go.py, timeout: 1m}]
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *("PATH", "./x/../PATH", "file://PATH", "FILE://PATH", "file:PATH", "file://localhostPATH", "file:///PATH"),
+        *("local_file://PATH", "url:file://PATH", " file://PATH", "data:,x", "ftp://127.0.0.1:9/x", "http://127.0.0.1"),
+    ],
+)
+def test_no_request_makes_the_command_read_a_file_of_the_machine(
+    page: Page, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret, sent = tmp_path / "secret", list[bytes]()
+    secret.write_text("PRIVATE KEY")
+    digest = hashlib.sha256(secret.read_bytes()).hexdigest()
+    upload = {"staged": False, "upload_url": "https://bucket.example/x", "headers": {}}
+    page.world.refusals["POST", "benchmarks/artifacts"] = [Answer(200, upload)] * 4
+    monkeypatch.setattr(Staging, "_put", lambda self, artifact, file, *_: sent.append(file.read()))
+    named = json.dumps(source.replace("PATH", str(secret)))
+    for sha256 in (digest, "0f" * 32):
+        text = f"{BENCHMARK}artifacts: [{{name: d, source: {named}, sha256: {sha256}}}]\n"
+        files = {"benchmark.yaml": text, "go.py": "x"}
+        encoded = {name: base64.b64encode(content.encode()).decode() for name, content in files.items()}
+        changes = [f"artifacts=[{{name: d, source: {named}, sha256: {sha256}}}]"]
+        for choice in ({"files": encoded}, {"benchmark": "s3-range-read", "changes": changes}):
+            for path in ("/ui/benchmarks", "/ui/benchmarks/estimate"):
+                refused = page.ask("POST", path, json.dumps(choice | {"key": "k"}).encode(), **JSON)
+                assert refused.status == 400, refused.body
+                assert sha256 == digest or digest not in refused.body["message"]
+    assert (sent, page.world.calls) == ([], [])
+
+
+def test_a_name_of_a_file_that_is_refused_is_told_with_what_is_allowed(page: Page) -> None:
+    files = {"../x": "eA==", "benchmark.yaml": base64.b64encode(BENCHMARK.encode()).decode()}
+    refused = page.ask("POST", "/ui/benchmarks/estimate", json.dumps({"files": files}).encode(), **JSON)
+    assert (refused.status, f"its name must be {FILE.allowed}" in refused.body["message"]) == (400, True)

@@ -16,7 +16,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from cli.commands import ui
-from cli.shared.errors import CliError, Exit
 from cli.web.login_link import Doorway
 from cli.web.page_server import PageServer
 from tests.patience import PAGE_PATIENCE_MS, PATIENCE
@@ -98,16 +97,3 @@ def test_without_a_place_for_the_file_no_browser_is_opened_and_the_link_printed(
     assert server.address in output.out
     assert "cannot open a browser" in output.err
     assert opened.empty()
-
-
-def test_what_aws_on_this_machine_has_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World()
-    monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)
-    with serving(page_server(world, Ahead(world, "web"), [])) as server:
-        assert ui.fetched(f"{server.address}/icon.svg").startswith(b"<svg")
-        with pytest.raises(CliError, match="401"):
-            ui.fetched(f"{server.address}/groups")
-        address = server.address
-    with pytest.raises(CliError, match="cannot download the report") as caught:
-        ui.fetched(f"{address}/icon.svg")
-    assert caught.value.code is Exit.UNREACHABLE

@@ -25,7 +25,6 @@ from infra.permissions import allow, index
 from troop.bench.images import OF_AWS
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
-    AUTO_SCALING_ROLE,
     DATA_PREFIX,
     GROUPS,
     LIVE,
@@ -33,8 +32,8 @@ from troop.bench.names import (
     REPORT_HTML,
     REPORT_JSON,
     RUNS_PREFIX,
-    SPOT_ROLE,
 )
+from troop.service_roles import AUTO_SCALING, SPOT, ServiceRole
 from troop.state_keys import LIVE_CLAIM
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
@@ -183,17 +182,15 @@ def launch(
             role.role_arn,
             conditions={"StringEquals": {"iam:PassedToService": f"ec2.{cdk.Aws.URL_SUFFIX}"}},
         ),
-        *(grant for service, name in (AUTO_SCALING_ROLE, SPOT_ROLE) for grant in _service_linked(service, name)),
+        *(grant for role in (AUTO_SCALING, SPOT) for grant in _service_linked(role)),
     ]
 
 
-def _service_linked(service: str, name: str) -> list[iam.PolicyStatement]:
+def _service_linked(role: ServiceRole) -> list[iam.PolicyStatement]:
     """Allows checking for a service's own role in the account, and creating only that role."""
-    role = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/aws-service-role/{service}/{name}"
-    return [
-        allow(["iam:GetRole"], role),
-        allow(["iam:CreateServiceLinkedRole"], role, conditions={"StringEquals": {"iam:AWSServiceName": service}}),
-    ]
+    arn = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role/aws-service-role/{role.service}/{role.name}"
+    only = {"StringEquals": {"iam:AWSServiceName": role.service}}
+    return [allow(["iam:GetRole"], arn), allow(["iam:CreateServiceLinkedRole"], arn, conditions=only)]
 
 
 def _of_types(instance_types: Sequence[str]) -> dict[str, Any]:

@@ -51,6 +51,11 @@ RIGHTS: Mapping[str, Right] = {
     "GetAccountSettings": _right(
         "to check whether Lambda runs enough functions at a time here", "lambda:GetAccountSettings"
     ),
+    "GetAccountPlanState": _right(
+        "to check whether this account is on AWS's free plan", "freetier:GetAccountPlanState"
+    ),
+    "GetProducts": _right("to check whether Lambda has arm64 here", "pricing:GetProducts"),
+    "GetRole": _right("to check whether AWS's service-linked roles exist", "iam:GetRole"),
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),

@@ -17,6 +17,7 @@ from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
 from lifecycle import takeover
+from lifecycle.account import warn_of_account
 from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt
 from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.console import ask, run, say
@@ -62,6 +63,7 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     if zones := _zones(session, settings, caller["Account"], there):
         overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
     warn_of_concurrency(session, settings.chaos)
+    warn_of_account(session, settings.chaos, new=new)
     template = _synthesise(session, name, overrides, assembly)
     tables = to_adopt(session, settings, template, there, args.adopt, new=new)
     say_left(session, name, template, there)

@@ -41,7 +41,10 @@ make setup
 . .venv/bin/activate
 export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
 export TROOP_DEPLOYMENT=Troop-first-hour
-aws sts get-caller-identity""",
+aws sts get-caller-identity
+aws freetier get-account-plan-state --query accountPlanType
+aws ec2 describe-instance-types --filters Name=free-tier-eligible,Values=true \\
+  --query 'InstanceTypes[].InstanceType' --output text""",
         "that your credentials work, and that policies of your organization allow this region",
         skipped="local AWS has its own credentials, and one region",
     ),
@@ -74,7 +77,7 @@ image=$(aws ssm get-parameter --query Parameter.Value --output text \\
 subnets=$(aws ec2 describe-subnets --filters Name=default-for-az,Values=true \\
   --query 'Subnets[:2].SubnetId' --output text | tr '\\t' ,)
 aws ec2 create-launch-template --launch-template-name first-hour-web \\
-  --launch-template-data '{"ImageId": "'"$image"'", "InstanceType": "t4g.nano"}'
+  --launch-template-data '{"ImageId": "'"$image"'", "InstanceType": "t4g.micro"}'
 aws autoscaling create-auto-scaling-group --auto-scaling-group-name first-hour-web \\
   --launch-template LaunchTemplateName=first-hour-web --vpc-zone-identifier "$subnets" \\
   --min-size 2 --desired-capacity 2 --max-size 3 \\

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from troop.aws.account_reads import AccountReads
 from troop.aws.bench.service_roles import SPREADING, ServiceRoles
 from troop.bench.fleet_requests import LaunchImpossibleError
-from troop.bench.names import AUTO_SCALING_ROLE, SPOT_ROLE
+from troop.service_roles import AUTO_SCALING, SPOT
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 from .helpers import World, allow, code, unique
@@ -69,12 +69,12 @@ def test_a_retained_table_keeps_the_tag_by_which_its_stack_is_known(world: World
 
 def test_services_have_their_own_roles_under_their_own_names(world: World) -> None:
     arns = {
-        service: f"arn:aws:iam::000000000000:role/aws-service-role/{service}/{name}"
-        for service, name in (AUTO_SCALING_ROLE, SPOT_ROLE)
+        role.service: f"arn:aws:iam::000000000000:role/aws-service-role/{role.service}/{role.name}"
+        for role in (AUTO_SCALING, SPOT)
     }
-    for _, name in (AUTO_SCALING_ROLE, SPOT_ROLE):
-        if name in {role["RoleName"] for role in world.iam.list_roles()["Roles"]}:
-            world.iam.delete_role(RoleName=name)
+    for role in (AUTO_SCALING, SPOT):
+        if role.name in {one["RoleName"] for one in world.iam.list_roles()["Roles"]}:
+            world.iam.delete_role(RoleName=role.name)
     sees = allow("iam:GetRole", list(arns.values()))
 
     def ensure(*statements: dict[str, object], spot: bool = True) -> list[float]:
@@ -85,13 +85,13 @@ def test_services_have_their_own_roles_under_their_own_names(world: World) -> No
 
     with pytest.raises(LaunchImpossibleError, match="has no role AWSServiceRoleForAutoScaling yet"):
         ensure()
-    service, _ = AUTO_SCALING_ROLE
+    service = AUTO_SCALING.service
     only = {"StringEquals": {"iam:AWSServiceName": service}}
     creates = allow("iam:CreateServiceLinkedRole", arns[service], Condition=only)
     with pytest.raises(LaunchImpossibleError, match="has no role AWSServiceRoleForEC2Spot yet"):
         ensure(creates)
     assert ensure(creates, spot=False) == [], "it was created before Spot's was refused"
-    service, name = SPOT_ROLE
+    service, name = SPOT.service, SPOT.name
     assert ensure(allow("iam:CreateServiceLinkedRole", arns[service])) == [SPREADING]
     assert world.iam.get_role(RoleName=name)["Role"]["Arn"] == arns[service]
     with pytest.raises(ClientError, match="has been taken in this account") as taken:

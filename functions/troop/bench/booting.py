@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from troop.bench.definition import Benchmark, Fleet
-from troop.bench.refusals import is_permanent, is_vain
+from troop.bench.refusals import is_permanent, is_vain, remedy
 from troop.bench.roster import Node
 from troop.bench.verdicts import MOST_NAMED, State, Verdict, cut, failed, invalid, name_some, so_many_nodes
 
@@ -79,7 +79,9 @@ def of_boot(
         refusals = (its.backup_refusals or ()) if fleet.is_spot else its.refusals
         refusal = next((r for r in refusals if is_permanent(r, elapsed)), None)
         if refusal and len(by_role[fleet.role].serving) < fleet.count:
-            return failed(f"{_launched(fleet, by_role[fleet.role])}: {cut(refusal)}")
+            what = remedy(refusal)
+            why = f"{cut(refusal).rstrip('.')}. {what}" if what else cut(refusal)
+            return failed(f"{_launched(fleet, by_role[fleet.role])}: {why}")
     late = [fleet for fleet in missing if elapsed >= fleet.boot_timeout]
     if late:
         reason = "; ".join(_late(fleet, by_role[fleet.role], nodes) for fleet in late)

@@ -36,10 +36,6 @@ LAUNCH, BOOT, COLLECT, TEARDOWN, OVER = "launch", "boot", "collect", "teardown",
 STANDING = "standing"
 """Step of a standing fleet's cell once all of its nodes have been ready."""
 
-AUTO_SCALING_ROLE = ("autoscaling.amazonaws.com", "AWSServiceRoleForAutoScaling")
-SPOT_ROLE = ("spot.amazonaws.com", "AWSServiceRoleForEC2Spot")
-"""A service and its service-linked role for launches; the same in every partition."""
-
 RUN = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
 CELL = re.compile(r"c\d{3}(-[2-9])?")
 """Attempts at a cell after the first are separate cells, such as ``c001-2``."""

@@ -28,6 +28,24 @@ IOPS_TIERS = (32_000, 64_000)
 """Bounds of io2's three price tiers for IOPS."""
 
 
+_OF_CHINA = "cn-northwest-1"
+_NEAREST = {"ap": "ap-south-1", "eu": "eu-central-1", "af": "eu-central-1", "il": "eu-central-1", "me": "ap-south-1"}
+
+
+def region_of_list(region: str) -> str | None:
+    """Returns the region that serves AWS's Price List with a region's prices; None if none can be reached.
+
+    Few regions serve it; each knows the prices of all regions in its partition. GovCloud does not: its prices are in
+    the list of the commercial regions, for which its accounts have no credentials.
+    """
+    if region.startswith("cn-"):
+        return _OF_CHINA
+    first = region.split("-", maxsplit=1)[0]
+    if region.startswith(("us-gov-", "us-iso", "eu-iso", "eusc-")):
+        return None
+    return _NEAREST.get(first, "us-east-1")
+
+
 @dataclass(frozen=True)
 class VolumePrice:
     """Monthly prices of one type of volume; None if unknown.

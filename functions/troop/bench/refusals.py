@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+_UNVERIFIED = "currently being verified"
+_FREE_PLAN = "not eligible for free tier"
+
 PERMANENT = (
     # quotas
     r"vcpu limit of 0\b",
@@ -27,6 +30,8 @@ PERMANENT = (
     "not subscribed",
     "pendingverification",
     "is being validated",  # a region that the account has never used
+    _UNVERIFIED,
+    _FREE_PLAN,
     "blocked",
     # missing or incompatible resources
     "invalidamiid",
@@ -44,6 +49,14 @@ PERMANENT = (
 """Regular expressions for EC2's lower-case messages of failures that a retry would repeat. Lack of capacity is not
 among them, because it may pass.
 """
+
+REMEDIES = {
+    _FREE_PLAN: "The account is on AWS's free plan, which launches only the instance types that `aws ec2 "
+    "describe-instance-types --filters Name=free-tier-eligible,Values=true` lists: name one of them, or upgrade the "
+    "account to the paid plan",
+    _UNVERIFIED: "AWS still verifies this new account: run it again when AWS has sent its mail, or ask AWS Support",
+}
+"""What to do about failures whose messages do not say it, by their expression in :data:`PERMANENT`."""
 
 FOR_CAPACITY = (
     "insufficient ?(host|instance|reserved|volume)? ?capacity",
@@ -105,6 +118,11 @@ def is_permanent(refusal: str, elapsed: float = math.inf) -> bool:
     if _matches(refusal, OF_RIGHTS):  # also of a launch template
         return elapsed >= SPREAD
     return _matches(refusal, PERMANENT) or (elapsed >= SPREAD and _matches(refusal, OF_VCPUS))
+
+
+def remedy(refusal: str) -> str:
+    """Returns a sentence that says what to do about a failed launch; empty if AWS's message is enough."""
+    return next((what for pattern, what in REMEDIES.items() if _matches(refusal, [pattern])), "")
 
 
 def is_for_capacity(refusal: str) -> bool:

@@ -10,13 +10,14 @@ from troop.aws.bench.live_claims import LiveClaims
 from troop.aws.bench.live_store import LiveStore
 from troop.aws.bench.price_book import PriceBook
 from troop.aws.bench.price_cache import PriceCache
-from troop.aws.bench.price_list import PriceList, region_of
+from troop.aws.bench.price_list import PriceList
 from troop.aws.bench.report_claims import ReportClaims
 from troop.aws.bench.run_files import RunFiles
 from troop.aws.bench.run_keys import RunKeys
 from troop.aws.bench.run_machines import RunMachines
 from troop.aws.bench.schedules import ScheduleGroup, ScheduleRequests, ScheduleStates
 from troop.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
+from troop.bench.prices import region_of_list
 from troop.environment import Variable
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.estimating import Estimating
@@ -54,7 +55,7 @@ def benchmarks() -> Benchmarks:
 def estimating() -> Estimating:
     ec2 = quick_client("ec2")
     region = ec2.meta.region_name
-    served = region_of(region)
+    served = region_of_list(region)
     price_list = PriceList(regional_client("pricing", served), region) if served else None
     cache = PriceCache(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
     return Estimating(PriceBook(region, price_list, ec2, cache, environment.now), quick_client("service-quotas"))

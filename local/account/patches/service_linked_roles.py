@@ -15,7 +15,11 @@ from ministack.services import iam
 from ..config import ACCOUNT_ID
 from ._wrap import wrap
 
-NAMES = {"autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling", "spot.amazonaws.com": "AWSServiceRoleForEC2Spot"}
+NAMES = {
+    "ops.apigateway.amazonaws.com": "AWSServiceRoleForAPIGateway",
+    "autoscaling.amazonaws.com": "AWSServiceRoleForAutoScaling",
+    "spot.amazonaws.com": "AWSServiceRoleForEC2Spot",
+}
 
 
 def apply() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.bench.build import ALL, BENCHMARK, DRIVER_IDS, NODES, SEEN
 from troop.bench.booting import FleetStatus, of_boot
 from troop.bench.record import CellStatus
-from troop.bench.refusals import SPREAD, is_permanent
+from troop.bench.refusals import SPREAD, is_permanent, remedy
 from troop.bench.roster import Node
 from troop.bench.verdicts import LONGEST_REASON, State, Verdict, name_some
 
@@ -116,6 +116,7 @@ def test_a_fleet_of_which_no_node_registers_has_a_common_cause() -> None:
         ("Client.InternalError: Client error on launch.", True),
         ("There are not enough free addresses in subnet 'subnet-1'", True),
         ("The image id '[ami-1]' does not exist. InvalidAMIID.NotFound", True),
+        ("The specified instance type is not eligible for Free Tier.", True),
         ("We currently do not have sufficient c5.large capacity in the Availability Zone you requested", False),
         ("InsufficientInstanceCapacity", False),
         ("Server.InternalError: Internal error on launch", False),
@@ -129,6 +130,7 @@ def test_only_what_will_not_pass_ends_a_boot_early(message: str, permanent: bool
     assert verdict.state is (State.FAILED if permanent else State.WAITING)
     if permanent:
         assert message[:60] in (verdict.reason or "")
+        assert (verdict.reason or "").endswith(remedy(message) or message)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from troop.bench.refusals import SPREAD, is_for_capacity, is_permanent, is_vain, of_launches
+from troop.bench.refusals import SPREAD, is_for_capacity, is_permanent, is_vain, of_launches, remedy
 
 DIED = "Instance became unhealthy while waiting for instance to be in InService state. Termination Reason: "
 FAILED = " Launching EC2 instance failed."
 
+UNVERIFIED = [
+    "PendingVerification - Your account is currently being verified. Verification normally takes less than 2 hours. "
+    "Until your account is verified, you may not be able to launch additional instances." + FAILED,
+    "Your account is currently being verified." + FAILED,
+]
+ON_THE_FREE_PLAN = [
+    "The specified instance type is not eligible for Free Tier. For a list of Free Tier instance types, run "
+    "'describe-instance-types' with the filter 'free-tier-eligible=true'." + FAILED,
+    "Could not launch On-Demand Instances. InvalidParameterCombination - The specified instance type is not "
+    "eligible for Free Tier." + FAILED,
+    "InvalidParameterCombination: The instance type c7a.48xlarge is not eligible for Free Tier",
+]
 PERMANENT = [
     "You have requested more vCPU capacity than your current vCPU limit of 32 allows for the instance bucket that the "
     "specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an "
@@ -27,6 +40,8 @@ PERMANENT = [
     DIED + "Client.InternalError: Client error on launch",
     "Your request for accessing resources in this region is being validated, and you will not be able to launch "
     "additional resources in this region until the validation is complete." + FAILED,
+    *UNVERIFIED,
+    *ON_THE_FREE_PLAN,
     "This account is currently blocked and not recognized as a valid account." + FAILED,
     "You are not authorized to perform this operation. Encoded authorization failure message: abc" + FAILED,
     "You are not subscribed to this service. Please go to http://aws.amazon.com to subscribe." + FAILED,
@@ -76,6 +91,20 @@ NO_SPOT = [
 def test_the_next_try_would_be_refused_as_well(message: str) -> None:
     assert is_permanent(message)
     assert is_vain(message)
+
+
+@pytest.mark.parametrize("message", ON_THE_FREE_PLAN)
+def test_a_refusal_of_the_free_plan_says_what_to_do(message: str) -> None:
+    assert re.search("free plan.*free-tier-eligible,Values=true.*paid plan", remedy(message))
+
+
+@pytest.mark.parametrize("message", UNVERIFIED)
+def test_a_refusal_of_an_account_that_aws_verifies_says_what_to_do(message: str) -> None:
+    assert "AWS still verifies this new account" in remedy(message)
+
+
+def test_other_refusals_stay_as_aws_words_them() -> None:
+    assert not any(remedy(message) for message in PERMANENT if message not in (*ON_THE_FREE_PLAN, *UNVERIFIED))
 
 
 @pytest.mark.parametrize("message", LACK_OF_VOLUMES)

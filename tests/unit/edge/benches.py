@@ -33,6 +33,7 @@ from troop.measure.operations import Operation
 from troop.measure.separate import Separate
 from troop.measure.summary import Summary
 from troop.measure.windows import Windows
+from troop.service_roles import AUTO_SCALING, SPOT
 from troop.tables import RUNS
 
 BUCKET = "results-bucket"
@@ -334,8 +335,9 @@ def _create(account: Account) -> tuple[str, list[str], dict[str, str]]:
         architecture: ec2.register_image(Name=f"al2023-{architecture}", RootDeviceName="/dev/xvda")["ImageId"]
         for architecture in ("arm64", "x86_64")
     }
-    for service, name in (names.AUTO_SCALING_ROLE, names.SPOT_ROLE):
-        client("iam").create_role(Path=f"/aws-service-role/{service}/", RoleName=name, AssumeRolePolicyDocument="{}")
+    for role in (AUTO_SCALING, SPOT):
+        path = f"/aws-service-role/{role.service}/"
+        client("iam").create_role(Path=path, RoleName=role.name, AssumeRolePolicyDocument="{}")
     return vpc, [subnet["Subnet"]["SubnetId"] for subnet in subnets], images
 
 

@@ -14,7 +14,7 @@ from tests.unit.edge.benches import Bench
 from troop.aws.bench.service_roles import LOOKS, PAUSE, SPREADING, ServiceRoles
 from troop.aws.clients import client
 from troop.bench.fleet_requests import LaunchImpossibleError
-from troop.bench.names import AUTO_SCALING_ROLE, SPOT_ROLE
+from troop.service_roles import AUTO_SCALING, SPOT, ServiceRole
 
 TAKEN = "Service role name AWSServiceRoleForAutoScaling has been taken in this account, please try a different suffix."
 
@@ -23,19 +23,21 @@ def roles(slept: list[float]) -> ServiceRoles:
     return ServiceRoles(client("iam"), slept.append)
 
 
-def without(*missing: tuple[str, str]) -> None:
-    for _, name in missing:
-        client("iam").delete_role(RoleName=name)
+NAMES = {role.service: role.name for role in (AUTO_SCALING, SPOT)}
+
+
+def without(*missing: ServiceRole) -> None:
+    for role in missing:
+        client("iam").delete_role(RoleName=role.name)
 
 
 def creating(after: int = 0) -> Callable[[int, str, Call], Any]:
     """Creates roles as IAM names them, which is not quite moto's way; each is seen after so many looks."""
     counts: dict[str, int] = {}
-    by_service = dict([AUTO_SCALING_ROLE, SPOT_ROLE])
 
     def intercept(number: int, operation: str, call: Call) -> Any:
         if operation == "CreateServiceLinkedRole":
-            counts.update(dict.fromkeys(by_service.values() - counts.keys(), 0))
+            counts.update(dict.fromkeys(NAMES.values() - counts.keys(), 0))
             return {}
         if operation == "GetRole" and counts:
             counts["looks"] = counts.get("looks", 0) + 1
@@ -57,7 +59,7 @@ def test_an_account_that_has_them_is_only_looked_at(bench: Bench, monkeypatch: p
 def test_what_is_missing_is_created_once_and_waited_for(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, spot: bool, created: int
 ) -> None:
-    without(AUTO_SCALING_ROLE, SPOT_ROLE)
+    without(AUTO_SCALING, SPOT)
     services: list[str] = []
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
@@ -66,13 +68,12 @@ def test_what_is_missing_is_created_once_and_waited_for(
             return real(self, operation, parameters)
         service = parameters["AWSServiceName"]
         services.append(service)
-        name = dict([AUTO_SCALING_ROLE, SPOT_ROLE])[service]
-        return client("iam").create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+        return client("iam").create_role(RoleName=NAMES[service], AssumeRolePolicyDocument="{}")
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
     slept: list[float] = []
     roles(slept).ensure(spot=spot)
-    assert services == [AUTO_SCALING_ROLE[0], SPOT_ROLE[0]][:created]
+    assert services == [AUTO_SCALING.service, SPOT.service][:created]
     assert slept == [SPREADING]
     roles(slept).ensure(spot=spot)
     assert (len(services), slept) == (created, [SPREADING])
@@ -80,7 +81,7 @@ def test_what_is_missing_is_created_once_and_waited_for(
 
 @pytest.mark.parametrize("after", [0, 3, 1000])
 def test_the_wait_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
-    without(AUTO_SCALING_ROLE)
+    without(AUTO_SCALING)
     slept: list[float] = []
     with calls(monkeypatch, creating(after)):
         roles(slept).ensure(spot=False)
@@ -89,12 +90,12 @@ def test_the_wait_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch, afte
 
 
 def test_another_cell_may_have_been_faster(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    without(AUTO_SCALING_ROLE)
+    without(AUTO_SCALING)
     slept: list[float] = []
 
     def intercept(number: int, operation: str, call: Call) -> Any:
         if operation == "CreateServiceLinkedRole":
-            client("iam").create_role(RoleName=AUTO_SCALING_ROLE[1], AssumeRolePolicyDocument="{}")
+            client("iam").create_role(RoleName=AUTO_SCALING.name, AssumeRolePolicyDocument="{}")
             raise ClientError({"Error": {"Code": "InvalidInput", "Message": TAKEN}}, operation)
         return call()
 
@@ -107,7 +108,7 @@ def test_a_role_that_may_not_be_created_ends_the_run_with_the_command_for_an_adm
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything was made: a launch that needs it would fail for minutes, and say less."""
-    without(SPOT_ROLE, AUTO_SCALING_ROLE)
+    without(SPOT, AUTO_SCALING)
     bench.open()
     with (
         calls(monkeypatch, refusing("CreateServiceLinkedRole", "AccessDenied")) as operations,
@@ -126,7 +127,7 @@ def test_who_may_not_look_leaves_it_to_auto_scaling(bench: Bench, monkeypatch: p
 
 
 def test_other_failures_are_failures(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    without(AUTO_SCALING_ROLE)
+    without(AUTO_SCALING)
     with (
         calls(monkeypatch, refusing("CreateServiceLinkedRole", "ServiceFailure")),
         pytest.raises(ClientError, match="ServiceFailure"),

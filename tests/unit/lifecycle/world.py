@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 
 from lifecycle import retained
 from lifecycle.resources import Resource
+from troop.service_roles import SERVICE_ROLES
 from troop.tags import DATA_TAG
 
 SESSION = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
@@ -41,6 +42,9 @@ class World:
         self.zones = ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
         self.resources: dict[str, Resource] = {}
         self.vpcs, self.quota, self.concurrency = 1, 5.0, 1000
+        self.plan: dict[str, Any] = {"accountPlanType": "PAID"}
+        self.sold = {"AWS-Lambda-Duration", "AWS-Lambda-Duration-ARM"}
+        self.roles = {role.name for role in SERVICE_ROLES}
         self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
@@ -85,6 +89,23 @@ class World:
         self._refuse("get_account_settings")
         limits = {"ConcurrentExecutions": self.concurrency, "UnreservedConcurrentExecutions": self.concurrency}
         return {"AccountLimit": limits}
+
+    def get_account_plan_state(self) -> dict[str, Any]:
+        self._refuse("get_account_plan_state")
+        return self.plan
+
+    def get_products(self, ServiceCode: str, Filters: list[dict[str, str]], MaxResults: int) -> dict[str, Any]:
+        self._refuse("get_products")
+        assert (ServiceCode, MaxResults) == ("AWSLambda", 1)
+        attributes = {one["Field"]: one["Value"] for one in Filters}
+        assert attributes["regionCode"] == "eu-west-1"
+        return {"PriceList": ["{}"] if attributes["group"] in self.sold else []}
+
+    def get_role(self, RoleName: str) -> dict[str, Any]:
+        self._refuse("get_role")
+        if RoleName not in self.roles:
+            raise ClientError({"Error": {"Code": "NoSuchEntity", "Message": ""}}, "GetRole")
+        return {"Role": {"RoleName": RoleName}}
 
     def _refuse(self, operation: str) -> None:
         if operation in self.refuses:

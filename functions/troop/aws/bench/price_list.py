@@ -1,7 +1,6 @@
 """Reads AWS's Price List: the prices of instances, on demand and reserved, and of volumes in a region.
 
-Few regions serve it; each knows the prices of all regions in its partition. GovCloud does not: its prices are in the
-list of the commercial regions, for which its accounts have no credentials.
+:func:`troop.bench.prices.region_of_list` says which region serves it.
 """
 
 from __future__ import annotations
@@ -16,9 +15,6 @@ from typing import Any
 from troop.bench.money import ZERO, Committed
 from troop.bench.prices import VolumePrice
 
-CHINA = "cn-northwest-1"
-_NEAREST = {"ap": "ap-south-1", "eu": "eu-central-1", "af": "eu-central-1", "il": "eu-central-1", "me": "ap-south-1"}
-
 _PAGES = 3
 """Of at most 100 products; a type has one, or a few."""
 
@@ -27,16 +23,6 @@ _GIB_IN_MIB = 1024
 _LISTED = {"io1": "piops"}
 """Types of volumes that have another name in the price list."""
 _TERMS = {"1yr": "1y", "3yr": "3y"}
-
-
-def region_of(region: str) -> str | None:
-    """Returns the region that serves a region's price list; None if none can be reached."""
-    if region.startswith("cn-"):
-        return CHINA
-    first = region.split("-", maxsplit=1)[0]
-    if region.startswith(("us-gov-", "us-iso", "eu-iso", "eusc-")):
-        return None
-    return _NEAREST.get(first, "us-east-1")
 
 
 @dataclass(frozen=True)

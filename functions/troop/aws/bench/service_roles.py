@@ -10,7 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.bench.fleet_requests import LaunchImpossibleError
-from troop.bench.names import AUTO_SCALING_ROLE, SPOT_ROLE
+from troop.service_roles import AUTO_SCALING, SPOT, ServiceRole
 
 DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
 LOOKS = 10
@@ -37,39 +37,36 @@ class ServiceRoles:
         Raises:
             LaunchImpossibleError: a role is missing and may not be created.
         """
-        created = [
-            name
-            for service, name in (AUTO_SCALING_ROLE, *([SPOT_ROLE] if spot else []))
-            if self._created(service, name)
-        ]
-        for name in created:
+        needed = (AUTO_SCALING, SPOT) if spot else (AUTO_SCALING,)
+        created = [role for role in needed if self._created(role)]
+        for role in created:
             for _ in range(LOOKS):
-                if self._exists(name):
+                if self._exists(role):
                     break
                 self.sleep(PAUSE)
         if created:
             self.sleep(SPREADING)
 
-    def _created(self, service: str, name: str) -> bool:
+    def _created(self, role: ServiceRole) -> bool:
         """Checks for a role and creates it if missing. Returns whether it was missing."""
-        if self._exists(name):
+        if self._exists(role):
             return False
         try:
-            self.iam.create_service_linked_role(AWSServiceName=service)
+            self.iam.create_service_linked_role(AWSServiceName=role.service)
         except ClientError as error:
             code, message = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
             if code in DENIED:
                 raise LaunchImpossibleError(
-                    f"this account has no role {name} yet, and Troop may not create it: ask an administrator to run "
-                    f"aws iam create-service-linked-role --aws-service-name {service} ({message})"
+                    f"this account has no role {role.name} yet, and Troop may not create it: ask an administrator to "
+                    f"run {role.command} ({message})"
                 ) from None
             if not (code in ("InvalidInput", "InvalidInputException") and "has been taken" in message):
                 raise
         return True  # also if another cell was faster
 
-    def _exists(self, name: str) -> bool:
+    def _exists(self, role: ServiceRole) -> bool:
         try:
-            self.iam.get_role(RoleName=name)
+            self.iam.get_role(RoleName=role.name)
         except ClientError as error:
             code = error.response["Error"]["Code"]
             if code in ("NoSuchEntity", "NoSuchEntityException"):

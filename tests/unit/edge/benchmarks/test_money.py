@@ -21,11 +21,11 @@ from troop.api import benchmarks as routes
 from troop.aws.bench import price_book, price_list
 from troop.aws.bench.price_book import PriceBook
 from troop.aws.bench.price_cache import PriceCache
-from troop.aws.bench.price_list import PriceList, region_of
+from troop.aws.bench.price_list import PriceList
 from troop.aws.clients import client
 from troop.bench.definition import SPOT, Benchmark
 from troop.bench.money import HOURLY, Committed, Money, Price
-from troop.bench.prices import Prices, VolumePrice
+from troop.bench.prices import Prices, VolumePrice, region_of_list
 from troop.bench.record import Kind, RunStatus
 from troop.bench.spending import CellTerms, Terms
 from troop.bench_file.read import ReadFile, read_all
@@ -299,7 +299,7 @@ def test_what_is_late_is_not_waited_for(half: Half, market: Market, monkeypatch:
 
 
 def book(region: str, market: Market, account: Account) -> PriceBook:
-    served = region_of(region)
+    served = region_of_list(region)
     lists = PriceList(client("pricing"), region) if served else None
     return PriceBook(region, lists, account.ec2, PriceCache(account.dynamodb, "State"), account.clock)
 
@@ -318,7 +318,7 @@ def book(region: str, market: Market, account: Account) -> PriceBook:
     ],
 )
 def test_where_the_list_is_served(region: str, served: str | None) -> None:
-    assert region_of(region) == served
+    assert region_of_list(region) == served
 
 
 def test_where_there_is_no_list_that_is_said(account: Account, market: Market) -> None:

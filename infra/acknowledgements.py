@@ -92,6 +92,12 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
         "The group that loses an instance is decided at run time; a Deny applies to groups with a tag that "
         "protects them.",
     )
+    for name in ("api", "decide"):
+        yield Acknowledgement(
+            functions.roles[name],
+            f"IAM5[Resource::arn:<AWS::Partition>:ec2:{ours}:instance/*]",
+            "The instances whose protection is read are decided at run time.",
+        )
     for name in ("api", "decide", "check_recovery", "sweep", "terminate"):
         yield Acknowledgement(
             functions.roles[name],

@@ -37,7 +37,6 @@ _READ_UNIT_ACTIONS = (
     *_WATCH,
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",  # composite alarms are returned only to callers that may describe all
-    "ec2:DescribeInstanceAttribute",
     "ec2:DescribeInstances",
 )
 _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
@@ -292,7 +291,14 @@ def _never_touch(actions: Sequence[str]) -> list[iam.PolicyStatement]:
 
 def _read_unit(data: Data, *more: str) -> list[iam.PolicyStatement]:
     """Allows the detailed checks of a unit before its claim."""
-    return [allow([*_READ_UNIT_ACTIONS, *more], "*"), _lattice(data)]
+    # IAM has no condition key for the attribute, so this includes user data. Without a condition on tags: EC2 takes them
+    # from an instance that ends, and a refusal would look like a missing permission.
+    instances = cdk.Stack.of(data.events).format_arn(service="ec2", resource="instance", resource_name="*")
+    return [
+        allow([*_READ_UNIT_ACTIONS, *more], "*"),
+        allow(["ec2:DescribeInstanceAttribute"], instances),
+        _lattice(data),
+    ]
 
 
 def _lattice(data: Data) -> iam.PolicyStatement:

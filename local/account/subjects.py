@@ -52,7 +52,7 @@ class Subject:
 
 def subjects(service: str, action: str, form: dict[str, str]) -> list[Subject]:
     """Returns all subjects of a call; every one must be allowed."""
-    if action.startswith("Describe"):
+    if action.startswith("Describe") and action != "DescribeInstanceAttribute":
         return [Subject()]
     if service == "autoscaling":
         return _groups(form)

@@ -10,6 +10,7 @@ TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateIn
 
 
 LATTICE = allow(f"arn:<AWS::Partition>:vpc-lattice:{ACCOUNT}:targetgroup/*", "vpc-lattice:ListTargets")
+ATTRIBUTES = allow(f"arn:<AWS::Partition>:ec2:{ACCOUNT}:instance/*", "ec2:DescribeInstanceAttribute")
 
 WATCH = (
     allow(
@@ -60,6 +61,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | WATCHES,
     "DecideRole": of_function("Decide")
     | allow("*", *READS)
+    | ATTRIBUTES
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
     | allow("<State.Arn>", "dynamodb:Scan", "dynamodb:UpdateItem")
@@ -69,6 +71,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Salt>", "secretsmanager:GetSecretValue"),
     "TerminateRole": of_function("Terminate")
     | allow("*", *READS, "autoscaling:DescribeAutoScalingInstances")
+    | ATTRIBUTES
     | LATTICE
     | allow("<Salt>", "secretsmanager:GetSecretValue")
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
@@ -117,6 +120,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
     | allow("*", *READS)
+    | ATTRIBUTES
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")

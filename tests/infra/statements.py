@@ -14,7 +14,6 @@ READS = {
     "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeInstanceRefreshes",
     "cloudwatch:DescribeAlarms",
-    "ec2:DescribeInstanceAttribute",
     "ec2:DescribeInstances",
     "elasticloadbalancing:DescribeInstanceHealth",
     "elasticloadbalancing:DescribeTargetHealth",

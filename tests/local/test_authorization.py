@@ -69,6 +69,16 @@ def test_conditions_on_tags_of_instances(world: World, instances: dict[str, str]
     assert terminate(world, role, instances["plain"]) == "allowed"
 
 
+def test_attributes_of_an_instance_are_described_by_resource(world: World, instances: dict[str, str]) -> None:
+    other = {"InstanceId": instances["single"], "Attribute": "disableApiTermination"}
+    arn = f"arn:aws:ec2:*:*:instance/{instances['plain']}"
+    role = world.role(allow("ec2:DescribeInstanceAttribute", arn))
+    assert attempt(world, role, "ec2", "describe_instance_attribute", **other) == "UnauthorizedOperation"
+    assert attempt(world, role, "ec2", "describe_instance_attribute", **other | {"InstanceId": instances["plain"]}) == (
+        "allowed"
+    )
+
+
 def test_all_named_resources_have_to_be_allowed(world: World, fleet: Fleet, instances: dict[str, str]) -> None:
     role = world.role(allow("ec2:TerminateInstances", Condition=GROUPED))
     grouped = next(iter(fleet.members(fleet.group(1))))

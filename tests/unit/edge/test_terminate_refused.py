@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import WEB, Account, calls, refusing
+from tests.unit.edge.account import WEB, Account, Call, calls, refusing
 from troop.chaos.events import Status
-from troop.flows.chaos.terminate import TRIES, TerminationForbiddenError
+from troop.flows.chaos.terminate import BY_SOMEBODY_ELSE, TRIES, TerminationForbiddenError
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,27 @@ def test_what_iam_forbids_is_given_up_at_once_and_fails_the_step(
     assert account.event(WEB).status is Status.ABANDONED
     assert code in account.event(WEB).detail
     assert account.count("in-flight") == 0
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_an_instance_that_has_lost_its_tags_is_gone_and_not_forbidden(
+    account: Account, monkeypatch: pytest.MonkeyPatch, repeated: bool
+) -> None:
+    """EC2 takes the tags from a terminated instance, and IAM then refuses what it allows for tagged ones only."""
+    account.group("web")
+    item = account.item("web")
+
+    def intercept(number: int, operation: str, call: Call) -> Any:
+        if operation != "TerminateInstances":
+            return call()
+        call()  # by somebody else or, if botocore has repeated the request, by the first one
+        return refusing(operation, "UnauthorizedOperation", int(repeated))(number, operation, call)
+
+    with calls(monkeypatch, intercept):
+        status = account.terminate(item)["status"]
+    assert status == ("TERMINATED" if repeated else "GONE_ELSEWHERE")
+    assert account.event(WEB).status is Status(status)
+    assert account.event(WEB).detail == ("" if repeated else BY_SOMEBODY_ELSE)
 
 
 @pytest.mark.parametrize("earlier_attempt", ["by a try", "by botocore"])

@@ -171,7 +171,7 @@ class Termination:
                 return event  # a request that was sent cannot be cancelled; a sweep determines the outcome
             return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
         if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
-            if instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id):
+            if self._is_gone(event):
                 return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
             return self._abandon(event, why)
         event = self.events.attempt(event, self.clock())
@@ -195,7 +195,10 @@ class Termination:
                         return event  # the rejected call took too long
                     answer = self._ask(event)
             except TerminationRefused as refused:
-                return self._refused(event, refused)
+                if not (refused.forbidden and self._is_gone(event)):
+                    return self._refused(event, refused)
+                # EC2 takes the tags from a terminated instance, and IAM allows requests for tagged ones only.
+                answer = Answer.REQUESTED if refused.repeated else Answer.GONE
         if answer is Answer.REQUESTED:
             return self.events.terminated(event, attempted_at)
         if event.attempts > 1:
@@ -204,6 +207,9 @@ class Termination:
         if answer is Answer.LEFT:
             return self._abandon(event, "the instance lives, but has left the service of its group")
         return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+
+    def _is_gone(self, event: Event) -> bool:
+        return instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id)
 
     def _against(self, event: Event) -> str:
         """Returns the objection to an instance that was claimed on demand, "" for none: minutes can pass between the

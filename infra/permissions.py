@@ -291,8 +291,8 @@ def _never_touch(actions: Sequence[str]) -> list[iam.PolicyStatement]:
 
 def _read_unit(data: Data, *more: str) -> list[iam.PolicyStatement]:
     """Allows the detailed checks of a unit before its claim."""
-    # IAM has no condition key for the attribute, so this includes user data. Without a condition on tags: EC2 takes them
-    # from an instance that ends, and a refusal would look like a missing permission.
+    # IAM has no condition key for the attribute, so this includes user data. Without a condition on tags: EC2 takes
+    # them from an instance that ends, and a refusal would look like a missing permission.
     instances = cdk.Stack.of(data.events).format_arn(service="ec2", resource="instance", resource_name="*")
     return [
         allow([*_READ_UNIT_ACTIONS, *more], "*"),

@@ -109,6 +109,7 @@ class AccountProcess:
             "TROOP_LOCAL_ACCOUNT": json.dumps(self._settings),
             "PYTHONPATH": str(ROOT),
             "PYTHONUNBUFFERED": "1",
+            "PYTHONTZPATH": "",  # its schedules use the pinned time zones, not the machine's
         }
         self.log.touch(0o600)
         with self.log.open("wb") as log:

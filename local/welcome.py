@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
+
+from troop import zones
 
 from .demo.benchmark import COMMAND
 from .project import NODE_AWS, ROOT
@@ -43,7 +44,7 @@ def welcome(file: Path, outputs: Mapping[str, str], now: datetime, zone: str) ->
     lines += [f"  source {file.relative_to(ROOT)}"]
     if outputs:
         lines += ["", *(f"{name}: {value}" for name, value in sorted(outputs.items()))]
-        lines += ["", *_chaos(now.astimezone(ZoneInfo(zone)), zone), "", *_NEXT]
+        lines += ["", *_chaos(now.astimezone(zones.zone(zone)), zone), "", *_NEXT]
     return "\n".join([*lines, "", "Ctrl-C stops everything."])
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from troop import zones
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 
@@ -41,12 +41,12 @@ class Stretch:
     detail: str
 
 
-def zone_of(decisions: Sequence[Mapping[str, Any]]) -> ZoneInfo:
-    """Returns the time zone of the decisions' calendar; UTC if it is unknown, also to this machine."""
+def zone_of(decisions: Sequence[Mapping[str, Any]]) -> zones.Zone:
+    """Returns the time zone of the decisions' calendar; UTC if it is unknown, also to this command."""
     try:
-        return ZoneInfo(next((str(d["time_zone"]) for d in decisions if d["time_zone"]), "UTC"))
-    except ZoneInfoNotFoundError:  # this machine's zones differ from the deployment's
-        return ZoneInfo("UTC")
+        return zones.zone(next((str(d["time_zone"]) for d in decisions if d["time_zone"]), "UTC"))
+    except zones.UnknownZoneError:  # this command's zones differ from the deployment's
+        return zones.zone("UTC")
 
 
 def day_of(decision: Mapping[str, Any]) -> date:
@@ -101,7 +101,7 @@ def answer(
     return _of_decisions(unit, day, decisions, zone, now)
 
 
-def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: ZoneInfo, now: datetime) -> str:
+def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], zone: zones.Zone, now: datetime) -> str:
     periods = stretches(decisions)
     # Ticks continue for an hour after the window, to sweep; their reason does not explain the day.
     *before, last = [stretch for stretch in periods if stretch.reason != "outside-window"] or periods
@@ -121,7 +121,7 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
     return f"{unit} was not terminated on {_day(day)}: {why}{since}."
 
 
-def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: ZoneInfo, others: int) -> str:
+def _of_event(unit: str, day: date | None, event: Mapping[str, Any], zone: zones.Zone, others: int) -> str:
     instance, detail = _instance(unit, event), str(event["detail"]).rstrip(".")
     claimed, suffix = _clock(_moment(event["at"]), zone), f": {detail}" if detail else ""
     on = _day(day or date.fromisoformat(event["day"]))
@@ -169,7 +169,7 @@ def _day(day: date) -> str:
     return f"{day:%A} {day.isoformat()}"
 
 
-def _clock(moment: datetime, zone: ZoneInfo) -> str:
+def _clock(moment: datetime, zone: zones.Zone) -> str:
     return f"{moment.astimezone(zone):%H:%M %Z}"
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from cli.chaos.answers import answer, day_of, stretches, words, zone_of
 from cli.client.client import TroopClient
-from troop import moments
+from troop import moments, zones
 
 _MOST = 1500
 """Decisions of a unit on a day: more than the day has minutes."""
@@ -36,7 +35,7 @@ class Explanation:
     events: Sequence[Mapping[str, Any]]
 
     @property
-    def zone(self) -> ZoneInfo:
+    def zone(self) -> zones.Zone:
         return zone_of(self.decisions)
 
     def document(self) -> dict[str, Any]:

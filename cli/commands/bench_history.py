@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo
 
 import typer
 
@@ -15,6 +14,7 @@ from cli.client.bench_client import BenchClient
 from cli.client.connection import connection
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
+from troop import zones
 from troop.errors import TroopError
 from troop.report.assets import chart_script
 from troop.report.html import history_page
@@ -60,10 +60,10 @@ def history(
             _groups(one, figure, by)
 
 
-def _zone(name: str | None) -> ZoneInfo | None:
+def _zone(name: str | None) -> zones.Zone | None:
     try:
-        return None if name is None else ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+        return None if name is None else zones.zone(name)
+    except zones.UnknownZoneError:
         raise CliError(
             Exit.USAGE, f"--zone {name}: must be a time zone of the IANA database, such as Europe/Berlin or UTC"
         ) from None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.chaos import malformed
+from cli.chaos import malformed, time_zones
 from cli.chaos.switch import describe
 from cli.client.connection import connection
 from cli.shared import listings, show
@@ -32,7 +32,7 @@ def doctor(
     form = listings.form_of(output, as_json)
     conn = connection(ctx)
     health = conn.client.health()
-    health["checks"].append(malformed.check(conn.client))
+    health["checks"] += [time_zones.check(health.get("time_zones")), malformed.check(conn.client)]
     grades = {check["status"] for check in health["checks"]}
     health["status"] = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
     if listings.is_for_programs(form):

@@ -18,7 +18,7 @@ from cli.shared import aws, context, listings, settings_files, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
 from cli.shared.settings_files import TriedSettings
-from troop import moments
+from troop import moments, zones
 from troop.calendars import Calendar, clock
 from troop.chaos import forecast
 from troop.chaos.expected_ticks import ticks_of
@@ -86,7 +86,7 @@ def plan(
     notes = what_if.assumptions(*basis.notes)
     if listings.is_for_programs(form):
         units = [_unit(u, chosen) for u in unit_days]
-        document = {"day": str(days["default"]), "units": units, "calendars": calendars}
+        document = {"day": str(days["default"]), "time_zones": zones.VERSION, "units": units, "calendars": calendars}
         listings.write(form, units, document | {"of": basis.where, "assumptions": notes})
     else:
         if not groups and show.has_reader():

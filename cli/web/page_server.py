@@ -14,7 +14,7 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ from cli.web.proxy_guard import (
     Refusal,
     Routes,
 )
-from troop import values
+from troop import moments, values, zones
 from troop.report.assets import chart_library
 from troop.report.html import TEMPLATES
 
@@ -55,6 +55,7 @@ _TICKETS = 8
 """The most links, and the most reports and comparisons served here, that are valid at a time."""
 
 _TICKET_BYTES = 32
+_ZONE_PAST, _ZONE_FUTURE = timedelta(days=10 * 366), timedelta(days=2 * 366)
 
 POLICY = "; ".join(
     [
@@ -93,6 +94,7 @@ _REPORT = re.compile("/ui/report/(?P<run>[0-9][0-9a-f-]+)(?P<metadata>/metadata)
 _ENTRANCE: Routes = ((re.compile(_SESSION), _POST),)
 _ROUTES: Routes = (
     (re.compile("/ui/about"), _GET),
+    (re.compile("/ui/zone"), _GET),
     (re.compile("/ui/why"), _GET),
     (re.compile("/ui/calendar"), _GET),
     (re.compile("/ui/overview"), _GET),
@@ -265,6 +267,8 @@ class _PageHandler(Handler):
             return Answer(HTTPStatus.OK, {"url": self.server.serve(lambda: page)})
         if match := _REPORT.fullmatch(path):
             return self._report(match["run"], where=not match["metadata"])
+        if path == "/ui/zone":
+            return Answer(HTTPStatus.OK, _clock(query.get("name", ""), times.now()))
         if path == "/ui/why":
             return Answer(HTTPStatus.OK, self._why(query))
         if path == "/ui/calendar":
@@ -338,6 +342,15 @@ class _PageHandler(Handler):
         if is_own(answer):
             return answer
         raise self.server.client.refusal(answer, "GET", path)
+
+
+def _clock(name: str, now: datetime) -> dict[str, Any]:
+    """Returns when the clocks of the browser's zone change. Browsers have zones of their own, often older ones."""
+    try:
+        changes = zones.offsets(name, now - _ZONE_PAST, now + _ZONE_FUTURE)
+    except zones.UnknownZoneError as error:
+        raise Refusal(HTTPStatus.BAD_REQUEST, str(error)) from None
+    return {"changes": [{"at": moments.iso(at), "minutes": minutes, "name": zone} for at, minutes, zone in changes]}
 
 
 def _number(text: str, most: int) -> int:

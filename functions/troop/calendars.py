@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 import holidays
 
-from troop import values
+from troop import values, zones
 from troop.errors import SettingsError
 
 WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
@@ -138,7 +137,7 @@ class Reading:
 
 @lru_cache(maxsize=256)
 def _reading(calendar: Calendar, moment: datetime) -> Reading:
-    local = moment.astimezone(ZoneInfo(calendar.time_zone))
+    local = moment.astimezone(zones.zone(calendar.time_zone))
     day = local.date()
     closure = calendar.day_off(day) or calendar.frozen(day) or _outside_window(calendar, moment, local)
     return Reading(local, day, closure)
@@ -163,7 +162,7 @@ def _window(calendar: Calendar, day: date) -> tuple[datetime, datetime]:
 
 def _first(calendar: Calendar, day: date, minute: int) -> datetime:
     """Returns the first moment, in UTC, at which the local clock of ``day`` shows ``minute`` or a later one."""
-    zone = ZoneInfo(calendar.time_zone)
+    zone = zones.zone(calendar.time_zone)
     local = datetime.combine(day, time.min) + timedelta(minutes=minute)
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     while (moment - _MINUTE).astimezone(zone).replace(tzinfo=None) >= local:
@@ -190,16 +189,7 @@ def _public_holidays(country: str, subdivision: str | None, year: int) -> Mappin
     return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language=HOLIDAY_LANGUAGE).items())
 
 
-_NO_ZONES = frozenset({"Factory", "localtime", "posixrules"})
-"""Files that are not zones of places: their contents differ from machine to machine."""
-
 _FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "extra_dates", "freezes")
-
-
-@cache
-def _zones() -> frozenset[str]:
-    """Returns the names of zones; cached, because the system reads hundreds of files for them."""
-    return frozenset(available_timezones() - _NO_ZONES)
 
 
 def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
@@ -220,7 +210,7 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
     if unknown := sorted(set(raw) - set(_FIELDS)):
         raise SettingsError(f"{where}.{unknown[0]}", raw[unknown[0]], values.spelling(unknown[0], _FIELDS))
     zone = raw.get("time_zone")
-    if not isinstance(zone, str) or zone not in _zones():
+    if not isinstance(zone, str) or zone not in zones.names():
         raise SettingsError(f"{where}.time_zone", zone, "an IANA time zone such as Europe/Vienna")
     open_minute = _field(where, raw, "open", values.minute_of_day)
     close_minute = _field(where, raw, "close", values.minute_of_day)

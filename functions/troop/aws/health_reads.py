@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,7 +14,8 @@ from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.dynamo import plain
 from troop.chaos.health_facts import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
-from troop.metrics import CHILDREN
+from troop.chaos.tick_times import AROUND, TickSpan
+from troop.metrics import CALENDAR, CHILDREN, DIMENSION, NAMESPACE, Metric
 from troop.state_keys import UNIT, UNRECOVERED
 
 ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
@@ -28,6 +30,9 @@ _PERIOD = 300
 
 UNITS_READ = 100
 """The most unrecovered units whose own items are examined: DynamoDB reads no more items at a time."""
+
+CALENDARS_READ = 20
+"""The most calendars whose ticks are examined."""
 
 Read = TypeVar("Read")
 
@@ -44,6 +49,9 @@ class HealthReads:
         state: name of the table State.
         alarms: reads the alarms; None for the watchdog, whose metrics must not turn alarms into further alarms.
         account: reads facts that only people need; None for the watchdog.
+        spans: returns the expected ticks of each calendar's last business day, whose real ones to read; None for the
+            watchdog.
+        deployment: the stack's name, a dimension of its metrics.
     """
 
     scheduler: Any
@@ -58,14 +66,16 @@ class HealthReads:
     state: str
     alarms: AlarmReads | None = None
     account: AccountReads | None = None
+    spans: Callable[[datetime], Mapping[str, TickSpan]] | None = None
+    deployment: str = ""
 
     def observe(self, now: datetime) -> Observed:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
         Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 2 for the
-        account, and 1 for each table of an earlier deployment.
+        account, and 1 for each table of an earlier deployment and for each calendar.
         """
-        alarms, account = self.alarms, self.account
+        alarms, account, spans = self.alarms, self.account, self.spans
         return Observed(
             schedules=_read(self._schedules),
             runs=_read(lambda: self._runs(now)),
@@ -77,6 +87,7 @@ class HealthReads:
             subscribers=_read(alarms.subscribers) if alarms else None,
             concurrency=_read(account.concurrency) if account else None,
             beside=_read(account.tables_beside) if account else None,
+            came=_read(lambda: self._came(spans(now))) if spans else None,
         )
 
     def _schedules(self) -> tuple[Schedule, ...]:
@@ -129,6 +140,22 @@ class HealthReads:
             Statistics=["Sum"],
         )
         return {point["Timestamp"].astimezone(UTC): round(point["Sum"]) for point in answer["Datapoints"]}
+
+    def _came(self, spans: Mapping[str, TickSpan]) -> dict[str, tuple[datetime, ...]]:
+        return {name: self._came_on(name, span) for name, span in islice(spans.items(), CALENDARS_READ)}
+
+    def _came_on(self, calendar: str, span: TickSpan) -> tuple[datetime, ...]:
+        """Returns when ticks came that found units, by the metric that each of them writes."""
+        answer = self.cloudwatch.get_metric_statistics(
+            Namespace=NAMESPACE,
+            MetricName=Metric.UNITS_TAKING_PART.value,
+            Dimensions=[{"Name": DIMENSION, "Value": self.deployment}, {"Name": CALENDAR, "Value": calendar}],
+            StartTime=span.first - AROUND,
+            EndTime=span.last + AROUND,
+            Period=_PERIOD,
+            Statistics=["SampleCount"],
+        )
+        return tuple(sorted(point["Timestamp"].astimezone(UTC) for point in answer["Datapoints"]))
 
     def _dead_letters(self) -> int:
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]

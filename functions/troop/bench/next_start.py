@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import product
-from zoneinfo import ZoneInfo
 
+from troop import zones
 from troop.bench.schedules import Schedule
 
 _UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -34,7 +34,7 @@ def next_start(schedule: Schedule, now: datetime) -> datetime | None:
     kind, _, body = schedule.expression.rstrip(")").partition("(")
     if kind == "rate":
         return _next_of_rate(body, schedule.last_at or schedule.created_at, now)
-    zone = ZoneInfo(schedule.time_zone)
+    zone = zones.zone(schedule.time_zone)
     starts = iter([datetime.fromisoformat(body)]) if kind == "at" else _cron_times(body, now.astimezone(zone).date())
     moments = (_in_zone(start, zone) for start in starts)
     return next((moment for moment in moments if moment is not None and moment > now), None)
@@ -47,7 +47,7 @@ def _next_of_rate(body: str, since: datetime, now: datetime) -> datetime:
     return (since + periods * period).astimezone(UTC)
 
 
-def _in_zone(local: datetime, zone: ZoneInfo) -> datetime | None:
+def _in_zone(local: datetime, zone: tzinfo) -> datetime | None:
     """Returns a time of a zone's clock in UTC; None if the clock skips it."""
     moment = local.replace(tzinfo=zone).astimezone(UTC)
     return moment if moment.astimezone(zone).replace(tzinfo=None) == local else None

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from zoneinfo import ZoneInfo
 
+from troop import zones
 from troop.values import BadValue
 
 MOST_SCHEDULES = 100
@@ -78,12 +78,13 @@ def check_expression(expression: str, time_zone: str, now: datetime) -> None:
     if _RATE.fullmatch(expression):
         return
     if at := _AT.fullmatch(expression):
+        zone = zones.zone(time_zone)
         try:
-            moment = datetime.fromisoformat(at[1]).replace(tzinfo=ZoneInfo(time_zone))
+            moment = datetime.fromisoformat(at[1]).replace(tzinfo=zone)
         except ValueError:
             raise BadValue(f"a date and time that exist, such as in {_FORMS}") from None
         if moment.astimezone(UTC) <= now:
-            raise BadValue(f"in the future: in {time_zone} it is {now.astimezone(ZoneInfo(time_zone)):%Y-%m-%dT%H:%M}")
+            raise BadValue(f"in the future: in {time_zone} it is {now.astimezone(zone):%Y-%m-%dT%H:%M}")
         return
     if cron := _CRON.fullmatch(expression):
         _check_cron(cron[1].split(" "))
@@ -112,6 +113,6 @@ def _check_cron(fields: list[str]) -> None:
 def check_zone(name: str) -> None:
     """Raises BadValue for a name that is not a time zone."""
     try:
-        ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
+        zones.zone(name)
+    except zones.UnknownZoneError:
         raise BadValue("a time zone of the IANA database, such as Europe/Berlin or UTC") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
+from troop import zones
 from troop.calendars import Calendar
 
 
@@ -33,7 +33,7 @@ def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]
     """Lists the ticks in a calendar's window on a local day, in UTC and in order; none on a closed day."""
     if not is_open(calendar, day):
         return []
-    midnight = datetime.combine(day, time.min, ZoneInfo(calendar.time_zone))
+    midnight = datetime.combine(day, time.min, zones.zone(calendar.time_zone))
     first = -(-calendar.open_minute // tick_minutes) * tick_minutes
     ticks = []
     for minute in range(first, calendar.close_minute, tick_minutes):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
+from troop import zones
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.expected_ticks import is_open, ticks_of
 from troop.chaos.facts import Account, Counts, Facts, UnitState, facts_of_units
@@ -19,7 +20,7 @@ from troop.chaos.roll import due_at
 from troop.settings import Settings
 
 ASSUMPTIONS = (
-    "every tick comes, on its minute",
+    f"every tick comes, on its minute by the time zones {zones.VERSION}",
     "every group has recovered by the next tick, so nothing stays in flight",
     "groups, their health, tags and policy stay as they are; an instance that replaces another keeps its id",
 )

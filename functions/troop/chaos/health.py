@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from troop import moments
+from troop import moments, zones
 from troop.calendars import Calendar
 from troop.chaos.expected_ticks import expected_ticks
 from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, TableBeside, Unread
+from troop.chaos.tick_times import TickSpan, last_spans, shift
 from troop.concurrency import Concurrency, needed, remedy, shortage
 from troop.settings import OLDEST_TICK, Settings
 from troop.tags import DATA_TAG
@@ -70,6 +71,11 @@ class Digest:
         return next((grade for grade in (Grade.FAIL, Grade.WARN) if grade in statuses), Grade.OK)
 
     @property
+    def time_zones(self) -> str:
+        """The release of the IANA time zones by which calendars are judged."""
+        return zones.VERSION
+
+    @property
     def failing(self) -> int:
         return sum(check.status is Grade.FAIL for check in self.checks)
 
@@ -101,6 +107,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
             *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
             *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
             *([] if observed.beside is None else [_beside(observed.beside)]),
+            *([] if observed.came is None else [_time_zones(observed.came, observed, calendars, tick_minutes, now)]),
         )
     )
 
@@ -109,7 +116,7 @@ SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-fa
 TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
 ALARMS, SUBSCRIBERS = "alarms", "subscribers"
-CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
+CONCURRENCY, EARLIER_TABLES, TIME_ZONES = "lambda-concurrency", "earlier-tables", "time-zones"
 
 
 def _unread(name: str, threshold: int, unread: Unread) -> Check:
@@ -312,6 +319,43 @@ def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
     if strange := [table.name for table in tables if not table.stack]:
         todo = f"Do not adopt {_names(strange)}: CloudFormation did not create it for a stack of this name. {todo}"
     return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
+
+
+def _time_zones(
+    came: Mapping[str, tuple[datetime, ...]] | Unread,
+    observed: Observed,
+    calendars: Mapping[str, Calendar],
+    tick_minutes: int,
+    now: datetime,
+) -> Check:
+    """Warns if the ticks of a calendar's last business day came at the hours of another time zone."""
+    if isinstance(came, Unread):
+        return _unread(TIME_ZONES, 0, came)
+    if isinstance(observed.schedules, Unread):
+        return _unread(TIME_ZONES, 0, observed.schedules)
+    changed = max((s.changed for s in observed.schedules if s.ticks), default=now)
+    spans = {n: s for n, s in last_spans(calendars, tick_minutes, now).items() if changed < s.first and came.get(n)}
+    wrong = [_shifted(calendars[name], span, came[name]) for name, span in spans.items() if shift(span, came[name])]
+    here = f"Troop has the time zones {zones.VERSION}"
+    if not wrong:
+        detail = f"{here}; calendars whose ticks of the last business day came in their hours: {len(spans)}"
+        return Check(TIME_ZONES, Grade.OK, 0, 0, detail)
+    detail = f"{here}, EventBridge Scheduler has others: {'; '.join(wrong[:NAMED])}"
+    todo = (
+        "if Troop's are the older ones, deploy a version with newer ones; "
+        "otherwise wait for AWS: meanwhile ticks miss a part of the window; docs/runbook.md#ticks-at-the-wrong-hour"
+    )
+    return Check(TIME_ZONES, Grade.WARN, len(wrong), 0, detail, todo)
+
+
+def _shifted(calendar: Calendar, span: TickSpan, came: tuple[datetime, ...]) -> str:
+    late = shift(span, came)
+    minutes, which = round(abs(late) / timedelta(minutes=5)) * 5, "early" if late < timedelta() else "late"
+    first, last, due, end = (calendar.local(at) for at in (min(came), max(came), span.first, span.last))
+    return (
+        f"on {span.day}, ticks of calendar {calendar.name} came {minutes} minutes {which}, "
+        f"from {first:%H:%M} to {last:%H:%M} instead of from {due:%H:%M} to {end:%H:%M} {calendar.time_zone}"
+    )
 
 
 def _names(names: list[str]) -> str:

@@ -105,6 +105,7 @@ class Observed:
         subscribers: the number of subscribers of act-now alarms; None if not read.
         concurrency: how many functions the account may run at a time; None if not read.
         beside: tables of earlier deployments, the newest first; None if not read.
+        came: by calendar, when ticks came around its last business day, to within five minutes; None if not read.
     """
 
     schedules: tuple[Schedule, ...] | Unread
@@ -117,3 +118,4 @@ class Observed:
     subscribers: int | Unread | None = None
     concurrency: Concurrency | Unread | None = None
     beside: tuple[TableBeside, ...] | Unread | None = None
+    came: Mapping[str, tuple[datetime, ...]] | Unread | None = None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.clients import quick_client
 from troop.aws.health_reads import HealthReads
 from troop.aws.queue import Queue
+from troop.chaos.tick_times import last_spans
 from troop.environment import Variable
 from troop.flows.health import Health
 from troop.flows.repairs import DeadLetters
@@ -50,7 +51,7 @@ def health() -> Health:
 
 @cache
 def health_and_alarms() -> Health:
-    """Creates the checks for people: also those of alarms, their subscribers, and the account."""
+    """Creates the checks for people: also those of alarms, their subscribers, the account, and the ticks' hours."""
     seen = health()
     alarms = AlarmReads(
         quick_client("cloudwatch"),
@@ -67,7 +68,9 @@ def health_and_alarms() -> Health:
         [table.name for table in tables],
         seen.reads.tables,
     )
-    return replace(seen, reads=replace(seen.reads, alarms=alarms, account=account))
+    spans = partial(last_spans, settings().calendars, seen.tick_minutes)
+    reads = replace(seen.reads, alarms=alarms, account=account, spans=spans, deployment=settings().deployment)
+    return replace(seen, reads=reads)
 
 
 @cache

@@ -26,6 +26,7 @@ from cli.web.proxy import Proxy
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.proxying import Api as ProxiedApi
 from tests.unit.cli.proxying import Running
+from troop import zones
 from troop.chaos.units import is_unit, unit_to_url
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
@@ -94,6 +95,7 @@ class FakeApi:
     decisions: list[dict[str, Any]] = field(default_factory=list)
     switch: dict[str, Any] = field(default_factory=lambda: {"halted": False, "leashed": True})
     checks: list[dict[str, Any]] = field(default_factory=list)
+    time_zones: str | None = zones.VERSION
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     estimate: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(ESTIMATE))
     refusals: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
@@ -150,7 +152,7 @@ class FakeApi:
             return Answer(200, dict(self.switch))
         grades = [check["status"] for check in self.checks]
         worst = next((grade for grade in ("fail", "warn") if grade in grades), "ok")
-        return Answer(200, {"status": worst, "checks": self.checks})
+        return Answer(200, {"status": worst, "time_zones": self.time_zones, "checks": self.checks})
 
     def changes(self) -> list[tuple[str, Any]]:
         """The changes that were asked for: (path, body)."""

@@ -141,6 +141,13 @@ def test_the_api_is_passed_on(page: Page) -> None:
     assert page.ask(target="/ui/about").body == ABOUT
 
 
+def test_it_says_when_the_clocks_of_the_browsers_zone_change(page: Page) -> None:
+    changes = page.ask(target="/ui/zone?name=America/Vancouver").body["changes"]
+    assert {"at": "2026-11-01T09:00:00.000Z", "minutes": -420, "name": "MST"} in changes
+    refused = page.ask(target="/ui/zone?name=Mars/Olympus")
+    assert (refused.status, "Mars/Olympus" in refused.body["message"]) == (400, True)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

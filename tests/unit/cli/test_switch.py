@@ -13,6 +13,7 @@ from cli.commands.switch import HALT_BY_HAND
 from cli.shared.errors import Exit
 from tests.runbook import halt_by_hand
 from tests.unit.cli.conftest import FakeApi, Run
+from troop import zones
 
 FAILING = {
     "name": "ticks-missing",
@@ -130,6 +131,25 @@ def test_the_doctor_warns_of_units_whose_policy_cannot_be_read(run: Run, ok: Cal
     assert (document["status"], last["name"], last["value"]) == ("warn", "units-malformed", 2)
     assert run("doctor", "--strict").exit_code == Exit.FAILED
     assert "skipped: ledger, vault" in run("doctor").stdout
+
+
+@pytest.mark.parametrize(
+    ("deployed", "words", "todo"),
+    [
+        (zones.VERSION, f"as in the functions: {zones.VERSION}", ""),
+        ("2025b", "the functions have 2025b", "deploy again"),
+        ("2199a", "the functions have 2199a", "update the package tzdata"),
+        (None, "the functions have an unknown release", "deploy again"),
+    ],
+)
+def test_the_doctor_compares_time_zones_with_those_of_the_functions(
+    ok: Callable[..., Any], api: FakeApi, deployed: str | None, words: str, todo: str
+) -> None:
+    api.time_zones = deployed
+    (check,) = [check for check in ok("doctor")["checks"] if check["name"] == "time-zones-here"]
+    assert check["status"] == ("warn" if todo else "ok")
+    assert words in check["detail"]
+    assert todo in check["todo"]
 
 
 def test_the_doctor_of_somebody_who_may_not_see_groups(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:

@@ -17,9 +17,11 @@ from moto.stepfunctions import stepfunctions_backends
 from handlers import api
 from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, calls
 from tests.unit.edge.deployed import REGION, TABLES, Deployed
+from troop import zones
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
+from troop.chaos.tick_times import AROUND
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 
@@ -109,9 +111,9 @@ def test_failed_children_of_ticks_that_went_well(deployed: Deployed, monkeypatch
     real = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation != "GetMetricStatistics":
+        if operation != "GetMetricStatistics" or parameters["Namespace"] != "AWS/States":
             return real(self, operation, parameters)
-        assert (parameters["Namespace"], parameters["Dimensions"]) == ("AWS/States", dimensions)
+        assert parameters["Dimensions"] == dimensions
         assert parameters["StartTime"] == OVERDUE - timedelta(hours=24)
         counts = counted[parameters["MetricName"]]
         return {"Datapoints": [{"Timestamp": at, "Sum": count} for at, count in counts.items()]}
@@ -122,6 +124,41 @@ def test_failed_children_of_ticks_that_went_well(deployed: Deployed, monkeypatch
     assert check["detail"].endswith("the last about 2026-11-20T22:15:00Z; none has succeeded since")
     counted["ExecutionsSucceeded"][hour + timedelta(minutes=20)] = 1.0
     assert get_health()["status"] == "warn"
+
+
+def test_ticks_that_came_in_the_hours_of_another_time_zone(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the metric that each tick writes for its calendar, around the last business day that is over."""
+    scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", "default").last_modified_date = (
+        OVERDUE - timedelta(days=9)
+    ).timestamp()
+    scheduler_backends[DEFAULT_ACCOUNT_ID][REGION].get_schedule("Schedules", "night").last_modified_date = (
+        OVERDUE - timedelta(days=9)
+    ).timestamp()
+    thursday = FRIDAY - timedelta(days=1)
+    late = {"default": 60, "night": 0}
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation != "GetMetricStatistics" or parameters["Namespace"] == "AWS/States":
+            return real(self, operation, parameters)
+        dimensions = {d["Name"]: d["Value"] for d in parameters["Dimensions"]}
+        assert set(dimensions) == {"deployment", "calendar"}
+        assert (parameters["Namespace"], parameters["MetricName"]) == ("Troop", "UnitsTakingPart")
+        assert parameters["EndTime"] - parameters["StartTime"] < timedelta(days=2)
+        first, last = parameters["StartTime"] + AROUND, parameters["EndTime"] - AROUND
+        shifted = timedelta(minutes=late[dimensions["calendar"]])
+        return {"Datapoints": [{"Timestamp": at + shifted, "SampleCount": 1.0} for at in (last, first)]}
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    body = get_health()
+    assert (body["status"], body["time_zones"]) == ("warn", zones.VERSION)
+    assert set(failing(body)) == {"time-zones"}
+    assert failing(body)["time-zones"].endswith(
+        f"on {thursday}, ticks of calendar default came 60 minutes late, "
+        "from 10:00 to 16:45 instead of from 09:00 to 15:45 America/Los_Angeles"
+    )
+    late["default"] = 0
+    assert get_health()["status"] == "ok"
 
 
 def test_dead_letters_are_counted_even_while_somebody_reads_them(deployed: Deployed) -> None:
@@ -170,9 +207,9 @@ def test_one_that_recovers_does_not(deployed: Deployed) -> None:
 
 
 OPERATIONS = {
-    "ListSchedules": {"schedules", "ticks-missing"},
+    "ListSchedules": {"schedules", "ticks-missing", "time-zones"},
     "ListExecutions": {"ticks-missing", "ticks-failed"},
-    "GetMetricStatistics": {"terminations-failed"},
+    "GetMetricStatistics": {"terminations-failed", "time-zones"},
     "GetQueueAttributes": {"dead-letters"},
     "DescribeTable": {"tables"},
     "GetItem": {"units-unrecovered"},
@@ -216,13 +253,13 @@ def test_the_cost_is_bounded(deployed: Deployed, monkeypatch: pytest.MonkeyPatch
         checks = {c["name"]: c["value"] for c in get_health()["checks"]}
     assert checks["units-unrecovered"] == 150
     assert checks["ticks-failed"] == 100
-    assert len(operations) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 2
+    assert len(operations) <= 5 + 5 + len(TABLES) + 5 + 5 + 1 + 2 + 2
     assert sorted(operations) == sorted(
         [
             *["ListSchedules", "GetQueueAttributes", "GetItem", "BatchGetItem"],
             *["DescribeAlarms", "GetTopicAttributes", "GetAccountSettings", "GetResources"],
             *["ListExecutions"] * 5,
-            *["GetMetricStatistics"] * 2,
+            *["GetMetricStatistics"] * (2 + 2),  # of children, and of each calendar
             *["DescribeTable"] * 6,
         ]
     )

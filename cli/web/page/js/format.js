@@ -4,11 +4,24 @@ import { h } from "./dom.js";
 
 const MOMENT = new Intl.DateTimeFormat(undefined, {
   year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
-  hourCycle: "h23", timeZoneName: "short",
+  hourCycle: "h23", timeZone: "UTC",
 });
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short" });
+const CLOCK = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: "UTC" });
 const DAY = new Intl.DateTimeFormat("en", { weekday: "short", day: "numeric", month: "short", timeZone: "UTC" });
 const LONG_DAY = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric", timeZone: "UTC" });
+
+let changes = [{ at: -Infinity, minutes: 0, name: "UTC" }];
+
+/** Sets when the clocks of this machine's zone change, as the server knows them: the browser's own zones can be outdated. */
+export function keepTime(known) {
+  changes = known.map(({ at, minutes, name }, n) => ({ at: n ? Date.parse(at) : -Infinity, minutes, name }));
+}
+
+/** Formats a moment in this machine's time zone, and names the zone. */
+function local(format, at) {
+  const { minutes, name } = changes.findLast((change) => change.at <= Number(at));
+  return `${format.format(Number(at) + minutes * 60_000)} ${name}`;
+}
 
 /** A <time> element for a timestamp of the API, in this machine's time zone; null without one. */
 export function moment(text) {
@@ -18,12 +31,12 @@ export function moment(text) {
   const element = document.createElement("time");
   element.dateTime = at.toISOString();
   element.title = at.toISOString();
-  element.textContent = MOMENT.format(at);
+  element.textContent = local(MOMENT, at);
   return element;
 }
 
 /** The time of day in this machine's time zone: "03:58:10 UTC". */
-export const clock = (at) => CLOCK.format(at);
+export const clock = (at) => local(CLOCK, at);
 
 /** Formats 2026-11-23 as "Mon, Nov 23". */
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));

@@ -3,6 +3,7 @@
 import { path, visited } from "./address.js";
 import { UNREACHABLE, get } from "./api.js";
 import { fill, h, heading, name, problem } from "./dom.js";
+import { keepTime } from "./format.js";
 import { listen } from "./keys.js";
 import { enter } from "./session.js";
 import { watch } from "./switch.js";
@@ -94,6 +95,8 @@ async function start() {
   listen();
   if (!/\/(report|comparison)$/.test(path())) watch();
   get("ui/about").then(about, () => {});
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  await get("ui/zone", { name: zone }).then(({ changes }) => keepTime(changes), () => {}); // otherwise times are in UTC, and say so
   await show(true);
 }
 

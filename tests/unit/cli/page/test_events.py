@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from cli.client.api import Answer
+from tests.patience import PAGE_PATIENCE_MS
 from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 
@@ -50,6 +51,19 @@ def test_nothing_is_asked_while_nobody_looks(timed: Looking) -> None:
     page.evaluate(HIDDEN, False)
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
     assert {path for _, path, _ in timed.world.calls[call_count:]} == {"events", "switch"}
+
+
+def test_times_follow_the_pinned_zones_not_the_browsers(looking: Looking, browser: Browser) -> None:
+    """British Columbia keeps -07:00 in the winter of 2026; whether a browser knows depends on its age."""
+    looking.world.events = [event("web", "2026-11-20"), event("ledger", "2026-10-30"), event("web", "2025-11-20")]
+    context = browser.new_context(locale="en-GB", timezone_id="America/Vancouver")
+    page = context.new_page()
+    page.set_default_timeout(PAGE_PATIENCE_MS)
+    page.goto(looking.server.link())
+    page.goto(f"{looking.server.address}/#/events")
+    times = page.locator("tbody time")
+    expect(times).to_have_text(["20 Nov 2026, 03:00:00 MST", "30 Oct 2026, 03:00:00 PDT", "20 Nov 2025, 02:00:00 PST"])
+    context.close()
 
 
 HIDDEN = """(hidden) => {

@@ -22,8 +22,8 @@ ENDED_BADLY = ("FAILED", "TIMED_OUT", "ABORTED")
 SCHEDULES_READ = 500
 """The most schedules that are examined."""
 
-FAILURES_READ = 100
-"""The most executions that are counted for each failed status."""
+RUNS_READ = 100
+"""The most executions that are read, of all and of each status."""
 
 _PERIOD = 300
 """Seconds: 288 periods are a day, and CloudWatch returns at most 1,440 at a time."""
@@ -107,16 +107,20 @@ class HealthReads:
 
     def _runs(self, now: datetime) -> Runs:
         since = now - FAILURES_OF
-        failed = [s for status in ENDED_BADLY for s in self._started(FAILURES_READ, statusFilter=status)]
+        failed = [s for status in ENDED_BADLY for s in self._started(statusFilter=status)]
         return Runs(
-            newest=next(iter(self._started(1)), None),
-            newest_succeeded=next(iter(self._started(1, statusFilter="SUCCEEDED")), None),
+            newest=max(self._started(), default=None),
+            newest_succeeded=max(self._started(statusFilter="SUCCEEDED"), default=None),
             failed=tuple(sorted((s for s in failed if s > since), reverse=True)),
         )
 
-    def _started(self, most: int, **which: str) -> list[datetime]:
-        """Returns when executions started, latest first. Children of a Distributed Map are not included."""
-        answer = self.states.list_executions(stateMachineArn=self.machine, maxResults=most, **which)
+    def _started(self, **which: str) -> list[datetime]:
+        """Returns when the latest executions started. Children of a Distributed Map are not included.
+
+        Step Functions lists executions that have ended by their ends. So one that started long ago can precede the
+        one that started last.
+        """
+        answer = self.states.list_executions(stateMachineArn=self.machine, maxResults=RUNS_READ, **which)
         return [execution["startDate"].astimezone(UTC) for execution in answer["executions"]]
 
     def _children(self, now: datetime) -> Children:

@@ -62,11 +62,11 @@ class Deployed:
         ]
         return {"ResourceTagMappingList": mappings, "PaginationToken": ""}
 
-    def run(self, started: datetime, status: str = "SUCCEEDED") -> None:
-        """An execution of the workflow, as if it had started then."""
+    def run(self, started: datetime, status: str = "SUCCEEDED", ended: datetime | None = None) -> None:
+        """An execution of the workflow, as if it had started then, and ended at once or later."""
         arn = client("stepfunctions").start_execution(stateMachineArn=self.machine)["executionArn"]
         execution = stepfunctions_backends[DEFAULT_ACCOUNT_ID][REGION].describe_execution(arn)
-        execution.start_date, execution.status = started, status
+        execution.start_date, execution.stop_date, execution.status = started, ended or started, status
 
     def schedule(self, name: str, target: str, changed: datetime = OVERDUE - timedelta(days=30)) -> None:
         client("scheduler").create_schedule(

@@ -93,6 +93,20 @@ def test_ticks_that_do_not_come_are_counted(deployed: Deployed) -> None:
     assert "have been due since" in detail
 
 
+def test_a_tick_that_ends_late_hides_no_later_tick(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Step Functions lists executions that have ended by their ends; moto lists all by their starts."""
+
+    def by_end(executions: list[Any], key: object, reverse: bool) -> list[Any]:
+        return sorted(executions, key=lambda one: one.stop_date or one.start_date, reverse=reverse)
+
+    monkeypatch.setattr("moto.stepfunctions.models.sorted", by_end, raising=False)
+    deployed.run(OVERDUE - timedelta(hours=3), ended=OVERDUE)
+    assert failing(get_health()) == {}
+    deployed.run(OVERDUE - timedelta(minutes=45), "FAILED")
+    deployed.run(OVERDUE - timedelta(minutes=30), ended=OVERDUE - timedelta(minutes=29))
+    assert "later ones succeeded" in failing(get_health())["ticks-failed"]
+
+
 def test_failed_executions(deployed: Deployed) -> None:
     for minutes, status in ((30, "FAILED"), (45, "TIMED_OUT"), (60, "ABORTED"), (25 * 60, "FAILED")):
         deployed.run(OVERDUE - timedelta(minutes=minutes), status)

@@ -81,7 +81,8 @@ _OURS = {
 }
 _HAS_KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
 """``ForAllValues`` alone also holds for a request without keys."""
-_RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress")
+_NEW_RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress")
+_RULES = (*_NEW_RULES, "ec2:RevokeSecurityGroupEgress")
 _REMOVES = (
     "autoscaling:DeleteAutoScalingGroup",
     "ec2:DeleteLaunchTemplate",
@@ -137,8 +138,8 @@ def launch(
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "vpc", vpc)),
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "security-group"), conditions=_CREATED),
         allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
-        # EC2 may also check the rule, which has no tags and no power of its own: the group decides.
-        allow(_RULES, _ec2(stack, "security-group-rule")),
+        # EC2 may also check a new rule, which has no tags and no power of its own: the group decides.
+        allow(_NEW_RULES, _ec2(stack, "security-group-rule")),
         allow(["ec2:CreatePlacementGroup"], _placement_groups(stack), conditions=_CREATED),
         allow(["ec2:CreateLaunchTemplate"], _ec2(stack, "launch-template"), conditions=_CREATED),
         allow(["autoscaling:CreateAutoScalingGroup"], _groups(stack), conditions=_CREATED),

@@ -143,7 +143,6 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         ec2("security-group-rule"),
         "ec2:AuthorizeSecurityGroupEgress",
         "ec2:AuthorizeSecurityGroupIngress",
-        "ec2:RevokeSecurityGroupEgress",
     )
     | only(CREATED, PLACEMENT_GROUPS, "ec2:CreatePlacementGroup")
     | only(OURS, PLACEMENT_GROUPS, "ec2:RunInstances")

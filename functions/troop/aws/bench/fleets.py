@@ -31,10 +31,12 @@ from troop.bench.fleet_requests import (
 IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
 """The beginning of the parameter's name; the architecture follows. AWS provides it in every region and partition."""
 
+NO_SECURITY_GROUP = frozenset({"InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound"})
+"""EC2's codes for a security group that does not exist, of different calls."""
+
 NOT_YET = frozenset(
     {
-        "InvalidGroup.NotFound",
-        "InvalidGroupId.NotFound",
+        *NO_SECURITY_GROUP,
         "InvalidLaunchTemplateId.NotFound",
         "InvalidPlacementGroup.Unknown",
     }

@@ -8,11 +8,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from troop.aws.bench.fleets import NO_SECURITY_GROUP
 from troop.bench.definition import Target
 from troop.bench.reach import Balancer, Route, Surroundings
 
 _NO_BALANCER = "LoadBalancerNotFound"
-_NO_GROUP = frozenset({"InvalidGroup.NotFound", "InvalidGroupId.Malformed"})
+_NO_GROUP = NO_SECURITY_GROUP | frozenset({"InvalidGroupId.Malformed", "InvalidSecurityGroupId.Malformed"})
 _GATEWAYS = (
     *("GatewayId", "NatGatewayId", "TransitGatewayId", "VpcPeeringConnectionId", "NetworkInterfaceId"),
     *("InstanceId", "LocalGatewayId", "CarrierGatewayId", "CoreNetworkArn"),

@@ -10,6 +10,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop import moments
+from troop.aws.bench.fleets import NO_SECURITY_GROUP
 from troop.aws.bench.instance_facts import purchase_of, volumes_of
 from troop.bench.record import Disk, Kind
 from troop.bench.teardown import Evidence, Seen
@@ -28,8 +29,7 @@ _MISSING = frozenset(
     {
         "InvalidInstanceID.NotFound",
         "InvalidVolume.NotFound",
-        "InvalidGroup.NotFound",
-        "InvalidGroupId.NotFound",
+        *NO_SECURITY_GROUP,
         "InvalidLaunchTemplateId.NotFound",
         "InvalidLaunchTemplateName.NotFoundException",
         "InvalidPlacementGroup.Unknown",

@@ -202,7 +202,7 @@ SHARED = ("cli_synth", "two_stacks", "synthesised", "unacknowledged", "stack", "
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keeps tests that share a synthesis on one worker, so that it is made once (``--dist loadgroup``)."""
-    for item in (item for item in items if item.nodeid.startswith("tests/infra/")):
+    for item in (item for item in items if item.nodeid.startswith(("tests/infra/", "tests/aws_facts/"))):
         fixtures = list(getattr(item, "fixturenames", ()))
         fixtures += getattr(getattr(item, "callspec", None), "params", {}).values()  # fixtures may be parameters, too
         if any(one in fixtures for one in SHARED):

@@ -1,0 +1,29 @@
+"""Tags whose names begin with ``aws:``: which service sets them on which resources."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.aws_facts.code import system_tags
+from tests.aws_facts.sources import schema, text_of
+
+ON_INSTANCES = {
+    "aws:autoscaling:groupName": "Tag Auto Scaling groups and instances - Amazon EC2 Auto Scaling",
+    "aws:ec2launchtemplate:id": "Launch EC2 instances using a launch template - Amazon Elastic Compute Cloud",
+}
+"""The title of the page that says so, by tag."""
+FROM_CLOUDFORMATION = {"aws:cloudformation:stack-id": "AWS::SecretsManager::Secret"}
+"""The type of the resources of which the code reads the tag, by tag."""
+
+
+def test_every_system_tag_has_a_source() -> None:
+    assert {tag for _, tag in system_tags()} == ON_INSTANCES.keys() | FROM_CLOUDFORMATION.keys()
+
+
+@pytest.mark.parametrize(("tag", "kind"), FROM_CLOUDFORMATION.items())
+def test_cloudformation_sets_its_tags_where_the_registry_says_so(tag: str, kind: str) -> None:
+    assert schema(kind)["tagging"]["cloudFormationSystemTags"] is True
+
+
+def test_nobody_else_can_set_them() -> None:
+    assert "May not begin with aws:" in text_of("ec2 Tag.Key")

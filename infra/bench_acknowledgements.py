@@ -23,7 +23,7 @@ from infra.functions import Functions
 from infra.roles import logical_id
 from infra.scheduled_runs import SCHEDULE_OBJECTS
 from troop.bench.images import OF_AWS
-from troop.bench.names import GROUPS
+from troop.bench.names import GROUPS, WRITTEN_BY_CELL
 from troop.bench.snapshots import ALL
 
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
@@ -46,7 +46,8 @@ def bench_acknowledgements(
     """Yields (construct, finding, reason) for each."""
     for role, findings, reason in _of_roles(benchmarks, functions):
         for finding in findings:
-            yield role, f"IAM5[Resource::{finding}]", reason
+            if "*" in finding:  # a question mark is no finding
+                yield role, f"IAM5[Resource::{finding}]", reason
     for bucket in buckets:
         yield (
             benchmarks.nodes.role,
@@ -115,7 +116,7 @@ def _of_roles(benchmarks: Benchmarks, functions: Functions) -> Iterator[tuple[IC
         "AWS publishes the latest image of Amazon Linux for an architecture at run time; images belong to no account.",
     )
     yield cell, [*_ec2("instance"), groups], _REMOVED
-    yield cell, [runs], _OBJECTS
+    yield cell, [runs, *(f"{results}/{keys}" for keys in WRITTEN_BY_CELL)], _OBJECTS
     for name in ("teardown", "reaper"):
         yield functions.roles[name], removed, _REMOVED
     own = [f"{results}/{DATA_OBJECTS}"] if benchmarks.own_data else []

@@ -21,7 +21,7 @@ from aws_cdk import aws_stepfunctions as sfn
 
 from infra import permissions
 from infra.bench_data import BenchData
-from infra.permissions import allow, index
+from infra.permissions import allow, index, never_touches, writes_state
 from troop.bench.images import OF_AWS
 from troop.bench.names import (
     ARTIFACTS_PREFIX,
@@ -32,9 +32,13 @@ from troop.bench.names import (
     REPORT_HTML,
     REPORT_JSON,
     RUNS_PREFIX,
+    WRITTEN_BY_CELL,
+    cell_id,
+    in_any_cell,
+    in_any_run,
 )
 from troop.service_roles import AUTO_SCALING, SPOT, ServiceRole
-from troop.state_keys import LIVE_CLAIM
+from troop.state_keys import BENCH_WRITERS
 from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
 from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 from troop.targets import parse_allowed
@@ -43,8 +47,11 @@ RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"
 DATA_OBJECTS = f"{DATA_PREFIX}*"
 _DATA = ("s3:DeleteObject", "s3:GetObject", "s3:PutObject")
-REGISTRATIONS = f"{RUN_OBJECTS}/nodes/*"
-ROSTERS = f"{RUN_OBJECTS}/roster.json"
+OF_FLEETS = cell_id(1)
+REGISTRATIONS = in_any_run(f"{OF_FLEETS}/nodes/*")
+ROSTERS = in_any_run(f"{OF_FLEETS}/roster.json")
+"""Of standing fleets, which have one cell."""
+
 WRITTEN_BY_NODES = (
     f"{RUN_OBJECTS}/nodes/${{aws:userid}}.json",
     f"{RUN_OBJECTS}/phases/*/${{aws:userid}}.json",
@@ -56,15 +63,15 @@ WRITTEN_BY_NODES = (
 node. The user id of an instance's session is ``ROLEID:INSTANCE-ID``.
 """
 
-REPORTS = tuple(f"{RUN_OBJECTS}/{name}" for name in (REPORT_HTML, REPORT_JSON))
-WRITTEN_BY_REPORT = (*REPORTS, f"{RUN_OBJECTS}/{RECORD}")
-LOOKED_FOR = (*REPORTS, f"{RUN_OBJECTS}/definition.json")
+REPORTS = (in_any_run(REPORT_HTML), in_any_run(REPORT_JSON))
+WRITTEN_BY_REPORT = (*REPORTS, in_any_run(RECORD))
+LOOKED_FOR = (*REPORTS, in_any_run("definition.json"))
 """Objects that show whether a report exists, and whether anything is stored of the run."""
 
-LIVE_SUMMARIES = f"{RUN_OBJECTS}/live/*"
-MERGED = f"{RUN_OBJECTS}/{LIVE}"
-CELL_DEFINITIONS = f"{RUN_OBJECTS}/c*/definition.json"
-WATCHED = (LIVE_SUMMARIES, CELL_DEFINITIONS, MERGED)
+LIVE_SUMMARIES = in_any_cell("live/*")
+MERGED = in_any_run(LIVE)
+CELL_DEFINITIONS = in_any_cell("definition.json")
+WATCHED = (*LIVE_SUMMARIES, *CELL_DEFINITIONS, MERGED)
 """Objects that show what runs do right now."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
@@ -79,8 +86,6 @@ _OURS = {
     "StringEquals": {f"aws:ResourceTag/{DEPLOYMENT_TAG}": cdk.Aws.STACK_NAME},
     "Null": {f"aws:ResourceTag/{RUN_TAG}": "false"},
 }
-_HAS_KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
-"""``ForAllValues`` alone also holds for a request without keys."""
 _NEW_RULES = ("ec2:AuthorizeSecurityGroupEgress", "ec2:AuthorizeSecurityGroupIngress")
 _RULES = (*_NEW_RULES, "ec2:RevokeSecurityGroupEgress")
 _REMOVES = (
@@ -137,7 +142,7 @@ def launch(
         allow(["ssm:GetParameter"], f"arn:{cdk.Aws.PARTITION}:ssm:{cdk.Aws.REGION}::{IMAGES}"),
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "vpc", vpc)),
         allow(["ec2:CreateSecurityGroup"], _ec2(stack, "security-group"), conditions=_CREATED),
-        allow(_RULES, _ec2(stack, "security-group"), conditions=_OURS),
+        allow(_RULES, _ec2(stack, "security-group"), conditions={**_OURS, **_in_vpc(stack, vpc)}),
         # EC2 may also check a new rule, which has no tags and no power of its own: the group decides.
         allow(_NEW_RULES, _ec2(stack, "security-group-rule")),
         allow(["ec2:CreatePlacementGroup"], _placement_groups(stack), conditions=_CREATED),
@@ -151,6 +156,9 @@ def launch(
             ],
             _groups(stack),
             conditions=_OURS,
+        ),
+        *never_touches(
+            [PROTECTED_TAG], "autoscaling:PutScheduledUpdateGroupAction", "autoscaling:UpdateAutoScalingGroup"
         ),
         allow(["ec2:RunInstances"], _ec2(stack, "instance"), conditions=_of_types(instance_types)),
         allow(
@@ -248,7 +256,9 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
     """
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-        *_objects(data),
+        allow(["s3:GetObject"], data.results.arn_for_objects(RUN_OBJECTS)),
+        allow(["s3:PutObject"], *(data.results.arn_for_objects(keys) for keys in WRITTEN_BY_CELL)),
+        _list_objects(data),
         allow(
             [
                 "autoscaling:DescribeAutoScalingGroups",
@@ -262,6 +272,7 @@ def cell(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
             _groups(stack),
             conditions=_OURS,
         ),
+        *never_touches([PROTECTED_TAG], "autoscaling:TerminateInstanceInAutoScalingGroup"),
         allow(["ec2:GetConsoleOutput"], _ec2(stack, "instance"), conditions=_OURS),
     ]
 
@@ -300,7 +311,7 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
         allow(
             ["ec2:DeleteSecurityGroup"],
             _ec2(stack, "security-group"),
-            conditions={**_OURS, "ArnEquals": {"ec2:Vpc": _ec2(stack, "vpc", vpc)}},
+            conditions={**_OURS, **_in_vpc(stack, vpc)},
         ),
         allow(["ec2:DeleteVolume"], _ec2(stack, "volume"), conditions={**_OURS, "Bool": {"ec2:Encrypted": "true"}}),
         allow(
@@ -308,12 +319,7 @@ def teardown(stack: cdk.Stack, data: BenchData, vpc: str, profile: str) -> list[
             _ec2(stack, "instance"),
             conditions={**_OURS, "ArnEquals": {"ec2:InstanceProfile": profile}},
         ),
-        iam.PolicyStatement(
-            effect=iam.Effect.DENY,
-            actions=list(_REMOVES),
-            resources=["*"],
-            conditions={"Null": {f"aws:ResourceTag/{PROTECTED_TAG}": "false"}},
-        ),
+        *never_touches([PROTECTED_TAG], *_REMOVES),
     ]
 
 
@@ -334,6 +340,7 @@ def fleet(stack: cdk.Stack, data: BenchData) -> list[iam.PolicyStatement]:
         *_registrations(data),
         _seeing(),
         allow(["autoscaling:UpdateAutoScalingGroup"], _groups(stack), conditions=_OURS),
+        *never_touches([PROTECTED_TAG], "autoscaling:UpdateAutoScalingGroup"),
         allow(["s3:GetObject", "s3:PutObject"], data.results.arn_for_objects(ROSTERS)),
         allow(["s3:ListBucket"], data.results.bucket_arn, conditions={"StringLike": {"s3:prefix": [ROSTERS]}}),
     ]
@@ -430,7 +437,8 @@ def start(
     """Allows admitting scheduled runs, as :func:`api` allows admitting others, and recording the outcomes."""
     return [
         _record(data, "ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem"),
-        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"], state.table_arn),
+        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
+        *writes_state(state, "start", BENCH_WRITERS),
         allow(["s3:PutObject"], data.results.arn_for_objects(RUN_OBJECTS)),
         allow(["s3:GetObject"], data.results.arn_for_objects(ARTIFACT_OBJECTS)),  # whether one exists
         *_looks_up(images, snapshots, targets, is_own_network),
@@ -536,11 +544,10 @@ def widgets(data: BenchData, state: dynamodb.ITable) -> list[iam.PolicyStatement
 
     Of the table ``State``, it opens for changes only the claims that let one viewer merge for all.
     """
-    claims = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{LIVE_CLAIM}*"]}, **_HAS_KEYS}
     return [
         allow(["dynamodb:Query"], data.runs.table_arn, index(data.runs, RUNS_BY_TIME)),
         allow(["dynamodb:GetItem"], data.runs.table_arn),
-        allow(["dynamodb:UpdateItem"], state.table_arn, conditions=claims),
+        *writes_state(state, "widgets", BENCH_WRITERS),
         *_watches(data),
     ]
 
@@ -573,9 +580,9 @@ def _watches(data: BenchData) -> list[iam.PolicyStatement]:
     """Allows merging the running summaries of nodes, and storing the merge."""
     results = data.results
     return [
-        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (LIVE_SUMMARIES, CELL_DEFINITIONS))),
+        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_DEFINITIONS))),
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
-        _list_objects(data, LIVE_SUMMARIES, MERGED),
+        _list_objects(data, *LIVE_SUMMARIES, MERGED),
     ]
 
 
@@ -594,6 +601,11 @@ def _bucket(name: str) -> str:
 
 def _ec2(stack: cdk.Stack, kind: str, name: str = "*") -> str:
     return stack.format_arn(service="ec2", resource=kind, resource_name=name)
+
+
+def _in_vpc(stack: cdk.Stack, vpc: str) -> dict[str, Any]:
+    """Returns the condition on security groups that they are in a network."""
+    return {"ArnEquals": {"ec2:Vpc": _ec2(stack, "vpc", vpc)}}
 
 
 def _groups(stack: cdk.Stack) -> str:

@@ -49,7 +49,6 @@ def make_observers(
             metrics alarms depend, reads no alarms.
     """
     runs = [benchmarks.data.runs] if benchmarks else []
-    health = permissions.health(watched, data.state, [*data.tables, *runs])
     health_environment = {
         **data.environment(),
         Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
@@ -61,8 +60,8 @@ def make_observers(
     api = functions.make(
         "api",
         [
-            *permissions.api(data, on_demand),
-            *health,
+            *permissions.api(data, on_demand, benchmarks is not None),
+            *permissions.health(watched, data.state),
             *permissions.alarms(act_now),
             *permissions.account(cdk.Stack.of(functions)),
             *(benchmarks.permissions_of_api() if benchmarks else []),
@@ -79,7 +78,7 @@ def make_observers(
     )
     watchdog = functions.make(
         "watchdog",
-        [*health, permissions.drops_letters(watched.undelivered)],
+        permissions.watchdog(watched, data.state, [*data.tables, *runs]),
         health_environment,
         seconds=60,
         megabytes=256,

@@ -22,6 +22,7 @@ from infra.data import Data
 from infra.health_targets import Watched
 from troop import faults
 from troop.chaos.work_keys import TICKS_PREFIX
+from troop.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
 from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
 from troop.tags import UNTOUCHABLE_TAGS
 
@@ -39,6 +40,7 @@ _READ_UNIT_ACTIONS = (
     "cloudwatch:DescribeAlarms",  # composite alarms are returned only to callers that may describe all
     "ec2:DescribeInstances",
 )
+_READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem")
 _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 
 
@@ -49,7 +51,7 @@ def decide(data: Data) -> list[iam.PolicyStatement]:
         allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
         allow(["dynamodb:PutItem"], data.events.table_arn),
-        allow(["dynamodb:UpdateItem"], data.state.table_arn),
+        *writes_state(data.state, "decide"),
         allow(["s3:PutObject"], data.work.arn_for_objects(f"{TICKS_PREFIX}*")),
         _read_salt(data),
     ]
@@ -65,27 +67,33 @@ def terminate(stack: cdk.Stack, data: Data) -> list[iam.PolicyStatement]:
         allow(["dynamodb:GetItem"], data.group_tags.table_arn, data.state.table_arn, data.events.table_arn),
         allow(["dynamodb:PutItem", "dynamodb:UpdateItem"], data.events.table_arn),
         allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
-        allow(["dynamodb:UpdateItem"], data.state.table_arn, data.decisions.table_arn),
+        allow(["dynamodb:UpdateItem"], data.decisions.table_arn),
+        *writes_state(data.state, "terminate"),
         *hits(stack),
     ]
 
 
 def check_recovery(data: Data) -> list[iam.PolicyStatement]:
     """Allows checking a group until it has recovered, and recording the outcome and the replacement."""
-    return [
-        allow([*_WATCH, "ec2:DescribeInstances"], "*"),
-        _lattice(data),
-        allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
-        allow(["dynamodb:UpdateItem"], data.state.table_arn),
-    ]
+    return [*_checks(data), *writes_state(data.state, "check_recovery")]
 
 
 def sweep(data: Data) -> list[iam.PolicyStatement]:
     """Allows finding terminations in flight, and checking or ending those that no execution handles."""
     return [
-        *check_recovery(data),
+        *_checks(data),
         allow(["autoscaling:DescribeAutoScalingInstances"], "*"),
         allow(["dynamodb:Query"], index(data.events, EVENTS_BY_OPEN)),
+        *writes_state(data.state, "sweep"),
+    ]
+
+
+def _checks(data: Data) -> list[iam.PolicyStatement]:
+    """Allows checking a group, and closing its event."""
+    return [
+        allow([*_WATCH, "ec2:DescribeInstances"], "*"),
+        _lattice(data),
+        allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], data.events.table_arn),
     ]
 
 
@@ -112,25 +120,25 @@ def drops_letters(queue: sqs.IQueue) -> iam.PolicyStatement:
     return allow(["sqs:DeleteMessage", "sqs:ReceiveMessage"], queue.queue_arn)
 
 
-def api(data: Data, on_demand: sfn.IStateMachine) -> list[iam.PolicyStatement]:
+def api(data: Data, on_demand: sfn.IStateMachine, has_benchmarks: bool) -> list[iam.PolicyStatement]:
     """Allows reading groups, policies and history; changing a unit's policy and the switch, each with its record;
     claiming terminations on demand, and starting their workflow.
     """
     return [
         *_read_unit(data),
         allow(["dynamodb:GetItem", "dynamodb:PutItem"], data.events.table_arn),
-        allow(["dynamodb:ConditionCheckItem"], data.group_tags.table_arn, data.state.table_arn),
         allow(["states:StartExecution"], on_demand.state_machine_arn),
         allow(
             ["dynamodb:Query"],
             *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT), data.changes.table_arn),
             *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY)),
         ),
+        allow([*_READ_ITEMS, "dynamodb:ConditionCheckItem"], data.state.table_arn),
         allow(
-            ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"],
-            *(data.group_tags.table_arn, data.state.table_arn),
+            [*_READ_ITEMS, "dynamodb:ConditionCheckItem", "dynamodb:Scan", "dynamodb:UpdateItem"],  # scans by the page
+            data.group_tags.table_arn,
         ),
-        allow(["dynamodb:Scan"], data.group_tags.table_arn),  # one page at a time
+        *writes_state(data.state, "api", WRITERS | BENCH_WRITERS if has_benchmarks else WRITERS),
         allow(["dynamodb:PutItem"], data.changes.table_arn),
     ]
 
@@ -146,18 +154,26 @@ def widgets(data: Data) -> list[iam.PolicyStatement]:
             *(index(data.events, EVENTS_BY_TIME), index(data.events, EVENTS_BY_UNIT), data.changes.table_arn),
             *(data.decisions.table_arn, index(data.decisions, DECISIONS_BY_DAY)),
         ),
-        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], data.group_tags.table_arn, data.state.table_arn),
+        allow(_READ_ITEMS, data.group_tags.table_arn, data.state.table_arn),
     ]
 
 
-def health(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]) -> list[iam.PolicyStatement]:
-    """Allows checking whether the deployment works: its schedules, workflow, dead letters and tables."""
+def watchdog(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]) -> list[iam.PolicyStatement]:
+    """Allows checking whether the deployment works, and dropping settled dead letters."""
+    return [
+        *health(watched, state),
+        allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
+        drops_letters(watched.undelivered),
+    ]
+
+
+def health(watched: Watched, state: dynamodb.ITable) -> list[iam.PolicyStatement]:
+    """Allows checking whether the deployment works: its schedules, workflow and dead letters. The tables are extra."""
     return [
         allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
         allow(["states:ListExecutions"], watched.machine.state_machine_arn),
         allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
-        allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
-        allow(["dynamodb:GetItem", "dynamodb:BatchGetItem"], state.table_arn),
+        allow(_READ_ITEMS, state.table_arn),
     ]
 
 
@@ -170,8 +186,8 @@ def alarms(act_now: sns.ITopic) -> list[iam.PolicyStatement]:
 
 
 def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:
-    """Allows reading the deployment's surroundings: Lambda's concurrency limit, and tables that earlier deployments
-    left.
+    """Allows reading the deployment's surroundings: Lambda's concurrency limit, and its tables with those that earlier
+    deployments left. All their names begin with the stack's.
     """
     left = stack.format_arn(service="dynamodb", resource="table", resource_name=f"{cdk.Aws.STACK_NAME}-*")
     return [
@@ -274,10 +290,11 @@ def hits(stack: cdk.Stack) -> list[iam.PolicyStatement]:
         )
         for need in needed
     ]
-    return [*allowed, *_never_touch([need.action for need in needed])]
+    return [*allowed, *never_touches(UNTOUCHABLE_TAGS, *(need.action for need in needed))]
 
 
-def _never_touch(actions: Sequence[str]) -> list[iam.PolicyStatement]:
+def never_touches(tags: Sequence[str], *actions: str) -> list[iam.PolicyStatement]:
+    """Denies actions on whatever carries one of the tags."""
     return [
         iam.PolicyStatement(
             effect=iam.Effect.DENY,
@@ -285,7 +302,7 @@ def _never_touch(actions: Sequence[str]) -> list[iam.PolicyStatement]:
             resources=["*"],
             conditions={"Null": {f"aws:ResourceTag/{tag}": "false"}},
         )
-        for tag in UNTOUCHABLE_TAGS
+        for tag in tags
     ]
 
 
@@ -309,6 +326,44 @@ def _lattice(data: Data) -> iam.PolicyStatement:
 
 def _read_salt(data: Data) -> iam.PolicyStatement:
     return allow(["secretsmanager:GetSecretValue"], data.salt.secret_arn)
+
+
+_HAS_KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
+"""``ForAllValues``, which DynamoDB requires with these keys, alone also holds for a request without keys."""
+
+_WRITE_ITEMS = (
+    "dynamodb:BatchWriteItem",
+    "dynamodb:DeleteItem",
+    "dynamodb:PartiQLDelete",
+    "dynamodb:PartiQLInsert",
+    "dynamodb:PartiQLUpdate",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+)
+
+
+def writes_state(
+    state: dynamodb.ITable, function: str, writers: Mapping[str, Sequence[str]] = WRITERS
+) -> list[iam.PolicyStatement]:
+    """Allows a function to update the items of ``State`` that it writes, and denies it the switch if that is not one.
+
+    IAM checks each item of a transaction as a call of its own: an update of other items may check the switch.
+    """
+    keys = written_by(function, writers)
+    its = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": keys}, **_HAS_KEYS}
+    return [
+        allow(["dynamodb:UpdateItem"], state.table_arn, conditions=its),
+        *([] if SWITCH in written_by(function, WRITERS) else [_never_switches(state)]),
+    ]
+
+
+def _never_switches(state: dynamodb.ITable) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        effect=iam.Effect.DENY,
+        actions=list(_WRITE_ITEMS),
+        resources=[state.table_arn],
+        conditions={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": [SWITCH]}},
+    )
 
 
 def index(table: dynamodb.ITable, described: Index) -> str:

@@ -1,6 +1,11 @@
-"""Defines the keys of the table ``State``: each kind of item has a separate word or prefix."""
+"""Defines the keys of the table ``State``: each kind of item has a separate word or prefix.
+
+It also defines which functions write the items of each kind. IAM allows them no others.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 SWITCH = "switch"
 """The state of chaos (leashed, halted) and of the reaper; with UNIT also the subjects of the table ``Changes``."""
@@ -56,3 +61,32 @@ LIVE_CLAIM = "live-claim#"
 
 PRICE = "price#"
 """With a name: a cached price."""
+
+WRITERS: dict[str, tuple[str, ...]] = {
+    SWITCH: ("api",),
+    IN_FLIGHT: ("api", "check_recovery", "sweep", "terminate"),
+    DAY: ("api", "sweep", "terminate"),
+    UNIT: ("api", "check_recovery", "decide", "sweep", "terminate"),
+    UNRECOVERED: ("api", "check_recovery", "sweep"),
+    REQUEST_KEY: ("api",),
+    REPEAT: ("api",),
+}
+"""Key or prefix -> the functions that write such items. Only the API, which people call, writes the switch."""
+
+BENCH_WRITERS: dict[str, tuple[str, ...]] = {
+    BENCH_SCHEDULES: ("api",),
+    BENCH_SCHEDULE: ("api", "start"),
+    SCHEDULED_COST: ("start",),
+    SCHEDULED_START: ("start",),
+    RUN_KEY: ("api", "start"),
+    REPORT_CLAIM: ("api",),
+    LIVE_CLAIM: ("api", "widgets"),
+    PRICE: ("api", "start"),
+}
+"""The same for the items of benchmarks."""
+
+
+def written_by(function: str, writers: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the keys that a function writes, as patterns of IAM: a prefix ends in an asterisk."""
+    its = [key for key, functions in writers.items() if function in functions]
+    return [f"{key}*" if key.endswith("#") else key for key in its]

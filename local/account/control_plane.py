@@ -23,6 +23,7 @@ from .patches import (
     lambda_settings,
     lambda_start,
     lambda_workers,
+    leading_keys,
     listeners,
     ministack_speed,
     node_credentials,
@@ -53,6 +54,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     node_credentials.apply()
     api_throttle.apply()
     decision_log.apply()
+    leading_keys.apply()
     lambda_errors.apply()
     lambda_settings.apply()
     lambda_start.apply(config.run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS, WATCHES
-from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, only, record
+from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, record, state
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
@@ -21,14 +21,12 @@ WATCH = (
     )
     | LATTICE
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:UpdateItem")
-    | allow("<State.Arn>", "dynamodb:UpdateItem")
 )
 
 HEALTH = (
     allow("*", "scheduler:ListSchedules", "cloudwatch:GetMetricStatistics")
     | allow("<ChaosMachine>", "states:ListExecutions")
     | allow("<SchedulesUndelivered.Arn>", "sqs:GetQueueAttributes")
-    | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
 )
 
@@ -50,21 +48,15 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     "WidgetsRole": WIDGETS
     | record("GetItem", "Query")
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
-    | only(
-        {
-            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["live-claim#*"]},
-            "Null": {"dynamodb:LeadingKeys": "false"},
-        },
-        "<State.Arn>",
-        "dynamodb:UpdateItem",
-    )
+    | state("live-claim#*")
     | WATCHES,
     "DecideRole": of_function("Decide")
     | allow("*", *READS)
     | ATTRIBUTES
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
-    | allow("<State.Arn>", "dynamodb:Scan", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:Scan")
+    | state("unit#*")
     | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
@@ -75,7 +67,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | LATTICE
     | allow("<Salt>", "secretsmanager:GetSecretValue")
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
-    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:ConditionCheckItem")
+    | state("in-flight", "day#*", "unit#*")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
     | allow("<Decisions.Arn>", "dynamodb:UpdateItem")
     | {
@@ -96,9 +89,13 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         for action in TERMINATE
         for tag in ("troop:protected", "troop:fleet")
     },
-    "CheckRecoveryRole": of_function("CheckRecovery") | WATCH | allow("*", "ec2:DescribeInstances"),
+    "CheckRecoveryRole": of_function("CheckRecovery")
+    | WATCH
+    | allow("*", "ec2:DescribeInstances")
+    | state("in-flight", "unit#*", "unrecovered"),
     "SweepRole": of_function("Sweep")
     | WATCH
+    | state("in-flight", "day#*", "unit#*", "unrecovered")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
     "NotifyRole": of_function("Notify")
@@ -123,7 +120,11 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | ATTRIBUTES
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
-    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
+    | state(
+        *("switch", "in-flight", "day#*", "unit#*", "unrecovered", "key#*", "repeat#*"),
+        *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "price#*"),
+    )
     | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
     | allow("<OnDemandMachine>", "states:StartExecution")
     | allow("<Decisions.Arn>", "dynamodb:Query")
@@ -135,7 +136,10 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<AlarmsActNow>", "sns:GetTopicAttributes")
     | allow("*", "lambda:GetAccountSettings", "tag:GetResources")
     | allow(f"arn:<AWS::Partition>:dynamodb:{ACCOUNT}:table/<AWS::StackName>-*", "dynamodb:DescribeTable"),
-    "WatchdogRole": of_function("Watchdog") | HEALTH | allow("<SchedulesUndelivered.Arn>", *SETTLES),
+    "WatchdogRole": of_function("Watchdog")
+    | HEALTH
+    | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
+    | allow("<SchedulesUndelivered.Arn>", *SETTLES),
     "ChaosRole": allow("<Decide.Arn>", "lambda:InvokeFunction")
     | allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from tests.infra.statements import (
     ACCOUNT,
     ARTIFACTS,
+    CELLS,
     CREATED,
     GROUPS,
     LISTS,
     OBJECTS,
     OF_MACHINES,
     OF_RUNS,
+    ONE_RUN,
     OURS,
     RUNS,
     allow,
@@ -18,7 +20,9 @@ from tests.infra.statements import (
     executions,
     of_function,
     only,
+    protects,
     record,
+    state,
 )
 
 PLACEMENT_GROUPS = ec2("placement-group", OF_RUNS)
@@ -39,6 +43,7 @@ ADMITS = (
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
 )
 
+IN_NETWORK = OURS | {"ArnEquals": {"ec2:Vpc": ec2("vpc", "<BenchmarksNetworkVpc>")}}
 REMOVES = (
     record("GetItem", "Query", "UpdateItem")
     | allow(
@@ -52,28 +57,21 @@ REMOVES = (
     | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
     | only(OURS, PLACEMENT_GROUPS, "ec2:DeletePlacementGroup")
     | only(OURS, ec2("launch-template"), "ec2:DeleteLaunchTemplate")
-    | only(
-        OURS | {"ArnEquals": {"ec2:Vpc": ec2("vpc", "<BenchmarksNetworkVpc>")}},
-        ec2("security-group"),
-        "ec2:DeleteSecurityGroup",
-    )
+    | only(IN_NETWORK, ec2("security-group"), "ec2:DeleteSecurityGroup")
     | only(OURS | {"Bool": {"ec2:Encrypted": "true"}}, ec2("volume"), "ec2:DeleteVolume")
     | only(
         OURS | {"ArnEquals": {"ec2:InstanceProfile": "<BenchmarksNodesProfile.Arn>"}},
         ec2("instance"),
         "ec2:TerminateInstances",
     )
-    | {
-        ("Deny", action, "*", repr({"Null": {"aws:ResourceTag/troop:protected": "false"}}))
-        for action in (
-            "autoscaling:DeleteAutoScalingGroup",
-            "ec2:DeleteLaunchTemplate",
-            "ec2:DeletePlacementGroup",
-            "ec2:DeleteSecurityGroup",
-            "ec2:DeleteVolume",
-            "ec2:TerminateInstances",
-        )
-    }
+    | protects(
+        "autoscaling:DeleteAutoScalingGroup",
+        "ec2:DeleteLaunchTemplate",
+        "ec2:DeletePlacementGroup",
+        "ec2:DeleteSecurityGroup",
+        "ec2:DeleteVolume",
+        "ec2:TerminateInstances",
+    )
 )
 
 TEARS_DOWN = (
@@ -87,14 +85,23 @@ TEARS_DOWN = (
     )
 )
 
-REGISTRATIONS = allow(f"{RUNS}/nodes/*", "s3:GetObject") | only(
-    {"StringLike": {"s3:prefix": ["runs/*/nodes/*"]}}, "<Results.Arn>", "s3:ListBucket"
+
+def finds(*names: str) -> set[tuple[str, ...]]:
+    prefixes = [f"{ONE_RUN.removeprefix('<Results.Arn>/')}/{name}" for name in names]
+    return only({"StringLike": {"s3:prefix": prefixes}}, "<Results.Arn>", "s3:ListBucket")
+
+
+LEADS = (
+    *("barriers/*", "points/*", "output/boot/*", "replaced/*"),
+    *("choices.json", "doubts.json", "results.json", "roster.json"),
 )
+"""What leads a cell, below its folder."""
+
+REGISTRATIONS = allow(f"{ONE_RUN}/c001/nodes/*", "s3:GetObject") | finds("c001/nodes/*")
 WATCHES = (
-    allow(f"{RUNS}/live/*", "s3:GetObject")
-    | allow(f"{RUNS}/c*/definition.json", "s3:GetObject")
-    | allow(f"{RUNS}/live.json", "s3:GetObject", "s3:PutObject")
-    | only({"StringLike": {"s3:prefix": ["runs/*/live/*", "runs/*/live.json"]}}, "<Results.Arn>", "s3:ListBucket")
+    {g for cell in CELLS for name in ("live/*", "definition.json") for g in allow(f"{cell}/{name}", "s3:GetObject")}
+    | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
+    | finds("c???/live/*", "c???-?/live/*", "live.json")
 )
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (
@@ -132,13 +139,13 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow(ec2("vpc", "<BenchmarksNetworkVpc>"), "ec2:CreateSecurityGroup")
     | only(CREATED, ec2("security-group"), "ec2:CreateSecurityGroup")
     | only(
-        OURS,
+        IN_NETWORK,
         ec2("security-group"),
         "ec2:AuthorizeSecurityGroupEgress",
         "ec2:AuthorizeSecurityGroupIngress",
         "ec2:RevokeSecurityGroupEgress",
-        "ec2:RunInstances",
     )
+    | only(OURS, ec2("security-group"), "ec2:RunInstances")
     | allow(
         ec2("security-group-rule"),
         "ec2:AuthorizeSecurityGroupEgress",
@@ -155,6 +162,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "autoscaling:SuspendProcesses",
         "autoscaling:UpdateAutoScalingGroup",
     )
+    | protects("autoscaling:PutScheduledUpdateGroupAction", "autoscaling:UpdateAutoScalingGroup")
     | allow(ec2("spot-instances-request"), "ec2:RunInstances")
     | {g for kind in ("instance", "network-interface", "volume") for g in only(CREATED, ec2(kind), "ec2:RunInstances")}
     | only(OURS, ec2("launch-template"), "ec2:RunInstances")
@@ -197,13 +205,17 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     },
     "CellRole": of_function("Cell")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
-    | OBJECTS
+    | allow(RUNS, "s3:GetObject")
+    | LISTS
+    | allow(f"{ONE_RUN}/cells.json", "s3:PutObject")
+    | {grant for cell in CELLS for name in LEADS for grant in allow(f"{cell}/{name}", "s3:PutObject")}
     | allow(
         "*",
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:DescribeScalingActivities",
         "ec2:DescribeInstances",
     )
+    | protects("autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, GROUPS, "autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
     "FleetRole": of_function("Fleet")
@@ -219,14 +231,15 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         "ec2:DescribeVolumes",
     )
     | only(OURS, GROUPS, "autoscaling:UpdateAutoScalingGroup")
-    | allow(f"{RUNS}/roster.json", "s3:GetObject", "s3:PutObject")
-    | only({"StringLike": {"s3:prefix": ["runs/*/roster.json"]}}, "<Results.Arn>", "s3:ListBucket"),
+    | protects("autoscaling:UpdateAutoScalingGroup")
+    | allow(f"{ONE_RUN}/c001/roster.json", "s3:GetObject", "s3:PutObject")
+    | finds("c001/roster.json"),
     "TeardownRole": of_function("Teardown") | REMOVES,
     "ReportRole": of_function("Report")
     | record("GetItem", "Query")
     | allow(RUNS, "s3:GetObject")
     | LISTS
-    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{RUNS}/{name}", "s3:PutObject")}
+    | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{ONE_RUN}/{name}", "s3:PutObject")}
     | allow("<ReportsGivenUp.Arn>", "sqs:SendMessage"),
     "ReaperRole": of_function("Reaper")
     | REMOVES
@@ -255,7 +268,8 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | OF_MACHINES,
     "StartRole": of_function("Start")
     | ADMITS
-    | allow("<State.Arn>", "dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:UpdateItem")
+    | allow("<State.Arn>", "dynamodb:BatchGetItem", "dynamodb:GetItem")
+    | state("bench-schedule#*", "scheduled-cost#*", "scheduled-start#*", "run-key#*", "price#*")
     | allow(ARTIFACTS, "s3:GetObject")
     | allow(SCHEDULES, "s3:GetObject")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
@@ -289,10 +303,6 @@ API_OF_BENCHMARKS = (
     | allow("*", "autoscaling:DescribeScalingActivities")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
-    | {g for name in ("report.html", "report.json") for g in allow(f"{RUNS}/{name}", "s3:GetObject")}
-    | only(
-        {"StringLike": {"s3:prefix": [f"runs/*/{name}" for name in ("report.html", "report.json", "definition.json")]}},
-        "<Results.Arn>",
-        "s3:ListBucket",
-    )
+    | {g for name in ("report.html", "report.json") for g in allow(f"{ONE_RUN}/{name}", "s3:GetObject")}
+    | finds("report.html", "report.json", "definition.json")
 )

@@ -61,6 +61,26 @@ def record(*actions: str) -> set[tuple[str, ...]]:
     return allow("<Runs.Arn>", *(f"dynamodb:{action}" for action in actions))
 
 
+ONE_RUN = "<Results.Arn>/runs/????????-??????-????????"
+CELLS = (f"{ONE_RUN}/c???", f"{ONE_RUN}/c???-?")
+WRITES_ITEMS = {
+    *(f"dynamodb:{action}" for action in ("BatchWriteItem", "DeleteItem", "PutItem", "UpdateItem")),
+    *(f"dynamodb:PartiQL{action}" for action in ("Delete", "Insert", "Update")),
+}
+
+
+def state(*keys: str) -> set[tuple[str, ...]]:
+    """Updates items of ``State`` with these keys; all but the API are denied the switch."""
+    its = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [*keys]}, "Null": {"dynamodb:LeadingKeys": "false"}}
+    switch = repr({"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["switch"]}})
+    denied = set() if "switch" in keys else {("Deny", action, "<State.Arn>", switch) for action in WRITES_ITEMS}
+    return only(its, "<State.Arn>", "dynamodb:UpdateItem") | denied
+
+
+def protects(*actions: str) -> set[tuple[str, ...]]:
+    return {("Deny", action, "*", repr({"Null": {"aws:ResourceTag/troop:protected": "false"}})) for action in actions}
+
+
 LISTS = only({"StringLike": {"s3:prefix": ["runs/*"]}}, "<Results.Arn>", "s3:ListBucket")
 OBJECTS = allow(RUNS, "s3:GetObject", "s3:PutObject") | LISTS
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 
 from infra.permissions import hits
-from infra.roles import characters, make_role
+from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.roles import ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
-from tests.infra.statements import Template, allow, only
+from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects
 from troop import faults
+from troop.bench import names
 from troop.faults.fault import Permission
 from troop.tags import UNTOUCHABLE_TAGS
 
@@ -28,6 +32,110 @@ def test_there_are_no_other_roles(template: Template) -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_may_do_exactly_this(template: Template, role: str) -> None:
     assert permissions(template, role) == ROLES[role]
+
+
+@pytest.mark.parametrize("stack", ["template", "blue"])
+def test_a_role_writes_only_its_own_items_of_state(stack: str, request: pytest.FixtureRequest) -> None:
+    """Only the API writes the switch, and no role all items; see the text of the condition ``ForAllValues``."""
+    template = request.getfixturevalue(stack)
+    writers = set()
+    for role in of_type(template, "AWS::IAM::Role"):
+        its = {g for g in permissions(template, role) if g[2] == "<State.Arn>" and g[1] in WRITES_ITEMS}
+        if not its:
+            continue
+        writers.add(role)
+        for _, action, _, *conditions in (g for g in its if g[0] == "Allow"):
+            (condition,) = map(ast.literal_eval, conditions)
+            assert condition["Null"] == {"dynamodb:LeadingKeys": "false"}, (role, action)
+            keys = condition["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+            assert any(fnmatchcase("switch", key) for key in keys) == (role == "ApiRole"), role
+        if role != "ApiRole":
+            assert {g[1] for g in its if g[0] == "Deny"} == WRITES_ITEMS, role
+    assert {"ApiRole", "StartRole", "TerminateRole", "WidgetsRole"} <= writers
+
+
+HARMLESS = re.compile(
+    r"(autoscaling|ec2):(Describe|Get|Create|RunInstances$|AuthorizeSecurityGroup|RevokeSecurityGroup|SuspendProcesses$)"
+)
+"""What ends, shrinks or changes no group and no instance."""
+
+
+@pytest.mark.parametrize("stack", ["template", "blue"])
+def test_troop_protected_holds_for_every_role(stack: str, request: pytest.FixtureRequest) -> None:
+    template = request.getfixturevalue(stack)
+    touching = set()
+    for role in of_type(template, "AWS::IAM::Role"):
+        its = permissions(template, role)
+        denied = {g[1] for g in its if g in protects(g[1])}
+        actions = {g[1] for g in its if g[0] == "Allow" and g[1].startswith(("autoscaling:", "ec2:"))}
+        ending = {action for action in actions if not HARMLESS.match(action)}
+        assert ending <= denied, role
+        touching |= {role} if ending else set()
+    assert touching == {f"{name}Role" for name in ("Cell", "Fleet", "Launch", "Reaper", "Teardown", "Terminate")}
+
+
+WORDS = (
+    *("live", "report", "record", "roster", "definition", "results", "cells", "choices", "doubts", "plan", "agent"),
+    *("nodes", "phases", "output", "barriers", "points", "replaced", "targets", "interruptions", "files", "images"),
+)
+"""Names of Troop's objects and folders that a file may give its phases, roles and files."""
+
+
+def _objects() -> Iterator[tuple[str, set[str]]]:
+    """Objects of a run with the most confusing names, and the roles that write each, of those that write only some."""
+    run = "20261122-071200-1f0c9b2e"
+    for name in ("definition_key", "plan_key", "agent_key", "instance_types_key", "estimate_key", "load_balancers_key"):
+        yield getattr(names, name)(run), set()
+    yield names.cells_key(run), {"CellRole"}
+    yield names.live_key(run), {"ApiRole", "WidgetsRole"}
+    for name in (names.REPORT_HTML, names.REPORT_JSON, names.RECORD):
+        yield names.run_prefix(run) + name, {"ReportRole"}
+    for word in WORDS:
+        for kind in (".json", ".html", ".log.gz", ".py", ""):
+            yield names.file_key(run, word + kind), set()
+    for cell in ("c001", "c012-3"):
+        yield names.cell_definition_key(run, cell), set()
+        yield names.roster_key(run, cell), {"CellRole", "FleetRole"} if cell == "c001" else {"CellRole"}
+        for key in (names.results_key, names.doubts_key, names.choices_key):
+            yield key(run, cell), {"CellRole"}
+        yield names.console_key(run, cell, "i-1"), {"CellRole"}
+        for word in WORDS:
+            yield names.targets_key(run, cell, word), set()
+            yield names.barrier_key(run, cell, word), {"CellRole"}
+            yield names.point_key(run, cell, word), {"CellRole"}
+            yield f"{names.phase_prefix(run, cell, word)}AROA:i-1.json", {"BenchmarksNodesRole"}
+            yield f"{names.output_prefix(run, cell, word)}AROA:i-1.log.gz", {"BenchmarksNodesRole"}
+        for prefix in (names.nodes_prefix, names.live_prefix, names.interruptions_prefix):
+            yield f"{prefix(run, cell)}AROA:i-1.json", {"BenchmarksNodesRole"}
+
+
+@pytest.mark.parametrize("stack", ["template", "blue"])
+def test_no_name_in_a_file_opens_another_functions_objects(stack: str, request: pytest.FixtureRequest) -> None:
+    """IAM's asterisk matches slashes, as fnmatch's does."""
+    template = request.getfixturevalue(stack)
+    patterns: dict[str, list[str]] = {}
+    for role in of_type(template, "AWS::IAM::Role"):
+        puts = (g[2] for g in permissions(template, role) if g[1] == "s3:PutObject" and "<Results.Arn>" in g[2])
+        patterns[role] = [one.removeprefix("<Results.Arn>/") for one in puts]
+    # They admit or launch a run, and create all that it consists of.
+    wide = {role for role, its in patterns.items() if "runs/*" in its}
+    assert wide == {"ApiRole", "LaunchRole", "StartRole"}
+    for key, writers in _objects():
+        for role, its in patterns.items():
+            matching = [one for one in its if fnmatchcase(key, one.replace("${aws:userid}", "AROA:i-1"))]
+            if role not in wide:
+                assert bool(matching) == (role in writers), (role, key, matching)
+
+
+def test_a_role_has_room_for_settings(template: Template) -> None:
+    """With the default settings: IAM's quota counts all inline policies of a role."""
+    for name, role in of_type(template, "AWS::IAM::Role").items():
+        documents = [policy["PolicyDocument"] for policy in role["Properties"].get("Policies", [])]
+        for policy in of_type(template, "AWS::IAM::Policy").values():
+            documents += (
+                [policy["Properties"]["PolicyDocument"]] if f"<{name}>" in text(policy["Properties"]["Roles"]) else []
+            )
+        assert sum(map(characters, documents)) <= MOST_CHARACTERS - 250, name
 
 
 def test_no_action_is_a_pattern(template: Template) -> None:

@@ -237,6 +237,51 @@ def test_a_stream_is_read_by_those_who_may_read_it(world: World) -> None:
             refused()
 
 
+def test_a_condition_on_the_keys_of_items(world: World) -> None:
+    """In a transaction, the key of a condition check is none of the updates'."""
+    table = unique("keyed")
+    root = world.account.client("dynamodb")
+    arn = root.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+    )["TableDescription"]["TableArn"]
+    own = {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["unit#*"]},
+        "Null": {"dynamodb:LeadingKeys": "false"},
+    }
+    writes = ["dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem"]
+    denied = {
+        **allow("dynamodb:*", Condition={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": ["switch"]}}),
+        "Effect": "Deny",
+        "Action": writes,
+    }
+    narrow = world.role(allow(writes, arn, Condition=own), allow("dynamodb:ConditionCheckItem", arn))
+    wide = world.role(allow([*writes, "dynamodb:ConditionCheckItem"], arn), denied)
+
+    def written(role: str, key: str) -> set[str]:
+        where = {"key": {"S": key}}
+        change = {"TableName": table, "Key": where, "UpdateExpression": "REMOVE a"}
+        unset = {"TableName": table, "ConditionExpression": "attribute_not_exists(a)"}
+        checked = {"ConditionCheck": {**unset, "Key": {"key": {"S": "switch" if key != "switch" else "unit#b"}}}}
+        good = {"Update": {**change, "Key": {"key": {"S": "unit#a"}}}}
+        both = [good, {"Update": change}] if key != "unit#a" else [good]
+        calls: dict[str, Any] = {
+            "update_item": change,
+            "put_item": {"TableName": table, "Item": where},
+            "delete_item": {"TableName": table, "Key": where},
+            "batch_write_item": {"RequestItems": {table: [{"PutRequest": {"Item": where}}]}},
+            "transact_write_items": {"TransactItems": [checked, *both]},
+        }
+        return {attempt(world, role, "dynamodb", call, **arguments) for call, arguments in calls.items()}
+
+    assert written(narrow, "unit#a") == {"allowed"}
+    assert written(narrow, "switch") == written(narrow, "day#unit#a") == {"AccessDeniedException"}
+    assert written(wide, "day#unit#a") == {"allowed"}
+    assert written(wide, "switch") == {"AccessDeniedException"}
+
+
 def test_networks_made_by_cloudformation_reach_the_groups(world: World, fleet: Fleet) -> None:
     template = {
         "Resources": {

@@ -67,8 +67,31 @@ def attempt_of(cell: str) -> tuple[str, int]:
     return first, int(attempt or 1)
 
 
-GROUPS = "troop-????????-??????-????????-c*"
+ANY_RUN = "????????-??????-????????"
+"""IAM wildcard pattern of runs' ids. IAM's asterisk also matches slashes, and files choose names: ``runs/*/x.json`` is
+also the barrier of a phase ``x``. So patterns of objects begin with ids of a fixed length.
+"""
+
+GROUPS = f"troop-{ANY_RUN}-c*"
 """IAM wildcard pattern of the Auto Scaling groups, and of the placement groups, that runs create."""
+
+
+def in_any_run(name: str) -> str:
+    """Returns the IAM wildcard pattern of an object in the folders of runs."""
+    return f"{RUNS_PREFIX}{ANY_RUN}/{name}"
+
+
+def in_any_cell(*objects: str) -> tuple[str, ...]:
+    """Returns the IAM wildcard patterns of objects in the folders of cells, and of further attempts at them."""
+    return tuple(in_any_run(f"{cell}/{name}") for name in objects for cell in ("c???", "c???-?"))
+
+
+WRITTEN_BY_CELL = (
+    in_any_run("cells.json"),
+    *in_any_cell("barriers/*", "points/*", f"output/{BOOT}/*", "replaced/*"),
+    *in_any_cell("choices.json", "doubts.json", "results.json", "roster.json"),
+)
+"""IAM wildcard patterns of the objects that lead a cell; no scripts, no definitions, and nothing that nodes write."""
 
 
 def fleet_name(run: str, cell: str, role: str) -> str:

@@ -25,6 +25,7 @@ from tests.unit.edge.deployed import Deployed, deploy
 from tests.unit.edge.dimensions import right_dimensions
 from tests.unit.edge.fast_moto import calls_are_usual, sign_nothing
 from tests.unit.edge.market import Market
+from tests.unit.edge.rights import within_rights
 from tests.unit.profiles import give_profiles
 from tests.unit.wired import forget
 from troop.wiring import environment
@@ -108,7 +109,7 @@ def account(
     _forget()
     with mock_aws():
         account = Account(clock, settings)
-        monkeypatch.setattr(BaseClient, "_make_api_call", market.answering(_with_refreshes(account)))
+        monkeypatch.setattr(BaseClient, "_make_api_call", within_rights(market.answering(_with_refreshes(account))))
         calls_are_usual((clock, "moment"), (account, "refreshes"), (market, *vars(market)), is_new=True)
         account.deploy()
         yield account

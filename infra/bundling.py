@@ -22,7 +22,7 @@ from agent.pack import pack, write_archive
 from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
-from troop.calendars import HOLIDAY_LANGUAGE
+from troop.day_rules import HOLIDAY_LANGUAGE
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",

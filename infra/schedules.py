@@ -15,8 +15,9 @@ from infra.chaos import ChaosWorkflow
 from infra.data import make_queue
 from infra.roles import make_role
 from infra.settings import DeploymentSettings
-from troop.calendars import WEEKDAYS, Calendar
+from troop.calendars import Calendar
 from troop.chaos.tick_times import schedule_hours
+from troop.day_rules import WEEKDAYS
 from troop.settings import OLDEST_TICK
 
 _STALE_SECONDS = int(OLDEST_TICK.total_seconds())

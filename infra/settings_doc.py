@@ -141,18 +141,46 @@ CALENDAR = {
         "The country whose public holidays are days off; null for none.",
     ),
     "subdivision": ("null", "a code within the country, such as CA", "The region whose holidays are days off, too."),
+    "categories": (
+        "null",
+        "a list of categories of the package `holidays` for the country, such as public, bank, government",
+        "Which holidays of the country are days off; null for the public ones.",
+    ),
     "extra_dates": (
         "none",
-        'a list of objects such as `{"date": "2026-12-24", "name": "Christmas Eve"}`',
-        "Further days off.",
+        'a list of objects such as `{"date": "12-24", "name": "Christmas Eve"}`; `date` is a [rule](#days-as-rules)',
+        "Further days off. With `open`, `close` or both, inside the calendar's window, they are half days: business "
+        "days with a shorter window.",
     ),
     "freezes": (
         "none",
-        'a list of objects such as `{"from": "2026-11-26", "to": "2026-11-30", "reason": "peak sales"}`',
-        "Days without chaos, both ends included. They still count as business days (`troop:min_days_between`).",
+        'a list of objects such as `{"from": "4th THU of NOV", "to": "4th THU of NOV +4", "reason": "peak sales"}`; '
+        "`from` and `to` are both dates, or both [rules](#days-as-rules)",
+        "Days without chaos, both ends included. They still count as business days (`troop:min_days_between`). Freezes "
+        "as rules come every year, and can last over the end of the year.",
     ),
 }
 """Field -> default, allowed values, meaning."""
+
+_RULES = """\
+### Days as rules
+
+- `2026-12-24` is one day.
+- `12-24` is a day of every year. `02-29` is 28 February in other years.
+- `4th THU of NOV` is a weekday of a month, by the first three letters: 1st, 2nd, 3rd, 4th or last.
+- `holiday Thanksgiving Day` is a holiday of the calendar's `country` and `categories`, by its English name. It is not
+  the weekday on which the holiday is only observed.
+- `+1` at the end is a day later, and `-1` a day earlier, up to 99 days. It can follow every rule but one day.
+
+For example, a day off after Thanksgiving, and a half day on 24 December:
+
+```json
+"extra_dates": [
+  {"date": "4th THU of NOV +1", "name": "Day after Thanksgiving"},
+  {"date": "12-24", "name": "Christmas Eve", "close": "12:00"}
+]
+```
+"""
 
 _HEAD = """\
 # Settings
@@ -186,7 +214,7 @@ def text() -> str:
     fields = [_row(f"`{field}`", *cells) for field, cells in CALENDAR.items()]
     shown = json.dumps(context[f"{PREFIX}calendars"], indent=2)
     about = f"The default calendar:\n\n```json\n{shown}\n```\n"
-    parts.append(f"## A calendar\n\n{_table('field', fields)}\n{about}")
+    parts.append(f"## A calendar\n\n{_table('field', fields)}\n{about}\n{_RULES}")
     return "\n".join(parts)
 
 

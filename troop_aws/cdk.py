@@ -45,7 +45,8 @@ class Calendar(TypedDict, total=False):
     close: str
     country: str | None
     subdivision: str | None
-    extra_dates: Sequence[str]
+    categories: Sequence[str] | None
+    extra_dates: Sequence[Any]
     freezes: Sequence[Any]
 
 

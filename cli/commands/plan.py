@@ -124,12 +124,14 @@ def _of_account(
 def _calendar(calendar: Calendar, day: date, basis: _Basis) -> dict[str, Any]:
     ticks = ticks_of(calendar, day, basis.settings.tick_minutes)
     closure = calendar.day_off(day) or calendar.frozen(day)
+    opens, closes = calendar.hours(day)
     return {
         "calendar": calendar.name,
         "day": str(day),
         "time_zone": calendar.time_zone,
-        "open": clock(calendar.open_minute),
-        "close": clock(calendar.close_minute),
+        "open": clock(opens),
+        "close": clock(closes),
+        "half_day": ", ".join(extra.name for extra in calendar.extras(day) if extra.hours and not closure) or None,
         "closed": {"reason": closure.kind, "detail": closure.detail} if closure else None,
         "ticks": [moments.iso(t) for t in ticks if basis.after is None or t > basis.after],
     }
@@ -177,6 +179,8 @@ def _show(
         state = (
             f"closed, {closed['reason']}: {closed['detail']}" if closed else f"{len(calendar['ticks'])} ticks to come"
         )
+        if calendar["half_day"]:
+            state = f"half day, {calendar['half_day']}: {state}"
         show.say(f"{day}, calendar {calendar['calendar']} ({window}): {state}")
     if unit_days:
         listings.tell(form, columns, unit_days, {}, drop=_DROPPED)

@@ -77,8 +77,15 @@ def _day(calendar: Calendar, day: date, tick_minutes: int, now: datetime) -> dic
     return {
         "day": day.isoformat(),
         "closed": {"reason": closure.kind, "detail": closure.detail} if closure else None,
+        "half_day": None if closure else _half_day(calendar, day),
         "ticks": sum(tick > now for tick in ticks_of(calendar, day, tick_minutes)),
     }
+
+
+def _half_day(calendar: Calendar, day: date) -> dict[str, str] | None:
+    halves = [extra.name for extra in calendar.extras(day) if extra.hours]
+    opens, closes = calendar.hours(day)
+    return {"open": clock(opens), "close": clock(closes), "name": ", ".join(halves)} if halves else None
 
 
 def _expected(basis: Basis, salt: bytes, now: datetime, weeks: int, unleashed: bool) -> Iterator[dict[str, Any]]:

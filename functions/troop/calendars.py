@@ -6,39 +6,58 @@ moments in it, are in real minutes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import holidays
 
 from troop import values, zones
+from troop.day_rules import WEEKDAYS, Country, DayRule, OneDay, categories_of, day_rule
 from troop.errors import SettingsError
-
-WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
-"""As in EventBridge's cron expressions; the position is Python's ``date.weekday()``."""
 
 MARGIN_MINUTES = 15
 """No roll is due in a window's last minutes, so that the next tick and the termination fit into it."""
 
-HOLIDAY_LANGUAGE = "en_US"
-"""One language for the holidays of every country: their names are parts of English sentences."""
-
-_MINUTE = timedelta(minutes=1)
+_MINUTE, _A_YEAR = timedelta(minutes=1), timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """Days without chaos, both ends included."""
+    """Days without chaos, both ends included: once, or from a day of every year to the other rule's next day, which
+    comes within a year.
+    """
 
-    start: date
-    end: date
+    start: DayRule
+    end: DayRule
     reason: str
 
     def covers(self, day: date) -> bool:
-        return self.start <= day <= self.end
+        first, last = self.start.base, self.end.base
+        if isinstance(first, OneDay) and isinstance(last, OneDay):
+            return first.day <= day <= last.day
+        near = (day.year - 1, day.year, day.year + 1)
+        start = max((start for year in near for start in self.start.dates(year) if start <= day), default=None)
+        if start is None:
+            return False
+        ends = (end for year in near for end in self.end.dates(year) if start <= end <= start + _A_YEAR)
+        return day <= min(ends, default=date.min)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraDate:
+    """Days that differ from others: days off, or half days.
+
+    Attributes:
+        hours: the window [open, close) of a half day in local minutes since midnight, inside the calendar's window;
+            None for a day off.
+    """
+
+    rule: DayRule
+    name: str
+    hours: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +77,8 @@ class Calendar:
         time_zone: IANA name, such as ``Europe/Vienna``.
         weekdays: ``date.weekday()`` numbers of the working week, Monday is 0.
         open_minute, close_minute: the window [open, close) in local minutes since midnight.
-        country, subdivision: the public holidays that are days off (ISO 3166 codes); None for no country.
-        extra_dates: other days off, with their names.
+        country: whose holidays are days off; None for no country.
+        extra_dates: other days off, and half days.
         freezes: periods without chaos. A frozen day is still a business day, on which people work.
     """
 
@@ -68,9 +87,8 @@ class Calendar:
     weekdays: frozenset[int]
     open_minute: int
     close_minute: int
-    country: str | None = None
-    subdivision: str | None = None
-    extra_dates: tuple[tuple[date, str], ...] = ()
+    country: Country | None = None
+    extra_dates: tuple[ExtraDate, ...] = ()
     freezes: tuple[Freeze, ...] = ()
 
     def __hash__(self) -> int:
@@ -88,12 +106,28 @@ class Calendar:
         """Returns why ``day`` is not a business day (``weekend`` or ``holiday``), or None if it is one."""
         if day.weekday() not in self.weekdays:
             return Closure("weekend", f"{day:%A} is not a working day of calendar {self.name}")
-        for extra, name in self.extra_dates:
-            if extra == day:
-                return Closure("holiday", name)
-        if self.country and (public := _public_holidays(self.country, self.subdivision, day.year).get(day)):
-            return Closure("holiday", public)
+        extras = self.extras(day)
+        for extra in extras:
+            if extra.hours is None:
+                return Closure("holiday", extra.name)
+        if self.country and (name := self.country.holidays(day.year).get(day)):
+            return Closure("holiday", name)
+        opens, closes = self.hours(day)
+        if closes - opens <= MARGIN_MINUTES:  # half days that hardly overlap
+            return Closure("holiday", ", ".join(extra.name for extra in extras))
         return None
+
+    def extras(self, day: date) -> tuple[ExtraDate, ...]:
+        """Returns the extra dates that a day is."""
+        return _extras(self, day)
+
+    def hours(self, day: date) -> tuple[int, int]:
+        """Returns the window [open, close) of a business day, in local minutes since midnight: the calendar's, or on a
+        half day a part of it.
+        """
+        halves = [extra.hours for extra in self.extras(day) if extra.hours]
+        opens = max([self.open_minute, *(opens for opens, _ in halves)])
+        return opens, min([self.close_minute, *(closes for _, closes in halves)])
 
     def is_business_day(self, day: date) -> bool:
         return self.day_off(day) is None
@@ -148,16 +182,23 @@ def _outside_window(calendar: Calendar, moment: datetime, local: datetime) -> Cl
     window.
     """
     opens, closes = calendar.window(local.date())
-    on_the_wall = calendar.open_minute <= local.hour * 60 + local.minute < calendar.close_minute
-    if on_the_wall and opens <= moment < closes:
+    first, last = calendar.hours(local.date())
+    if first <= local.hour * 60 + local.minute < last and opens <= moment < closes:
         return None
-    window = f"{clock(calendar.open_minute)} to {clock(calendar.close_minute)} {calendar.time_zone}"
+    half = "".join(f" ({extra.name})" for extra in calendar.extras(local.date()))
+    window = f"{clock(first)} to {clock(last)} {calendar.time_zone}{half}"
     return Closure("outside-window", f"{local:%H:%M} is outside {window}")
 
 
 @lru_cache(maxsize=1024)
+def _extras(calendar: Calendar, day: date) -> tuple[ExtraDate, ...]:
+    return tuple(extra for extra in calendar.extra_dates if extra.rule.covers(day))
+
+
+@lru_cache(maxsize=1024)
 def _window(calendar: Calendar, day: date) -> tuple[datetime, datetime]:
-    return _first(calendar, day, calendar.open_minute), _first(calendar, day, calendar.close_minute)
+    opens, closes = calendar.hours(day)
+    return _first(calendar, day, opens), _first(calendar, day, closes)
 
 
 def _first(calendar: Calendar, day: date, minute: int) -> datetime:
@@ -184,12 +225,7 @@ def clock(minute: int) -> str:
     return f"{minute // 60:02d}:{minute % 60:02d}"
 
 
-@lru_cache(maxsize=256)
-def _public_holidays(country: str, subdivision: str | None, year: int) -> Mapping[date, str]:
-    return dict(holidays.country_holidays(country, subdiv=subdivision, years=year, language=HOLIDAY_LANGUAGE).items())
-
-
-_FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "extra_dates", "freezes")
+_FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "categories", "extra_dates", "freezes")
 
 
 def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
@@ -201,8 +237,8 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
         raw: the JSON object: ``time_zone``, ``open``, ``close`` are required.
 
     Raises:
-        SettingsError: for an unknown field, zone, country, subdivision or weekday, and for an empty, inverted or too
-            short window.
+        SettingsError: for an unknown field, zone, country, subdivision, category or weekday, for a rule of days that
+            does not exist, and for an empty, inverted or too short window.
     """
     where = f"{key}.{name}"
     if not isinstance(raw, Mapping):
@@ -212,26 +248,29 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
     zone = raw.get("time_zone")
     if not isinstance(zone, str) or zone not in zones.names():
         raise SettingsError(f"{where}.time_zone", zone, "an IANA time zone such as Europe/Vienna")
-    open_minute = _field(where, raw, "open", values.minute_of_day)
-    close_minute = _field(where, raw, "close", values.minute_of_day)
-    if close_minute - open_minute <= MARGIN_MINUTES:
+    hours = _hours(where, raw)
+    country = _country(where, raw)
+    return Calendar(
+        name=name,
+        time_zone=zone,
+        weekdays=_weekdays(where, raw.get("weekdays", WEEKDAYS[:5])),
+        open_minute=hours[0],
+        close_minute=hours[1],
+        country=country,
+        extra_dates=tuple(_extra_dates(where, raw.get("extra_dates") or [], country, hours)),
+        freezes=tuple(_freezes(where, raw.get("freezes") or [], country)),
+    )
+
+
+def _hours(where: str, raw: Mapping[str, Any]) -> tuple[int, int]:
+    opens, closes = _field(where, raw, "open", values.minute_of_day), _field(where, raw, "close", values.minute_of_day)
+    if closes - opens <= MARGIN_MINUTES:
         raise SettingsError(
             f"{where}.close",
             raw["close"],
             f"more than {MARGIN_MINUTES} minutes after open ({raw['open']}), on the same day",
         )
-    country, subdivision = _country(where, raw)
-    return Calendar(
-        name=name,
-        time_zone=zone,
-        weekdays=_weekdays(where, raw.get("weekdays", WEEKDAYS[:5])),
-        open_minute=open_minute,
-        close_minute=close_minute,
-        country=country,
-        subdivision=subdivision,
-        extra_dates=tuple(_extra_dates(where, raw.get("extra_dates") or [])),
-        freezes=tuple(_freezes(where, raw.get("freezes") or [])),
-    )
+    return opens, closes
 
 
 def _field(where: str, raw: Mapping[str, Any], field: str, parse: Any) -> Any:
@@ -247,38 +286,66 @@ def _weekdays(where: str, raw: Any) -> frozenset[int]:
     return frozenset(WEEKDAYS.index(d) for d in raw)
 
 
-def _country(where: str, raw: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    country, subdivision = raw.get("country"), raw.get("subdivision")
-    if country is None:
-        if subdivision is not None:
-            raise SettingsError(f"{where}.subdivision", subdivision, "null when there is no country")
-        return None, None
+def _country(where: str, raw: Mapping[str, Any]) -> Country | None:
+    code, subdivision, categories = raw.get("country"), raw.get("subdivision"), raw.get("categories")
+    if code is None:
+        for field, value in (("subdivision", subdivision), ("categories", categories)):
+            if value is not None:
+                raise SettingsError(f"{where}.{field}", value, "null when there is no country")
+        return None
     supported = holidays.list_supported_countries()
-    if not isinstance(country, str) or country not in supported:
-        raise SettingsError(f"{where}.country", country, "an ISO 3166 code with known holidays, such as US, AT or IL")
-    if subdivision is not None and subdivision not in supported[country]:
-        known = ", ".join(supported[country]) or "null: this country has none"
-        raise SettingsError(f"{where}.subdivision", subdivision, f"a subdivision of {country}: {known}")
-    return country, subdivision
+    if not isinstance(code, str) or code not in supported:
+        raise SettingsError(f"{where}.country", code, "an ISO 3166 code with known holidays, such as US, AT or IL")
+    if subdivision is not None and subdivision not in supported[code]:
+        known = ", ".join(supported[code]) or "null: this country has none"
+        raise SettingsError(f"{where}.subdivision", subdivision, f"a subdivision of {code}: {known}")
+    return Country(code, subdivision, _categories(where, code, categories))
 
 
-def _extra_dates(where: str, raw: Any) -> Iterator[tuple[date, str]]:
-    for at, entry in _entries(f"{where}.extra_dates", raw, {"date", "name"}):
-        yield _field(at, entry, "date", values.day), _field(at, entry, "name", values.text())
+def _categories(where: str, code: str, raw: Any) -> tuple[str, ...] | None:
+    if raw is None:
+        return None
+    known = categories_of(code)
+    if not isinstance(raw, (list, tuple)) or not raw or any(category not in known for category in raw):
+        raise SettingsError(f"{where}.categories", raw, "a list of categories of " + code + ": " + ", ".join(known))
+    return tuple(raw)
 
 
-def _freezes(where: str, raw: Any) -> Iterator[Freeze]:
+def _extra_dates(where: str, raw: Any, country: Country | None, window: tuple[int, int]) -> Iterator[ExtraDate]:
+    for at, entry in _entries(f"{where}.extra_dates", raw, {"date", "name"}, {"open", "close"}):
+        hours = None
+        if {"open", "close"} & set(entry):
+            hours = _hours(at, {"open": clock(window[0]), "close": clock(window[1]), **entry})
+            for field, inside in (("open", hours[0] >= window[0]), ("close", hours[1] <= window[1])):
+                if not inside:
+                    whole = " to ".join(map(clock, window))
+                    raise SettingsError(f"{at}.{field}", entry[field], f"inside the calendar's window, {whole}")
+        yield ExtraDate(_rule(at, entry, "date", country), _field(at, entry, "name", values.text()), hours)
+
+
+def _freezes(where: str, raw: Any, country: Country | None) -> Iterator[Freeze]:
     for at, entry in _entries(f"{where}.freezes", raw, {"from", "to", "reason"}):
-        start, end = _field(at, entry, "from", values.day), _field(at, entry, "to", values.day)
-        if end < start:
+        start, end = _rule(at, entry, "from", country), _rule(at, entry, "to", country)
+        if start.is_yearly != end.is_yearly:
+            every = "a day of every year" if start.is_yearly else "a date as YYYY-MM-DD"
+            raise SettingsError(f"{at}.to", entry["to"], f"{every}, as from is ({start.text})")
+        if not start.is_yearly and end.text < start.text:
             raise SettingsError(f"{at}.to", entry["to"], f"not before from ({entry['from']})")
         yield Freeze(start, end, _field(at, entry, "reason", values.text()))
 
 
-def _entries(where: str, raw: Any, fields: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _rule(where: str, entry: Mapping[str, Any], field: str, country: Country | None) -> DayRule:
+    return cast(DayRule, _field(where, entry, field, lambda value: day_rule(value, country)))
+
+
+def _entries(
+    where: str, raw: Any, fields: set[str], optional: Collection[str] = ()
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(raw, (list, tuple)):
         raise SettingsError(where, raw, "a list")
     for index, entry in enumerate(raw):
-        if not isinstance(entry, Mapping) or set(entry) != fields:
-            raise SettingsError(f"{where}[{index}]", entry, "an object with " + ", ".join(sorted(fields)))
+        if not isinstance(entry, Mapping) or set(entry) - set(optional) != fields:
+            allowed = "an object with " + ", ".join(sorted(fields))
+            more = f", and for a half day {' or '.join(sorted(optional, reverse=True))}" if optional else ""
+            raise SettingsError(f"{where}[{index}]", entry, allowed + more)
         yield f"{where}[{index}]", entry

@@ -27,7 +27,7 @@ from infra import FUNCTIONS, bundling, byte_code, npm
 from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
-from troop.calendars import HOLIDAY_LANGUAGE
+from troop.day_rules import HOLIDAY_LANGUAGE
 
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import date
 
 import pytest
 
@@ -50,6 +52,17 @@ def test_it_has_every_field_of_a_calendar_and_those_that_it_calls_required_are()
                 parse_calendar("calendars", "default", left)
         else:
             parse_calendar("calendars", "default", left)
+
+
+def test_its_examples_of_rules_are_what_they_say() -> None:
+    (example,) = re.findall(r'^"extra_dates": \[.*?^\]', DOCUMENT, re.MULTILINE | re.DOTALL)
+    calendar = parse_calendar("calendars", "default", CALENDAR | json.loads("{" + example + "}"))
+    assert not calendar.is_business_day(date(2026, 11, 27))
+    assert calendar.hours(date(2026, 12, 24)) == (9 * 60, 12 * 60)
+    rules = re.findall(r"^- `([^`]+)` is", DOCUMENT, re.MULTILINE)
+    assert len(rules) == 4
+    for rule in rules:
+        parse_calendar("calendars", "default", CALENDAR | {"extra_dates": [{"date": rule, "name": "x"}]})
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/deploying.md"])

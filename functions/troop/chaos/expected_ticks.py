@@ -14,7 +14,8 @@ def expected_ticks(
 ) -> list[tuple[datetime, str]]:
     """Lists the ticks in the open windows of ``calendars``: (moment in UTC, calendar's name), in order.
 
-    Schedules also tick on holidays, in freezes and around the window; these ticks are not needed.
+    Schedules also tick on holidays, in freezes, around the window and in the other part of half days; these ticks are
+    not needed.
 
     Args:
         tick_minutes: a divisor of 60: ticks are at its full multiples on the wall clock.
@@ -34,9 +35,10 @@ def ticks_of(calendar: Calendar, day: date, tick_minutes: int) -> list[datetime]
     if not is_open(calendar, day):
         return []
     midnight = datetime.combine(day, time.min, zones.zone(calendar.time_zone))
-    first = -(-calendar.open_minute // tick_minutes) * tick_minutes
+    opens, closes = calendar.hours(day)
+    first = -(-opens // tick_minutes) * tick_minutes
     ticks = []
-    for minute in range(first, calendar.close_minute, tick_minutes):
+    for minute in range(first, closes, tick_minutes):
         local = midnight + timedelta(minutes=minute)  # on the wall clock
         tick = local.astimezone(UTC)
         # Without ticks at times that the clocks skip on that day.

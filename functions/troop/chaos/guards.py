@@ -190,7 +190,7 @@ def not_yet(facts: Facts) -> Refusal | None:
 @lru_cache(maxsize=64)
 def _later_than(now: datetime, calendar: Calendar) -> Refusal:
     # Omits the minute itself: predictable chaos tests nothing.
-    last = clock(calendar.close_minute - MARGIN_MINUTES)
+    last = clock(calendar.hours(calendar.at(now).day)[1] - MARGIN_MINUTES)
     return Refusal("not-yet", f"rolled for a minute later than {calendar.local(now):%H:%M}, before {last}")
 
 

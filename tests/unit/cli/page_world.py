@@ -41,7 +41,10 @@ CALENDARS = {
         "close": "15:00",
         "country": "AT",
         "freezes": [{"from": "2026-12-14", "to": "2026-12-18", "reason": "Year-end closing"}],
-        "extra_dates": [{"date": "2026-11-27", "name": "Company outing"}],
+        "extra_dates": [
+            {"date": "2026-11-27", "name": "Company outing"},
+            {"date": "1st FRI of DEC", "name": "Inventory", "close": "12:00"},
+        ],
     },
     "night": {"time_zone": "America/New_York", "open": "01:00", "close": "04:00"},
 }

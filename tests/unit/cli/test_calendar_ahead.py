@@ -31,6 +31,9 @@ def test_days_say_why_they_are_closed(ahead: Ahead) -> None:
     closed = {day: one["closed"] and (one["closed"]["reason"], one["closed"]["detail"]) for day, one in days.items()}
     assert closed["2026-11-27"] == ("holiday", "Company outing")
     assert closed["2026-12-08"] == ("holiday", "Immaculate Conception")
+    half = {day: one["half_day"] for day, one in days.items() if one["half_day"]}
+    assert half == {"2026-12-04": {"open": "09:00", "close": "12:00", "name": "Inventory"}}
+    assert days["2026-12-04"]["ticks"] == days["2026-12-03"]["ticks"] // 2
     assert closed["2026-12-14"] == ("freeze", "Year-end closing")
     assert closed["2026-12-05"][0] == "weekend"
     assert closed["2026-11-24"] is None

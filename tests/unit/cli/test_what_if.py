@@ -122,6 +122,17 @@ def test_a_closed_day_says_which_holiday_or_freeze(run: Files, day: str, reason:
     assert run.json("plan", "--day", day)["units"][0]["reason"] == reason.split(":")[0]
 
 
+def test_a_half_day_says_so_and_has_fewer_ticks(run: Files) -> None:
+    half = [{"date": "4th THU of NOV +1", "name": "day after Thanksgiving", "close": "12:00"}]
+    calendar = {"time_zone": "America/Los_Angeles", "open": "09:00", "close": "15:00", "extra_dates": half}
+    run.write([{"name": "web", "desired": 3}], calendars={"default": calendar})
+    line = "(09:00 to 12:00 America/Los_Angeles): half day, day after Thanksgiving: 12 ticks to come"
+    assert line in run("plan", "--day", "2026-11-27").stdout
+    (planned,) = run.json("plan", "--day", "2026-11-27")["calendars"]
+    assert (planned["close"], planned["half_day"]) == ("12:00", "day after Thanksgiving")
+    assert run.json("plan", "--day", "2026-11-30")["calendars"][0]["half_day"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

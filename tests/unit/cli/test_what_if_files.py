@@ -15,6 +15,7 @@ from cli.shared import settings_files, yaml_files
 from cli.shared.errors import CliError, Exit
 from troop.chaos.facts import Switch
 from troop.chaos.groups import Group, Instance
+from troop.day_rules import Country
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -194,8 +195,8 @@ calendars:
     extra_dates: [{date: 2026-12-24, name: Christmas Eve}]
 """
     calendar = settings_files.load(written(tmp_path, text)).chaos.calendars["default"]
-    assert (calendar.open_minute, calendar.close_minute, calendar.country) == (540, 900, "NO")
-    assert [str(day) for day, _ in calendar.extra_dates] == ["2026-12-24"]
+    assert (calendar.open_minute, calendar.close_minute, calendar.country) == (540, 900, Country("NO"))
+    assert [extra.rule.text for extra in calendar.extra_dates] == ["2026-12-24"]
 
 
 @pytest.mark.parametrize(

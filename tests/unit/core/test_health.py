@@ -117,6 +117,14 @@ def test_ticks_that_are_due_and_do_not_come(newest: datetime | None, now: dateti
     assert (finding.value, finding.status) == (missing, Grade.FAIL if missing else Grade.OK), finding.detail
 
 
+def test_on_a_half_day_no_tick_is_missed_after_its_close() -> None:
+    half = [{"date": "4th FRI of NOV", "name": "day after Thanksgiving", "close": "12:00"}]
+    friday = at("12:00").date() + timedelta(days=7)
+    last, now = at("11:45:02", friday), at("23:00", friday)
+    assert check("ticks-missing", {"default": calendar(extra_dates=half)}, now=now, runs=Runs(newest=last)).value == 0
+    assert check("ticks-missing", now=now, runs=Runs(newest=last)).value == 12
+
+
 def test_nothing_was_missed_before_the_schedules_were_made_or_changed() -> None:
     changed = replace(TICKING, changed=at("12:20"))
     late = at("12:46")

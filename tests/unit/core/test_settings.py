@@ -126,7 +126,65 @@ CALENDAR_REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"country": None, "subdivision": "CA"}, "subdivision", "null when there is no country"),
     ({"extra_dates": "2026-12-24"}, "extra_dates", "a list"),
     ({"extra_dates": [{"date": "2026-12-24"}]}, "extra_dates[0]", "an object with date, name"),
-    ({"extra_dates": [{"date": "24.12.2026", "name": "x"}]}, "extra_dates[0].date", "a date as YYYY-MM-DD"),
+    *(
+        ({"extra_dates": [{"date": text, "name": "x"}]}, "extra_dates[0].date", "a date as YYYY-MM-DD, or as MM-DD")
+        for text in (
+            *("24.12.2026", "13-01", "02-30", "00-10", "5th MON of MAY", "4th THU", "4th THU of NOVEMBER", "12-24+1"),
+            *("12-24 + 1", "2026-12-24 +1", "holiday", "", 1224, None, ["12-24"]),
+        )
+    ),
+    ({"extra_dates": [{"date": "2026-02-30", "name": "x"}]}, "extra_dates[0].date", "a date as YYYY-MM-DD"),
+    (
+        {"extra_dates": [{"date": "holiday Thanksgiving", "name": "x"}]},
+        "extra_dates[0].date",
+        "holiday and spelled Thanksgiving Day",
+    ),
+    (
+        {"extra_dates": [{"date": "holiday Nonsense", "name": "x"}]},
+        "extra_dates[0].date",
+        "holiday and one of New Year's Day, ",
+    ),
+    (
+        {"country": None, "extra_dates": [{"date": "holiday Thanksgiving Day", "name": "x"}]},
+        "extra_dates[0].date",
+        "this calendar has no country",
+    ),
+    (
+        {"extra_dates": [{"date": "12-24", "name": "x", "opens": "12:00"}]},
+        "extra_dates[0]",
+        "an object with date, name, and for a half day open or close",
+    ),
+    (
+        {"extra_dates": [{"date": "12-24", "name": "x", "open": "08:59"}]},
+        "extra_dates[0].open",
+        "inside the calendar's window, 09:00 to 15:00",
+    ),
+    (
+        {"extra_dates": [{"date": "12-24", "name": "x", "close": "15:01"}]},
+        "extra_dates[0].close",
+        "inside the calendar's window, 09:00 to 15:00",
+    ),
+    (
+        {"extra_dates": [{"date": "12-24", "name": "x", "close": "09:15"}]},
+        "extra_dates[0].close",
+        "more than 15 minutes after open (09:00)",
+    ),
+    ({"extra_dates": [{"date": "12-24", "name": "x", "close": None}]}, "extra_dates[0].close", "a time of day"),
+    ({"categories": ["publik"]}, "categories", "a list of categories of US: "),
+    ({"categories": []}, "categories", "a list of categories of US: "),
+    ({"categories": "public"}, "categories", "a list of categories of US: "),
+    ({"country": "PH", "categories": ["workday"]}, "categories", "a list of categories of PH: public"),
+    ({"country": None, "categories": ["public"]}, "categories", "null when there is no country"),
+    (
+        {"freezes": [{"from": "12-20", "to": "2027-01-02", "reason": "x"}]},
+        "freezes[0].to",
+        "a day of every year, as from is (12-20)",
+    ),
+    (
+        {"freezes": [{"from": "2026-12-20", "to": "01-02", "reason": "x"}]},
+        "freezes[0].to",
+        "a date as YYYY-MM-DD, as from is (2026-12-20)",
+    ),
     ({"freezes": [{"from": "2026-12-01", "to": "2026-12-02"}]}, "freezes[0]", "an object with from, reason, to"),
     (
         {"freezes": [{"from": "2026-12-02", "to": "2026-12-01", "reason": "x"}]},

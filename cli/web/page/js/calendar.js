@@ -120,6 +120,7 @@ function cell(one, today, hits, any, counts) {
     { class: `day ${state}${past ? " past" : ""}${one.day === today ? " today" : ""}`, "data-day": one.day },
     h("h2", {}, h("time", { datetime: one.day }, shortDay(one.day)), one.day === today && h("span", { class: "now" }, " today")),
     one.closed && h("p", { class: "closed", title: one.closed.detail }, state === "weekend" ? "weekend" : [h("strong", {}, state), " ", name(one.closed.detail)]),
+    one.half_day && h("p", { class: "closed" }, h("strong", {}, "half day"), " ", name(one.half_day.name), `, ${one.half_day.open} to ${one.half_day.close}`),
     !one.closed && !past && one.ticks === 0 && h("p", { class: "closed" }, "closed for today"),
     one.day <= today && counts && h("p", { class: "done" }, h("a", { href: address("#/events", { day: one.day }) }, dayText(counts))),
     any && !one.closed && one.ticks > 0 && !few.length && h("p", { class: "closed muted" }, one.day === today ? "none left today" : "none"),

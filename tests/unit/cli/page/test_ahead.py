@@ -17,6 +17,7 @@ from tests.unit.cli.page.conftest import SETTLED, Looking
 def test_the_calendar(looking: Looking) -> None:
     page = looking.go("calendar")
     expect(page.locator("[data-day='2026-12-08']")).to_contain_text("holiday Immaculate Conception")
+    expect(page.locator("[data-day='2026-12-04']")).to_contain_text("half day Inventory, 09:00 to 12:00")
     expect(page.locator("[data-day='2026-12-16']")).to_contain_text("freeze Year-end closing")
     expect(page.locator("[data-day='2026-11-23']")).to_contain_text("today")
     expect(page.locator("[data-day='2026-11-23']")).to_contain_text("none left today")

@@ -19,7 +19,7 @@ from cli.shared.safe_files import OutsideError
 from troop.bench.admission import LARGEST_FILES, MOST_FILES
 from troop.bench.definition import Artifact, Benchmark
 from troop.bench.plan import Plan, sole
-from troop.bench.problems import BadBenchmarkError, Problem
+from troop.bench.problems import BadBenchmarkError, Problem, and_more
 
 if TYPE_CHECKING:
     from troop.bench_file.read import ReadFile
@@ -79,8 +79,8 @@ class WrongFileError(CliError):
     def __init__(self, located: Iterable[LocatedProblem], code: Exit = Exit.USAGE) -> None:
         problems = list(located)
         self.problems, self.more = problems[:MOST_PROBLEMS], max(0, len(problems) - MOST_PROBLEMS)
-        more = [f"and {self.more:,} more"] if self.more else []
-        super().__init__(code, "\n".join([*map(str, self.problems), *more]))
+        more = and_more(len(problems), MOST_PROBLEMS)
+        super().__init__(code, "\n".join(filter(None, [*map(str, self.problems), more])))
 
 
 MOST_PROBLEMS = 50

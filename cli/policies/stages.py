@@ -10,7 +10,7 @@ from typing import Any
 from cli.shared.errors import CliError, Exit, why
 from troop import settings, stages
 from troop.errors import SettingsError
-from troop.values import is_deeper, json_in
+from troop.values import excess, json_in
 
 PREFIX = "troop:"
 SETTINGS = Path(__file__).parents[2] / "cdk.json"
@@ -41,7 +41,7 @@ def load(file: Path) -> dict[str, Any]:
     """
     try:
         written = json_in(file.read_text(encoding="utf-8"))["context"]
-        if is_deeper(written, _DEEPEST):
+        if excess(written, _DEEPEST):
             raise ValueError
         return {key.removeprefix(PREFIX): value for key, value in written.items() if key.startswith(PREFIX)}
     except (OSError, UnicodeDecodeError) as error:

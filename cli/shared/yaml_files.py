@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from cli.shared.errors import CliError, Exit, why
-from troop.values import is_deeper, json_in, shown
+from troop.values import excess, json_in, shown
 
 
 class NoYamlError(CliError):
@@ -92,8 +92,8 @@ class Document:
                 except json.JSONDecodeError:
                     pass
                 else:
-                    if is_deeper(values, DEEPEST):
-                        raise ValueError(f"it is nested deeper than {DEEPEST} levels")
+                    if too_much := excess(values, DEEPEST):
+                        raise ValueError(f"it {too_much}")
                     return values
             loader = _Strict(self._text)
             self._root = loader.get_single_node()

@@ -21,6 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.client import retries
 from cli.client.api import Answer, Api, UnreachableError
 from cli.web.proxy_guard import CHAOS_PATH, KEY_HEADER, TOKEN_HEADER, Admitted, Guard, Refusal
+from troop.values import json_in
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 32
@@ -141,8 +142,8 @@ class Handler(BaseHTTPRequestHandler):
         if not admitted.length:
             return None
         try:
-            body = json.loads(self.rfile.read(admitted.length))
-        except (ValueError, RecursionError):
+            body = json_in(self.rfile.read(admitted.length).decode())
+        except ValueError:
             body = None
         if not isinstance(body, dict):
             raise Refusal(HTTPStatus.BAD_REQUEST, "the body must be one JSON object")

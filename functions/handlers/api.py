@@ -31,7 +31,7 @@ from troop.api import (
 )
 from troop.api.errors import CodedError, message_response
 from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
-from troop.api.run_answers import refused
+from troop.api.run_answers import MOST_LISTED, refused
 from troop.api.validation_messages import problem_of
 from troop.bench.problems import BadBenchmarkError
 from troop.flows.bench.benchmarks import BucketError, OtherRunError
@@ -87,13 +87,14 @@ class BadAnswerError(Exception):
 @app.exception_handler(RequestValidationError)  # type: ignore[untyped-decorator]
 def bad_request(error: RequestValidationError) -> Response[Any]:
     """Returns a 400 for a request that the models refuse; it names the parameter and the allowed values."""
+    errors = error.errors()
     problems = [
         {"where": ".".join(str(part) for part in problem["loc"]), "problem": problem_of(problem)}
-        for problem in error.errors()
+        for problem in errors[:MOST_LISTED]
     ]
-    if any(problem["loc"][0] == "response" for problem in error.errors()):
+    if any(problem["loc"][0] == "response" for problem in errors):
         raise BadAnswerError(problems)
-    return _refusal(problems)
+    return _refusal(problems, len(errors) - len(problems))
 
 
 @app.exception_handler(CodedError)  # type: ignore[untyped-decorator]
@@ -120,9 +121,9 @@ def conflict(error: Exception) -> Response[Any]:
     return message_response(409, str(error))
 
 
-def _refusal(problems: list[dict[str, str]]) -> Response[Any]:
+def _refusal(problems: list[dict[str, str]], more: int = 0) -> Response[Any]:
     message = "; ".join(f"{p['where']}: {p['problem']}" for p in problems)
-    return message_response(400, message, problems=problems)
+    return message_response(400, message + (f"; and {more:,} more" if more else ""), problems=problems)
 
 
 @app.not_found

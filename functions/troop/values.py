@@ -71,10 +71,24 @@ def _pieces(value: Any, longest: int) -> Iterator[str]:
         yield repr(value)
 
 
-def is_deeper(document: Any, levels: int) -> bool:
-    """Checks whether mappings and lists are nested in more than so many levels."""
-    level = [document] if isinstance(document, Mapping | list) else []
+MOST_VALUES = 20_000
+"""The most values of a document that somebody sends or writes: a request's body, the file of a benchmark."""
+
+
+def excess(document: Any, levels: int, most: int | None = None) -> str | None:
+    """Returns what a document has too much of, to follow "it"; None if it has neither.
+
+    Visits at most ``most`` values: it asks mappings and lists for their lengths before it looks into them.
+
+    Args:
+        levels: of mappings and lists that are nested.
+        most: of the entries of all mappings and lists together; None for any number.
+    """
+    level, number = [document] if isinstance(document, Mapping | list) else [], 0
     for _ in range(levels):
+        number += sum(map(len, level))
+        if most is not None and number > most:
+            return f"has more than {most:,} values"
         level = [
             inner
             for outer in level
@@ -82,12 +96,13 @@ def is_deeper(document: Any, levels: int) -> bool:
             if isinstance(inner, Mapping | list)
         ]
         if not level:
-            return False
-    return True
+            return None
+    return f"is nested deeper than {levels} levels"
 
 
 def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Reads JSON from outside: without NaN, infinite numbers, and numbers of more than 308 digits.
+    """Reads JSON from outside: without NaN, infinite numbers, numbers of more than 308 digits, and halves of surrogate
+    pairs. So the result can always be written as JSON in UTF-8 again.
 
     Args:
         pairs: makes an object of its keys and values; without it the last value of a key counts.
@@ -98,7 +113,12 @@ def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = No
     try:
         # The Python functions double the time, so they apply only to texts that may have such a number.
         own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _may_be_extreme(text) else {}
-        return json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
+        document = json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
+        if _HALF.search(text):
+            json.dumps(document, ensure_ascii=False).encode()
+        return document
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a surrogate pair, which is not a character") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
@@ -130,6 +150,7 @@ def _may_be_extreme(text: str) -> bool:
     return _LARGE_EXPONENT.search(text) is not None or any(map(str.isdecimal, blocks))
 
 
+_HALF = re.compile("[\ud800-\udfff]|\\\\u[dD][89a-fA-F]")
 _BLOCK = 100
 _LARGE_EXPONENT = re.compile(r"[eE]\+?[0-9]{3}")
 _MOST_DIGITS = 308

@@ -11,6 +11,7 @@ from aws_cdk import assertions
 
 from infra import openapi
 from tests.infra.cfn import of_type, text
+from troop.api.requests import LARGEST_BODIES
 
 Template = Mapping[str, Any]
 
@@ -97,15 +98,31 @@ def test_no_web_page_may_call_it(template: Template) -> None:
     assert "Access-Control" not in json.dumps(template)
 
 
+def limits(template: Template) -> dict[str, tuple[int, int]]:
+    """Requests a second and burst, by route."""
+    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    return {
+        # CloudFormation takes a path with ~1 for each slash but the first.
+        f"{s['HttpMethod']} {s['ResourcePath'].removeprefix('/').replace('~1', '/')}": (
+            s["ThrottlingRateLimit"],
+            s["ThrottlingBurstLimit"],
+        )
+        for s in stage["Properties"]["MethodSettings"]
+    }
+
+
+def test_requests_with_files_leave_most_of_the_accounts_functions_to_others(template: Template) -> None:
+    """At the time-out of each, they take a third of the executions that an account has by default."""
+    of_files = {route: rate for route, (rate, _) in limits(template).items() if route.startswith("POST ")}
+    assert set(of_files) == {f"POST {path}" for path in LARGEST_BODIES}
+    assert sum(of_files.values()) * 29 < 1000 / 3
+
+
 def test_the_stage_is_throttled_and_traced(template: Template) -> None:
     (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
     properties = stage["Properties"]
-    limits = {
-        f"{s['HttpMethod']} {s['ResourcePath']}": (s["ThrottlingRateLimit"], s["ThrottlingBurstLimit"])
-        for s in properties["MethodSettings"]
-    }
-    # CloudFormation takes a path with ~1 for each slash but the first.
-    assert limits == {"* /*": (50, 100), "PATCH /~1switch": (10, 20)}
+    others = {route: limit for route, limit in limits(template).items() if not route.startswith("POST ")}
+    assert others == {"* *": (50, 100), "PATCH /switch": (10, 20)}
     metrics = {s["MetricsEnabled"] for s in properties["MethodSettings"]}
     assert metrics == {False}, "metrics of single routes cost as much as all else together"
     assert properties["TracingEnabled"] is True

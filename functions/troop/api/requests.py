@@ -9,15 +9,20 @@ from typing import Any
 from uuid import uuid4
 
 from troop.chaos.changes import Author
+from troop.errors import TroopError
+from troop.values import MOST_VALUES, excess, json_in
 from troop.version import COMMAND_HEADER, OLDEST_COMMAND, VERSION, is_older
 
 LARGEST_BODY = 64 * 1024
 """Characters: a hundred times the longest sensible change."""
 
 LARGEST_BODIES = dict.fromkeys(
-    ("/benchmarks", "/benchmarks/estimate", "/benchmarks/schedules", "/fleets"), 2 * 1024 * 1024
+    ("/benchmarks", "/benchmarks/estimate", "/benchmarks/schedules", "/fleets", "/fleets/estimate"), 2 * 1024 * 1024
 )
 """Larger limits, by path: benchmarks and fleets come with their files."""
+
+_DEEPEST_BODY = 32
+"""Levels: more than twice those of a benchmark's file."""
 
 READS_ITS_OWN = frozenset({"/simianarmy/api/v1/chaos"})
 """Paths whose routes read bodies and queries themselves, of any content type and with any names."""
@@ -80,11 +85,33 @@ def body_problem(event: Mapping[str, Any]) -> str | None:
     kind = _headers(event).get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         return f"the body's content type is {kind[:80]!r}: send application/json"
-    largest = LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY)
-    if len(body) > largest:
-        return f"the body is longer than {largest} characters: send only what changes"
     try:
-        json.loads(body)
-    except (ValueError, RecursionError):
-        return "the body is not a valid JSON document: send an object such as {}"
+        parsed_body(body, LARGEST_BODIES.get(str(event.get("path")), LARGEST_BODY))
+    except BadBodyError as bad:
+        return str(bad)
     return None
+
+
+class BadBodyError(TroopError):
+    """A body that is refused before a route looks into it; the message says why."""
+
+
+def parsed_body(body: str, largest: int = LARGEST_BODY) -> Any:
+    """Returns the JSON document of a body. What it costs is bounded by the limits, not by the body.
+
+    Args:
+        largest: in characters.
+
+    Raises:
+        BadBodyError: the body is too large, has too many values or levels, or is no JSON that can be written again.
+    """
+    if len(body) > largest:
+        raise BadBodyError(f"the body is longer than {largest} characters: send only what changes")
+    try:
+        document = json_in(body)
+    except ValueError as error:
+        why = "" if isinstance(error, json.JSONDecodeError) else f" ({error})"
+        raise BadBodyError(f"the body is not a valid JSON document{why}: send an object such as {{}}") from None
+    if too_much := excess(document, _DEEPEST_BODY, MOST_VALUES):
+        raise BadBodyError(f"the body {too_much}: send only what changes")
+    return document

@@ -12,14 +12,14 @@ from pydantic import BaseModel
 from troop.api import cursors
 from troop.api.errors import answers, message_response
 from troop.aws.bench.runs import BadCursor
-from troop.bench.problems import Place, Problem
+from troop.bench.problems import Place, Problem, and_more
 from troop.bench.record import Run
 from troop.flows.bench.benchmarks import Benchmarks, NoBenchmarksError
 from troop.wiring import environment
 
 LONGEST_PAGE = 100
 
-MOST_PROBLEMS = 50
+MOST_LISTED = 50
 """The most problems of one file in one answer: all of them could exceed the size of an answer."""
 
 _OFF = "IAM does not allow it, or the setting troop:benchmarks is false"
@@ -91,9 +91,9 @@ def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None 
 
 def refused(problems: Sequence[Problem]) -> Response[Any]:
     """Returns the error answer for a file with problems."""
-    first = problems[:MOST_PROBLEMS]
-    more = f"; and {len(problems) - len(first)} more" if len(problems) > len(first) else ""
-    return message_response(400, "; ".join(map(str, first)) + more, problems=[_problem(problem) for problem in first])
+    first = problems[:MOST_LISTED]
+    text = "; ".join(filter(None, [*map(str, first), and_more(len(problems), MOST_LISTED)]))
+    return message_response(400, text, problems=[_problem(problem) for problem in first])
 
 
 def _problem(problem: Problem) -> dict[str, Any]:

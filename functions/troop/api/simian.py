@@ -18,7 +18,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from troop.api.errors import answers
-from troop.api.requests import LARGEST_BODY, principal_of, received_at
+from troop.api.requests import BadBodyError, parsed_body, principal_of, received_at
 from troop.api.terminations import LONGEST_KEY
 from troop.aws.chaos.event_walk import Termination
 from troop.aws.clients import client
@@ -236,18 +236,13 @@ def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Eve
 
 
 def _body() -> dict[str, Any]:
-    text = router.current_event.decoded_body or ""
     try:
-        raw = json.loads(text) if len(text) <= LARGEST_BODY else None
-    except (ValueError, RecursionError):
+        raw = parsed_body(router.current_event.decoded_body or "")
+    except BadBodyError:
         raw = None
     if not isinstance(raw, dict):
-        raise _no_object()
+        raise BadRequestError("the body must be one JSON object with eventType, groupType and groupName")
     return raw
-
-
-def _no_object() -> BadRequestError:
-    return BadRequestError("the body must be one JSON object with eventType, groupType and groupName")
 
 
 def _key_header() -> str | None:
@@ -257,8 +252,5 @@ def _key_header() -> str | None:
 
 def _digest_of(raw: dict[str, Any]) -> str:
     caller = principal_of(router.current_event.raw_event)
-    try:
-        text = json.dumps([caller, raw], sort_keys=True)
-    except RecursionError:  # nested slightly less deep than the JSON parser's limit
-        raise _no_object() from None
+    text = json.dumps([caller, raw], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from troop import values
 from troop.errors import TroopError
+
+MOST_PROBLEMS = 100
+"""The most problems that are looked for: nobody reads more, and a small file can have very many."""
 
 Place = tuple[str | int, ...]
 """The path to a value: keys of mappings, positions in lists."""
@@ -37,15 +41,22 @@ class Problem:
         return f"{self.where} {self.message}: must be {self.allowed}"
 
 
+def and_more(number: int, listed: int) -> str:
+    """Returns the end of a list of problems, such as "and 3 more", or "" if all of ``number`` are listed."""
+    if number <= listed:
+        return ""
+    return f"and {'at least ' if number >= MOST_PROBLEMS else ''}{number - listed:,} more"
+
+
 class BadBenchmarkError(TroopError):
     """A benchmark that cannot run as written.
 
     Attributes:
-        problems: all problems, at least one, in the order of the file where possible.
+        problems: at least one, and at most :data:`MOST_PROBLEMS`, in the order of the file where possible.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems: Sequence[Problem] = tuple(problems)
+        self.problems: Sequence[Problem] = tuple(islice(problems, MOST_PROBLEMS))
         super().__init__("; ".join(map(str, self.problems)))
 
 

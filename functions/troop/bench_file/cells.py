@@ -15,7 +15,7 @@ from typing import Any
 from troop.bench import names
 from troop.bench.definition import Benchmark, Parameter, plain_parameter, to_document
 from troop.bench.plan import Plan, PlannedCell, Variant
-from troop.bench.problems import BadBenchmarkError, Place, Problem
+from troop.bench.problems import MOST_PROBLEMS, BadBenchmarkError, Place, Problem
 from troop.bench_file import relations
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
@@ -37,7 +37,30 @@ FIXED_IN_MATRIX = (*FIXED, "traffic")
 """Keys that the matrix cannot change. Traffic is no setting to measure, but a step of more nodes has more of it."""
 
 LARGEST_PLAN = 4 * 1024 * 1024
-"""Maximum size in bytes of all cells' documents together: every launch reads them."""
+"""Maximum size in bytes of all cells' documents together: every launch reads them. All sizes of a file together may
+take as much, because each is checked with all its cells.
+"""
+
+
+class NoRoomError(Exception):
+    """The cells of all sizes of a file take more than :data:`LARGEST_PLAN` together."""
+
+
+@dataclass
+class Room:
+    """The bytes that cells of a file's further sizes may take."""
+
+    left: int = LARGEST_PLAN
+
+    def take(self, size: int) -> None:
+        """Takes bytes, before the work for them is done.
+
+        Raises:
+            NoRoomError: fewer are left.
+        """
+        self.left -= size
+        if self.left < 0:
+            raise NoRoomError
 
 
 @dataclass(frozen=True)
@@ -58,31 +81,42 @@ class _Combination:
         return ("matrix",) if self.values else ("scale", *([self.step] if self.step else []))
 
 
-def plan(document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str] | None, size: str | None) -> Plan:
+def plan(
+    document: Mapping[str, Any], model: BenchmarkIn, files: Collection[str] | None, size: str | None, room: Room
+) -> Plan:
     """Returns the plan of a valid document.
 
     Args:
         model: the parsed document.
         files: names of the files in the benchmark's folder; None if unknown, which skips the check for missing files.
         size: the selected size, for the record.
+        room: of all sizes of the file.
 
     Raises:
-        BadBenchmarkError: with all problems, located at ``scale.NAME.KEY`` or ``matrix.KEY`` where possible.
+        BadBenchmarkError: with the first problems, located at ``scale.NAME.KEY`` or ``matrix.KEY`` where possible.
+        NoRoomError: the sizes have too many cells together.
     """
     if problems := [*_too_many(document, model), *_twice(model)]:
         raise BadBenchmarkError(problems)
+    room.take(len(json.dumps(document)) * _number(model))
     # expires_after covers all cells together: _expiry checks it against the whole plan.
     base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
     combinations = list(_combinations(model))
-    benchmarks = []
+    benchmarks: list[Benchmark] = []
+    points = 0
     for combination in combinations:
+        if len(problems) >= MOST_PROBLEMS or points > MOST_POINTS_OF_RUN:
+            break
         try:
             cell_benchmark = _resolved(base, combination, files).build(size, tuple(files or ()))
             benchmarks.append(replace(cell_benchmark, expires_after=model.expires_after))
+            points += _points(cell_benchmark) * model.repetitions
         except BadBenchmarkError as bad:
             problems += bad.problems
     if not problems:
-        problems = [*_alike(combinations, benchmarks), *_too_many_points(benchmarks, model.repetitions)]
+        problems = list(_too_many_points(benchmarks, points, model.repetitions))
+    if not problems:
+        problems = list(_alike(combinations, benchmarks))
     if problems:
         raise BadBenchmarkError(dict.fromkeys(problems))
     number, cells = count(1), []
@@ -131,9 +165,12 @@ def _combinations(model: BenchmarkIn) -> Iterator[_Combination]:
             yield _Combination(step, changes, dict(zip(model.matrix, values, strict=True)))
 
 
+def _number(model: BenchmarkIn) -> int:
+    return (len(model.scale) or 1) * prod(map(len, model.matrix.values())) * model.repetitions
+
+
 def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Problem]:
-    steps, combined = len(model.scale) or 1, prod(map(len, model.matrix.values()))
-    cells = steps * combined * model.repetitions
+    steps, combined, cells = len(model.scale) or 1, prod(map(len, model.matrix.values())), _number(model)
     if cells > MOST_CELLS:
         place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
         of_what = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
@@ -143,13 +180,16 @@ def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Probl
         yield Problem((), f"takes {size:,} bytes for {cells} cells together", allowed)
 
 
-def _too_many_points(benchmarks: Sequence[Benchmark], repetitions: int) -> Iterator[Problem]:
-    number = repetitions * sum(phase.number_of_points for one in benchmarks for phase in one.phases if phase.has_points)
-    if not number:
+def _points(benchmark: Benchmark) -> int:
+    return sum(phase.number_of_points for phase in benchmark.phases if phase.has_points)
+
+
+def _too_many_points(benchmarks: Sequence[Benchmark], points: int, repetitions: int) -> Iterator[Problem]:
+    if points > MOST_POINTS_OF_RUN:  # further cells were not looked at
+        allowed = f"at most {MOST_POINTS_OF_RUN:,} points in all cells together"
+        yield Problem(("phases",), f"make more than {MOST_POINTS_OF_RUN:,} points", allowed)
+    if not points or points > MOST_POINTS_OF_RUN:
         return
-    if number > MOST_POINTS_OF_RUN:
-        allowed = f"with at most {MOST_POINTS_OF_RUN:,} points in all cells together"
-        yield Problem(("phases",), f"make {number:,} points", allowed)
     size = sum(len(json.dumps(to_document(one))) for one in benchmarks) * repetitions
     if size > LARGEST_PLAN:  # the points of one line in the file can be many
         yield Problem(("phases",), f"take {size:,} bytes in all cells together", f"at most {LARGEST_PLAN:,} bytes")

@@ -8,7 +8,7 @@ import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from troop.bench.problems import Place, Problem, shown
+from troop.bench.problems import MOST_PROBLEMS, Place, Problem, shown
 
 _FIXED = ("name", "sizes")
 _OPEN = ("fleets", "parameters", "targets")
@@ -22,7 +22,8 @@ _OF_KEYS = {"scale": 2, "matrix": 1}
 def apply(
     document: Mapping[str, Any], changes: Mapping[str, Any], at: Place, fixed: Collection[str] = _FIXED
 ) -> tuple[Any, dict[str, Place], list[Problem]]:
-    """Returns a copy of a file's document with the changes, the changed place by key, and problems of other changes.
+    """Returns a copy of a file's document with the changes, the changed place by key, and the first problems of other
+    changes.
 
     Args:
         document: with a valid structure.
@@ -39,6 +40,8 @@ def apply(
             places[key] = _put(changed, str(key), value, fixed)
         except _Lost as lost:
             problems.append(Problem((*at, key), lost.message, lost.allowed))
+            if len(problems) == MOST_PROBLEMS:
+                break
     return changed, places, problems
 
 

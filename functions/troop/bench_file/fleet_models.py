@@ -17,6 +17,7 @@ from troop.bench_file.models import (
     BENCHMARK,
     BUCKET,
     FILE,
+    MOST_FLEETS,
     MOST_TARGETS,
     ROLE,
     TARGET,
@@ -62,7 +63,9 @@ class FleetFileIn(BaseModel):
     description: Annotated[str, _DESCRIPTION] = described(_DESCRIPTION, "Purpose of the fleet", default="")
     expires_after: Annotated[int, _EXPIRES] = described(_EXPIRES, "Time after which Troop removes the fleet")
     fleets: dict[Annotated[str, ROLE], StandingIn] = Field(
-        min_length=1, max_length=10, description="Fleets by role, as launched: a mapping of at most 10 roles to fleets"
+        min_length=1,
+        max_length=MOST_FLEETS,
+        description=f"Fleets by role, as launched: a mapping of at most {MOST_FLEETS} roles to fleets",
     )
     setup: Annotated[str | None, FILE] = described(
         FILE, "A script in this folder that each node runs once after boot, as phases run scripts", default=None

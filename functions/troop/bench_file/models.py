@@ -133,6 +133,7 @@ _PURCHASE, _SPOT_TIMEOUT, _ATTEMPTS = one_of(ON_DEMAND, SPOT), duration("30s", "
 _MAX_PRICE = amount(0.001, 100_000)  # EC2 refuses less
 SPOT_TIMEOUT = seconds("5m")
 """The default of a spot fleet."""
+MOST_FLEETS, MOST_PHASES = 10, 50
 MOST_CELLS, MOST_REPETITIONS, MOST_PARALLEL = 200, 200, 50
 _REPETITIONS, _PARALLEL, _REPEAT = whole(1, MOST_REPETITIONS), whole(1, MOST_PARALLEL), whole(1, MOST_POINTS)
 _CHANGED = matching(r"[^\x00-\x20\x7f]{1,200}", "the key of a value, such as parameters.threads")
@@ -416,10 +417,14 @@ class BenchmarkIn(_Part):
         _EXPIRES, "Time after which Troop removes what is left of a run"
     )
     fleets: dict[Annotated[str, ROLE], FleetIn] = Field(
-        min_length=1, max_length=10, description="Fleets by role: a mapping of at most 10 roles to fleets"
+        min_length=1,
+        max_length=MOST_FLEETS,
+        description=f"Fleets by role: a mapping of at most {MOST_FLEETS} roles to fleets",
     )
     phases: list[PhaseIn] = Field(
-        min_length=1, max_length=50, description="Phases in the order of their execution: a list of at most 50 phases"
+        min_length=1,
+        max_length=MOST_PHASES,
+        description=f"Phases in the order of their execution: a list of at most {MOST_PHASES} phases",
     )
     attempts: Annotated[int, _ATTEMPTS] = described(
         _ATTEMPTS, "Maximum number of attempts at a cell that is INVALID, such as after the loss of a node", default=3

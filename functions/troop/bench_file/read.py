@@ -13,7 +13,7 @@ from troop.bench_file import cells
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought, checked
 from troop.bench_file.models import BenchmarkIn
-from troop.values import is_deeper
+from troop.values import MOST_VALUES, excess
 
 _DEEPEST = 12
 """Maximum levels of a document; twice what the deepest key needs."""
@@ -46,17 +46,31 @@ def read_all(
     Raises:
         BadBenchmarkError: with all problems. Places in a size begin with ``sizes.NAME``, in changes with ``set``.
     """
-    refuse_deep(document)
+    refuse_excess(document)
+    try:
+        return _read(document, files, size, changes, cells.Room())
+    except cells.NoRoomError:
+        message = f"takes more than {cells.LARGEST_PLAN:,} bytes for all cells of all sizes together"
+        raise BadBenchmarkError([Problem((), message, "split into several files")]) from None
+
+
+def _read(
+    document: Any,
+    files: Collection[str] | None,
+    size: str | None,
+    changes: Mapping[str, Any] | None,
+    room: cells.Room,
+) -> ReadFile:
     checked_model = checked(document, files)
     problems: list[Problem] = []
     variants = {}
     try:
-        plan = cells.plan(document, checked_model, files, None)
+        plan = cells.plan(document, checked_model, files, None, room)
     except BadBenchmarkError as bad:
         problems += bad.problems
     for name, values in checked_model.sizes.items():
         try:
-            variants[name] = _variant(document, values, ("sizes", name), files, name)
+            variants[name] = _variant(document, values, ("sizes", name), files, name, room)
         except BadBenchmarkError as bad:
             # Report problems of the file's own cells only once.
             problems += [p for p in bad.problems if not (problems and p.place == ("sizes", name))]
@@ -75,9 +89,9 @@ def read_all(
         if n == 0:
             base, model, plan = variants[name]
         else:
-            base, model, plan = _combined(base, name, checked_model.sizes[name], files, size)
+            base, model, plan = _combined(base, name, checked_model.sizes[name], files, size, room)
     if changes:
-        _, model, plan = _variant(base, changes, ("set",), files, size)
+        _, model, plan = _variant(base, changes, ("set",), files, size, room)
     return ReadFile(model.build(size, tuple(files or ())), plan)
 
 
@@ -87,10 +101,11 @@ def _combined(
     values: Mapping[str, Any],
     files: Collection[str] | None,
     size: str | None,
+    room: cells.Room,
 ) -> tuple[Any, BenchmarkIn, Plan]:
     """Applies another size, which is valid alone, to a document; locates problems at the choice of sizes."""
     try:
-        return _variant(document, values, ("sizes", name), files, size)
+        return _variant(document, values, ("sizes", name), files, size, room)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(
             Problem(("size",), f"is {shown(size)}: {p.where} {p.message}", p.allowed) for p in bad.problems
@@ -98,7 +113,12 @@ def _combined(
 
 
 def _variant(
-    document: Mapping[str, Any], values: Mapping[str, Any], at: Place, files: Collection[str] | None, size: str | None
+    document: Mapping[str, Any],
+    values: Mapping[str, Any],
+    at: Place,
+    files: Collection[str] | None,
+    size: str | None,
+    room: cells.Room,
 ) -> tuple[Any, BenchmarkIn, Plan]:
     """Returns the changed document, its model and its plan; locates problems at the change that causes them."""
     changed, places, problems = apply(document, values, at)
@@ -106,7 +126,7 @@ def _variant(
         raise BadBenchmarkError(problems)
     try:
         model = checked(changed, files)
-        plan = cells.plan(changed, model, files, size)
+        plan = cells.plan(changed, model, files, size, room)
     except BadBenchmarkError as bad:
         raise BadBenchmarkError(brought(p, places, at) or somewhere(p, at) for p in bad.problems) from None
     if problems := cells.without_effect(values, model, at):
@@ -119,7 +139,7 @@ def somewhere(problem: Problem, at: Place) -> Problem:
     return Problem(at, f"makes a file in which {problem.where} {problem.message}", problem.allowed)
 
 
-def refuse_deep(document: Any) -> None:
-    """Raises BadBenchmarkError for a document with more levels than a valid one can have."""
-    if is_deeper(document, _DEEPEST):
-        raise BadBenchmarkError([Problem((), f"is nested deeper than {_DEEPEST} levels", "what the schema describes")])
+def refuse_excess(document: Any) -> None:
+    """Raises BadBenchmarkError for a document with too many values, or more levels than a valid one can have."""
+    if too_much := excess(document, _DEEPEST, MOST_VALUES):
+        raise BadBenchmarkError([Problem((), too_much, "what the schema describes, and smaller")])

@@ -11,7 +11,7 @@ from troop.bench_file import relations
 from troop.bench_file.changes import apply
 from troop.bench_file.checks import brought
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
-from troop.bench_file.read import refuse_deep, somewhere
+from troop.bench_file.read import refuse_excess, somewhere
 from troop.bench_file.structure import parsed
 
 _AT = ("set",)
@@ -30,7 +30,7 @@ def read_fleet(
     Raises:
         BadBenchmarkError: with all problems. Places in changes begin with ``set``.
     """
-    refuse_deep(document)
+    refuse_excess(document)
     model = _checked(document, files)
     if changes:
         changed, places, problems = apply(document, changes, _AT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from troop.bench import names
@@ -15,7 +16,17 @@ from troop.bench.snapshots import least_read_seconds
 from troop.bench_file import allowed_values, money, phase_limits, points, searches
 from troop.bench_file.fields import written
 from troop.bench_file.fleet_models import FleetFileIn, StandingIn
-from troop.bench_file.models import NOT_INITIALIZED, BenchmarkIn, BetweenIn, FleetIn, PhaseIn, TargetIn, VolumeIn
+from troop.bench_file.models import (
+    MOST_FLEETS,
+    MOST_PHASES,
+    NOT_INITIALIZED,
+    BenchmarkIn,
+    BetweenIn,
+    FleetIn,
+    PhaseIn,
+    TargetIn,
+    VolumeIn,
+)
 from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
@@ -64,21 +75,23 @@ def of_fleet_file(fleet: FleetFileIn, files: Collection[str] | None) -> list[Pro
 
 def of_parts(document: Any, files: Collection[str] | None, fleet_model: type[FleetIn]) -> Iterator[Problem]:
     """Lists contradictions within the valid fleets and phases of a file that has problems elsewhere, to report all of
-    them together. Relations between the parts are checked when all parts are valid.
+    them together. Relations between the parts are checked when all parts are valid. Looks at no more fleets and phases
+    than a file may have.
 
     Args:
         fleet_model: the model of the file's fleets.
     """
-    fleets = _mapping(document).get("fleets")
-    for role, value in _mapping(fleets).items():
+    fleets = _mapping(_mapping(document).get("fleets"))
+    for role, value in islice(fleets.items(), MOST_FLEETS):
         fleet, wrong = parsed(value, fleet_model)
         if fleet is not None and not wrong:
             yield from _fleet(("fleets", role), fleet)
     phases = None if issubclass(fleet_model, StandingIn) else _mapping(document).get("phases")
-    for n, value in enumerate(phases if isinstance(phases, list) and _mapping(fleets) else ()):
+    roles = [str(role) for role in islice(fleets, MOST_FLEETS)]
+    for n, value in enumerate(phases[:MOST_PHASES] if isinstance(phases, list) and roles else ()):
         phase, wrong = parsed(value, PhaseIn)
         if phase is not None and not wrong:
-            yield from _phase(("phases", n), phase, [str(role) for role in _mapping(fleets)], files)
+            yield from _phase(("phases", n), phase, roles, files)
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

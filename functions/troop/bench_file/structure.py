@@ -9,14 +9,11 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from troop.bench.problems import Place, Problem, shown
+from troop.bench.problems import MOST_PROBLEMS, Place, Problem, shown
 from troop.bench_file.fields import NOT_ALLOWED
 from troop.values import spelling
 
 _Model = TypeVar("_Model", bound=BaseModel)
-
-IN_FULL = 100
-"""Maximum number of problems with a suggested key: finding the nearest known key is slow."""
 
 _KINDS = {
     "model_type": "a mapping of keys to values",
@@ -26,7 +23,7 @@ _KINDS = {
 
 
 def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Problem]]:
-    """Returns the parsed file, or None and its problems. Does not check relations between values.
+    """Returns the parsed file, or None and its first problems. Does not check relations between values.
 
     Args:
         model: of the whole file.
@@ -35,10 +32,10 @@ def parsed(document: Any, model: type[_Model]) -> tuple[_Model | None, list[Prob
         return model.model_validate(document), []
     except ValidationError as refused:
         errors = refused.errors(include_url=False)
-        return None, [_problem(dict(error), model, in_full=n < IN_FULL) for n, error in enumerate(errors)]
+        return None, [_problem(dict(error), model) for error in errors[:MOST_PROBLEMS]]
 
 
-def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool) -> Problem:
+def _problem(error: Mapping[str, Any], model: type[BaseModel]) -> Problem:
     # pydantic adds "[key]" after a mapping's key that is not allowed.
     place: Place = tuple(part for part in error["loc"] if part != "[key]")
     description = f"is {shown(error['input'])}"
@@ -46,8 +43,7 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
         case "missing":
             return Problem(place, "is missing", f"set ({_description(place, model)})")
         case "extra_forbidden":
-            known = _fields(_inner(place[:-1], model)) if in_full else ()
-            return Problem(place, "is not known", spelling(str(place[-1]), known) if known else "left out")
+            return Problem(place, "is not known", spelling(str(place[-1]), _fields(_inner(place[:-1], model))))
         case kind if kind in _KINDS:
             return Problem(place, description, _KINDS[kind])
         case kind if kind == NOT_ALLOWED:
@@ -56,9 +52,8 @@ def _problem(error: Mapping[str, Any], model: type[BaseModel], *, in_full: bool)
         case "too_short":
             return Problem(place, "is empty", f"filled ({_description(place, model)})")
         case "too_long":
-            return Problem(
-                place, f"has {error['ctx']['actual_length']} entries", f"shorter ({_description(place, model)})"
-            )
+            number = error["ctx"]["actual_length"] or "too many"
+            return Problem(place, f"has {number} entries", f"shorter ({_description(place, model)})")
         case _:  # no known error type
             return Problem(place, description, f"something else ({error['msg']})")
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from troop.errors import TroopError
-from troop.values import is_deeper, json_in
+from troop.values import excess, json_in
 
 DEFINITION, PLAN, ESTIMATE, RECORD = "definition.json", "plan.json", "estimate.json", "record.json"
 INSTANCE_TYPES = "instance-types.json"
@@ -26,8 +24,6 @@ MOST_BYTES = 16 * 1024 * 1024
 
 _DEEPEST = 64
 """The most levels of a document: several times those of Troop's documents. Pydantic cannot write deeper ones."""
-
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class ReportError(TroopError):
@@ -76,10 +72,8 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
     try:
         text = body.decode("utf-8-sig")
         document = json_in(text)
-        if not _is_flat(body) and is_deeper(document, _DEEPEST):
-            raise ValueError(f"nested deeper than {_DEEPEST} levels")
-        if _SURROGATE.search(text):
-            _refuse_halves(document)
+        if not _is_flat(body) and (too_much := excess(document, _DEEPEST)):
+            raise ValueError(f"it {too_much}")
     except ValueError as error:
         raise DamagedError(f"{name} is not valid JSON ({error})") from None
     if not isinstance(document, dict):
@@ -89,7 +83,7 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
 
 def _is_flat(body: bytes) -> bool:
     """Checks whether valid JSON is certainly not nested deeper than :data:`_DEEPEST`, in a fraction of the time of
-    :func:`is_deeper`.
+    :func:`excess`.
 
     Only brackets, quotes and backslashes stay. A string without brackets becomes a pair of quotes, which is removed. Of
     any other string a quote or a backslash stays; then the answer is False. Each further step removes the innermost
@@ -103,11 +97,3 @@ def _is_flat(body: bytes) -> bool:
 
 _SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_MARKS = bytes(set(range(256)) - set(b'{}[]"\\'))
-
-
-def _refuse_halves(document: Any) -> None:
-    """Rejects unpaired surrogates, which JSON can express but UTF-8 cannot."""
-    try:
-        json.dumps(document, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("it contains an unpaired surrogate") from None

@@ -14,6 +14,7 @@ from tests.unit.bench_file.documents import FILE, FILES, changed, problems, read
 from troop.bench import names
 from troop.bench.history import LONGEST_CELL
 from troop.bench.plan import Plan, Variant, from_plan_document, to_plan_document
+from troop.bench_file import cells
 from troop.bench_file.cells import LARGEST_PLAN
 from troop.bench_file.fields import seconds
 from troop.bench_file.read import read_all
@@ -311,6 +312,41 @@ def test_a_plan_of_the_most_bytes_has_few_enough_to_be_read_at_every_launch() ->
     texts = ["x" * 4096] * 4
     document = changed(parameters__bucket="y", parameters__sizes=texts, repetitions=200, parallel=50, **WEEK)
     assert len(json.dumps(to_plan_document(plan(document)))) < 2 * LARGEST_PLAN
+
+
+def sized() -> dict[str, Any]:
+    """A small file with 200 cells in each of 20 sizes."""
+    phases = [{**FILE["phases"][1], "name": f"p{n}", "measured": "1s", "warm_up": 0, "timeout": "9s"} for n in range(5)]
+    sizes = {f"s{n}": {"description": str(n)} for n in range(20)}
+    matrix = {"parameters.threads": list(range(1, 201))}
+    return changed(phases=phases, matrix=matrix, sizes=sizes, expires_after="168h", parallel=50)
+
+
+@pytest.fixture
+def resolved(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The combinations of which a file was made and checked."""
+    combinations, resolve = list[Any](), cells._resolved
+
+    def counting(base: Any, one: Any, files: Any) -> Any:
+        combinations.append(one)
+        return resolve(base, one, files)
+
+    monkeypatch.setattr(cells, "_resolved", counting)
+    return combinations
+
+
+def test_all_sizes_together_are_no_more_work_than_the_largest_run(resolved: list[Any]) -> None:
+    document = sized()
+    (problem,) = problems(document, files=FILES)
+    assert "takes more than 4,194,304 bytes for all cells of all sizes together" in str(problem)
+    assert 200 < len(resolved) <= LARGEST_PLAN // len(json.dumps(document))
+
+
+def test_cells_with_too_many_points_end_the_search_for_problems(resolved: list[Any]) -> None:
+    document = sized()
+    document["phases"][0]["points"] = [{"bucket": str(n)} for n in range(90)]
+    assert "phases make more than 1,000 points" in str(problems(document | {"sizes": {}}, files=FILES)[0])
+    assert len(resolved) == 12
 
 
 def test_the_longest_cell_fits_into_the_longest_run() -> None:

@@ -214,7 +214,7 @@ def test_the_points_of_a_run_are_limited_too() -> None:
     assert len(read_all(document, FILES).plan.cells) == cells
     document["repetitions"] += 1
     (problem,) = problems(document)
-    assert str(problem) == "phases make 1,100 points: must be with at most 1,000 points in all cells together"
+    assert str(problem) == "phases make more than 1,000 points: must be at most 1,000 points in all cells together"
 
 
 def test_many_points_may_take_less_time_for_the_history_of_their_execution() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.bench_file.documents import FILE, FILES, changed, files, problems, read
+from tests.unit.visited import Visits
 from troop.bench.definition import Artifact, Benchmark, Fleet, Phase, Volume, from_document, to_document
-from troop.bench.problems import BadBenchmarkError
+from troop.bench.problems import MOST_PROBLEMS, BadBenchmarkError, Problem
 from troop.bench_file import models
 from troop.bench_file.fields import seconds, written
 from troop.bench_file.read import read_all
+from troop.bench_file.read_fleet import read_fleet
+from troop.values import MOST_VALUES
 
 
 def test_what_is_left_out_is_filled_in() -> None:
@@ -332,6 +336,52 @@ def test_a_document_that_is_nested_without_end() -> None:
         document = [document]
     (problem,) = problems(changed(parameters__threads=document))
     assert "nested deeper" in problem.message
+
+
+def very_large(visits: Visits) -> Iterator[dict[str, Any]]:
+    """Files of two mebibytes and more, with very many values at one place each."""
+    yield changed(phases=visits.list([{}] * 500_000))
+    yield changed(fleets=visits.mapping({f"f{n}": {} for n in range(100_000)}))
+    yield changed(parameters__threads=visits.list([[0] * 9] * 100_000))
+    yield changed(sizes__smoke=visits.mapping({f"parameters.p{n}": n for n in range(100_000)}))
+    yield visits.mapping(FILE | {f"unknown{n}": 1 for n in range(100_000)})
+
+
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("read_one", [read_all, read_fleet])
+def test_a_refusal_visits_no_more_values_than_a_file_may_have(read_one: Callable[..., Any], number: int) -> None:
+    visits = Visits()
+    document = list(very_large(visits))[number]
+    visits.number = 0
+    with pytest.raises(BadBenchmarkError, match="has more than 20,000 values"):
+        read_one(document)
+    assert visits.number <= MOST_VALUES
+
+
+MANY: list[dict[str, Any]] = [
+    {"phases": [{}] * 15_000},
+    {"phases": [1] * 15_000},
+    {"fleets": {f"f{n}": {} for n in range(15_000)}},
+    {"fleets": {f"f{n}": {"count": 2, "instance_type": "c7g.large", "zones": 3} for n in range(4500)}},
+    {"parameters": {f"P{n}": 1 for n in range(15_000)}},
+    {f"unknown{n}": 1 for n in range(15_000)},
+    {"sizes": {"smoke": {f"parameters.q{n}": 1 for n in range(15_000)}}},
+    {"scale": {"n1": {f"parameters.q{n}": 1 for n in range(15_000)}}},
+    {"sizes": {f"s{n}": {f"parameters.q{k}": 1 for k in range(900)} for n in range(20)}},
+    {
+        "expires_after": "168h",
+        "matrix": {"parameters.threads": [[n] for n in range(200)]},
+        "phases__1__script": "no.py",
+    },
+]
+
+
+@pytest.mark.parametrize("change", MANY, ids=[f"{n}-{next(iter(change))}" for n, change in enumerate(MANY)])
+def test_reading_stops_after_the_most_problems(change: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[Problem] = []
+    monkeypatch.setattr(Problem, "__post_init__", built.append, raising=False)
+    assert 0 < len(problems(changed(**change), files=FILES)) <= MOST_PROBLEMS
+    assert len(built) <= 5 * MOST_PROBLEMS
 
 
 def test_a_size_and_single_changes_on_top_of_it() -> None:

@@ -270,6 +270,11 @@ def test_when_to_ask_for_a_report_again_is_passed_on(page: Page) -> None:
     assert page.ask(target=f"/ui/report/{RUN}").headers["retry-after"] == "5"
 
 
+@pytest.mark.parametrize("path", ["/ui/policy", "/ui/benchmarks", "/ui/benchmarks/estimate", "/ui/session"])
+def test_a_body_that_cannot_be_written_again_is_refused(page: Page, path: str) -> None:
+    assert page.ask("POST", path, rb'{"\ud800": 1}', **JSON).status == 400
+
+
 BENCHMARK = """name: mine
 expires_after: 1h
 fleets: {a: {count: 1, instance_type: t3.nano}}

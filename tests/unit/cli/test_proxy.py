@@ -100,3 +100,12 @@ def test_a_slow_body_ends(running: Running, monkeypatch: pytest.MonkeyPatch) -> 
         connection.sendall(f"PATCH /switch HTTP/1.1\r\n{head}Content-Type: application/json\r\n\r\n{{".encode())
         assert connection.recv(100) == b"", "else the test waits in vain for more"
     assert running.api.calls == []
+
+
+@pytest.mark.parametrize(
+    "body", [rb'{"\ud800": 1}', rb'{"reason": "\udfff"}', b'{"a": NaN}', b'{"a": "\xff"}', b"[]", b"{"]
+)
+def test_a_body_that_cannot_be_passed_on_is_refused(running: Running, body: bytes) -> None:
+    reply = running.ask("PATCH", "/switch", body, **JSON)
+    assert (reply.status, reply.body["message"]) == (400, "the body must be one JSON object")
+    assert running.api.calls == []

@@ -119,7 +119,7 @@ def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path
         ("- {name: web", "/groups.yaml is not YAML"),
         (
             r'[{"name": "\ud83d", "desired": 2}]',
-            r"/groups.yaml: '\ud83d' has half of a surrogate pair, which is not a character",
+            "/groups.yaml is not YAML: it has half of a surrogate pair, which is not a character",
         ),
         (r'- {name: a, desired: 2, tags: {"\udc00": x}}', r"'\udc00' has half of a surrogate pair"),
         (

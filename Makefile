@@ -34,13 +34,14 @@ pictures: setup browser  ## take the documents' pictures from a business day of 
 	@$(BIN)/python -m local pictures --out $(OUT) --minutes $(MINUTES)
 
 # Both take STAGE=name or DEPLOYMENT=name. deploy also takes YES=1, ADOPT=newest|none|TABLE,..., UNLEASHED=1, REPAIR=1 (restores
-# manual changes) and ARGS='-c troop:KEY=VALUE'; destroy also takes CONFIRM=name and PURGE=1. A value is passed as one word, whatever it
-# contains; ARGS is split by the shell.
+# manual changes), ARGS='-c troop:KEY=VALUE', and for the settings of earlier commands KEEP=1 or RESET=1; destroy also takes
+# CONFIRM=name and PURGE=1. A value is passed as one word, whatever it contains; ARGS is split by the shell.
 option = $(if $(2),--$(1)='$(subst ','\'',$(2))')
 TO_DEPLOY := .venv/.ready $(BIN)/troop node_modules/.ready .build/.ready
 deploy: $(TO_DEPLOY)  ## deploy into the account of the current AWS credentials; asks for confirmation
 	@$(BIN)/python -m lifecycle.deploy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(if $(YES),--yes) \
-		$(call option,adopt,$(ADOPT)) $(if $(UNLEASHED),--unleashed) $(if $(REPAIR),--repair) $(ARGS)
+		$(call option,adopt,$(ADOPT)) $(if $(UNLEASHED),--unleashed) $(if $(REPAIR),--repair) \
+		$(if $(KEEP),--keep) $(if $(RESET),--reset) $(ARGS)
 
 destroy: $(TO_DEPLOY)  ## remove the deployment from that account; lists what stays, and asks for confirmation; PURGE=1 removes that too
 	@$(BIN)/python -m lifecycle.destroy $(call option,stage,$(STAGE)) $(call option,deployment,$(DEPLOYMENT)) $(call option,confirm,$(CONFIRM)) $(if $(PURGE),--purge)

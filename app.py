@@ -4,6 +4,7 @@ import sys
 
 import aws_cdk as cdk
 
+from infra.deployed_settings import warn_of_resets
 from troop_aws.cdk import BundlingError, SettingsError, TroopStack, check
 
 app = cdk.App()
@@ -14,4 +15,5 @@ except SettingsError as error:
 except BundlingError as error:
     sys.exit(f"Bundling: {error}")
 check(stack)
+warn_of_resets(stack, stack.settings)
 app.synth()

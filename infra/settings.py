@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cli.shared.aws import is_local
@@ -105,6 +105,9 @@ def _is_id(kind: str, value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(rf"{kind}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value) is not None
 
 
+_OF_THE_PLACE = frozenset({"deployment", "bundle"})
+"""Say where to deploy: no deployment can change them."""
+
 _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "tick_minutes": values.one_of(*chaos.TICK_MINUTES),
     "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
@@ -142,6 +145,8 @@ class DeploymentSettings:
             ignored with an existing network.
         dns_firewall: whether the own network resolves only the names that nodes need.
         results_retention_days: how long the results of benchmarks are kept.
+        stage: the stage whose values these are; None for the defaults.
+        overrides: keys whose values come from the command line or from an app's code, and not from cdk.json.
     """
 
     chaos: chaos.Settings
@@ -158,6 +163,8 @@ class DeploymentSettings:
     zones: int | tuple[str, ...]
     dns_firewall: bool
     results_retention_days: int
+    stage: str | None = None
+    overrides: frozenset[str] = frozenset()
 
 
 def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:
@@ -166,8 +173,8 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     Checks all stages, not only the selected one.
 
     Args:
-        written: the context from :func:`written_context`. Values that differ from it come from the command line, and
-            override the stage's. Without it, a stage overrides everything.
+        written: the context from :func:`written_context`. Values that differ from it come from the command line or an
+            app's code, and override the stage's. Without it, a stage overrides everything.
 
     Raises:
         troop.errors.SettingsError: names the key, the value and what is allowed.
@@ -176,7 +183,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     known = (*chaos.KEYS, *_DEPLOYMENT_ONLY)
     chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES), PREFIX)
     defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
-    override_keys = [] if written is None else [key for key in known if key in raw and _differs(raw[key], written, key)]
+    override_keys = [] if written is None else [key for key in raw if _differs(raw[key], written, key)]
     by_stage = stages.stages_of(raw, known, PREFIX)
     # The defaults are valid, so any problem of them with a stage is the stage's.
     parsed = {
@@ -184,7 +191,8 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
         for name, own in by_stage.items()
     }
     stage = stages.chosen(raw, by_stage, PREFIX)
-    return parsed[stage] if stage else defaults
+    settings = parsed[stage] if stage else defaults
+    return replace(settings, stage=stage, overrides=frozenset(override_keys) - _OF_THE_PLACE)
 
 
 def check_region(settings: DeploymentSettings, region: str) -> None:

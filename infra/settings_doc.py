@@ -187,13 +187,15 @@ _HEAD = """\
 
 Generated from the code by `make openapi`: change `infra/settings_doc.py` instead.
 
-Settings are the context of `cdk.json`. A change in that file applies to every later deployment. `make deploy
-ARGS='-c troop:probability=0.1'` changes a setting for one deployment, and overrides the file and the stage. On the
-command line, write a list with commas and an object as JSON:
+Settings are the context of `cdk.json`. A change in that file applies to every later deployment. A setting on the
+command line overrides the file and the stage, but only for one deployment. `make deploy KEEP=1 ARGS='-c
+troop:probability=0.1'` changes one setting, and
+[keeps those of earlier commands](deploying.md#what-a-deployment-changes). On the command line, write a list with
+commas and an object as JSON:
 
 ```sh
-make deploy ARGS='-c troop:allowed_buckets=my-data,my-other-data'
-make deploy ARGS="-c 'troop:units={\\"web-v*\\": \\"web\\"}'"
+make deploy KEEP=1 ARGS='-c troop:allowed_buckets=my-data,my-other-data'
+make deploy KEEP=1 ARGS="-c 'troop:units={\\"web-v*\\": \\"web\\"}'"
 ```
 
 All settings are checked before anything is deployed: an error names an unknown key or a value that is not allowed.

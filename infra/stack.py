@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from typing import cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_dynamodb as dynamodb
@@ -28,6 +28,7 @@ from infra.periodic_schedules import REAPER, REDRIVE, SWEEP, SWEPT, WATCHDOG, Ca
 from infra.queries import Queries
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings, feature_flags
+from infra.settings_record import metadata
 from infra.widgets import make_widgets
 from troop import outputs
 from troop.environment import Variable
@@ -54,6 +55,7 @@ class TroopStack(cdk.Stack):
         termination_protection: bool | None = None,
     ) -> None:
         name = settings.chaos.deployment
+        self.settings = settings
         super().__init__(
             scope,
             construct_id or name,
@@ -126,7 +128,9 @@ class TroopStack(cdk.Stack):
         )
         if settings.dashboards:
             self.dashboards = Dashboards(self, "Dashboards", shown=self._shown(settings))
-        self.template_options.metadata = {outputs.SETTINGS_METADATA: _settings_json(settings)}
+        self.template_options.metadata, of_bus = metadata(settings)
+        for key, text in of_bus.items():
+            cast(cdk.CfnResource, self.bus.node.default_child).add_metadata(key, text)
         Queries(self, "Queries", functions=self.functions)
         cfn_outputs = {
             outputs.API_URL: (self.api.rest_api.url, "The address of the API, for signed requests"),
@@ -227,11 +231,3 @@ class TroopStack(cdk.Stack):
             runbook_url=settings.runbook_url,
             widgets=self.widgets,
         )
-
-
-def _settings_json(settings: DeploymentSettings) -> str:
-    """Returns the functions' settings for the stack, which so changes when they do. Omits the name, which the stack
-    has.
-    """
-    document = json.loads(settings.chaos_json) | {"tick_minutes": settings.tick_minutes}
-    return json.dumps({key: value for key, value in document.items() if key != "deployment"})

@@ -27,14 +27,21 @@ def ask(question: str, yes: bool, how: str) -> None:
     """
     if yes:
         return
-    if not interactive():
-        raise CliError(Exit.NOT_CONFIRMED, f"confirmation required: rerun with {how}")
-    if answer(f"{question}? [y/N] ").lower() not in ("y", "yes"):
+    if answer(f"{question}? [y/N] ", f"confirmation required: rerun with {how}").lower() not in ("y", "yes"):
         raise CliError(Exit.NOT_CONFIRMED, "not confirmed: nothing was changed")
 
 
-def answer(prompt: str) -> str:
-    """Reads a line from the terminal."""
+def answer(prompt: str, unattended: str) -> str:
+    """Reads a line from the terminal.
+
+    Args:
+        unattended: the error without a terminal.
+
+    Raises:
+        CliError: NOT_CONFIRMED.
+    """
+    if not interactive():
+        raise CliError(Exit.NOT_CONFIRMED, unattended)
     sys.stdout.write(prompt)
     sys.stdout.flush()
     return sys.stdin.readline().strip()

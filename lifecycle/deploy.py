@@ -16,15 +16,17 @@ from cli.client.deployment import find_stack
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
+from infra.settings_record import record_in
 from lifecycle import takeover
 from lifecycle.account import warn_of_account
 from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt
 from lifecycle.bootstrap import bootstrap_missing
+from lifecycle.changes import confirm_changes, with_deployed
 from lifecycle.console import ask, run, say
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 from lifecycle.quota import refuse_beyond_quota, warn_of_concurrency
-from lifecycle.resources import Resource, resources_of
+from lifecycle.resources import Resource, resources_of, template_of
 from lifecycle.zones import choose_zones, zones_available, zones_there
 
 _BUNDLE = f"{PREFIX}bundle"
@@ -39,7 +41,8 @@ def deploy(args: argparse.Namespace) -> None:
 
 
 def _deploy(args: argparse.Namespace, assembly: Path) -> None:
-    overrides = [*args.context, *chosen(args.stage, args.deployment), *_for_here(args.context)]
+    in_command = [*args.context, *chosen(args.stage, args.deployment)]
+    overrides = [*in_command, *_for_here(args.context)]
     settings = settings_with(overrides, args.deployment)
     _refuse_layers_of_elsewhere(settings)
     name = settings.chaos.deployment
@@ -58,6 +61,11 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     say("New deployment." if new else "The deployment exists: this updates it.")
     if args.repair:
         say("This also restores resources that were changed manually, as far as CloudFormation detects the changes.")
+    deployed = None if new else record_in(template_of(session, name))
+    if args.keep and not new:
+        in_command = with_deployed(name, deployed, in_command)
+        overrides = [*in_command, *_for_here(args.context)]
+        settings = settings_with(overrides, name)
     if not settings.chaos.benchmarks and stack:
         refuse_while_open(session, stack)
     if zones := _zones(session, settings, caller["Account"], there):
@@ -75,6 +83,8 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
             "the switch in a retained table is unleashed: the deployment would terminate instances from its first tick "
             "on. YES=1 does not confirm that: add UNLEASHED=1, or start with empty tables with ADOPT=none",
         )
+    if not new:
+        confirm_changes(name, deployed, record_in(template), in_command, reset=args.reset, yes=args.yes)
     bootstrap = bootstrap_missing(session, caller["Account"], assembly, name)
     if bootstrap:
         say("This account and region are not bootstrapped for the CDK (a bucket and roles). This command runs first:")
@@ -216,6 +226,9 @@ def main() -> int:
     )
     parser.add_argument("--unleashed", action="store_true", help="with --yes: accept an unleashed retained switch")
     parser.add_argument("--repair", action="store_true", help="restore resources that were changed manually")
+    values = parser.add_mutually_exclusive_group()
+    values.add_argument("--keep", action="store_true", help="keep settings that earlier commands gave")
+    values.add_argument("--reset", action="store_true", help="accept that they return to the values of cdk.json")
     parser.add_argument("-c", dest="context", metavar="KEY=VALUE", action="append", default=[], help="a setting")
     args = parser.parse_args()
     return run(lambda: deploy(args))

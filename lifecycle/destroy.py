@@ -15,9 +15,10 @@ import boto3
 
 from cli.client.deployment import check_name, find_stack
 from cli.shared import aws
-from cli.shared.context import interactive
 from cli.shared.errors import CliError, Exit
+from infra.settings_record import Record, record_in
 from lifecycle import retained
+from lifecycle.changes import command_for
 from lifecycle.console import answer, run, say
 from lifecycle.leftovers import KINDS, Remain, buckets_to_empty, remains
 from lifecycle.open_runs import refuse_while_open
@@ -61,7 +62,7 @@ def destroy(args: argparse.Namespace) -> None:
         retained.delete_empty(session, table)
     say(f"{name} is removed.")
     remaining = _purged(session, left) if args.purge else left
-    _say_commands(name, remaining)
+    _say_commands(name, remaining, record_in(template))
     if args.purge and remaining:
         raise CliError(Exit.FAILED, f"{len(remaining)} of what it left remain: see above")
 
@@ -129,7 +130,7 @@ def _purged(session: boto3.Session, left: Sequence[Remain]) -> list[Remain]:
     return remaining
 
 
-def _say_commands(name: str, left: Sequence[Remain]) -> None:
+def _say_commands(name: str, left: Sequence[Remain], settings: Record | None) -> None:
     if not left:
         return
     say("\nTo remove what stays, run:\n")
@@ -138,14 +139,13 @@ def _say_commands(name: str, left: Sequence[Remain]) -> None:
         for command in remain.commands:
             say(f"  {command}")
     if any(remain.kind == KINDS["AWS::DynamoDB::Table"] for remain in left):
-        say(f"\nTo use the tables again, deploy again: make deploy DEPLOYMENT={name}\n")
+        say(f"\nTo use the tables again, deploy again: {command_for(name, settings)}\n")
 
 
 def _confirm(name: str, typed_name: str | None) -> None:
     if typed_name is None:
-        if not interactive():
-            raise CliError(Exit.NOT_CONFIRMED, f"confirmation required: rerun with CONFIRM={name}")
-        typed_name = answer("Type the deployment's name to remove it: ")
+        unattended = f"confirmation required: rerun with CONFIRM={name}"
+        typed_name = answer("Type the deployment's name to remove it: ", unattended)
     if typed_name != name:
         raise CliError(Exit.NOT_CONFIRMED, f"the name is not {name}: nothing was removed")
 

@@ -14,6 +14,7 @@ import boto3
 from cli.shared.errors import CliError, Exit
 from infra import ROOT
 from infra.settings import PREFIX, DeploymentSettings, read_settings, written_context
+from infra.settings_record import SILENT
 from troop.errors import SettingsError
 from troop.stages import STAGE
 
@@ -71,6 +72,7 @@ def cdk(session: boto3.Session, *arguments: str, quiet: bool = False) -> None:
         "AWS_DEFAULT_REGION": session.region_name,
         "CDK_DISABLE_CLI_TELEMETRY": "1",
         "NODE_NO_WARNINGS": "1",
+        SILENT: "1",
     }
     if bundle := os.environ.get("AWS_CA_BUNDLE"):
         environment["NODE_EXTRA_CA_CERTS"] = bundle  # Node's name for it

@@ -208,8 +208,9 @@ class TroopStack(stacks.TroopStack):
 
 
 def _parsed(settings: Mapping[str, Any]) -> DeploymentSettings:
-    defaults = {key: value for key, value in written_context().items() if key.startswith(PREFIX)}
+    written = written_context()
+    defaults = {key: value for key, value in written.items() if key.startswith(PREFIX)}
     for key in (stages.STAGE, stages.STAGES):  # an app has its own
         del defaults[PREFIX + key]
     context = defaults | {PREFIX + key: value for key, value in settings.items()}
-    return read_settings({key: as_passed(value) for key, value in context.items()})
+    return read_settings({key: as_passed(value) for key, value in context.items()}, written)

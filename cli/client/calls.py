@@ -134,7 +134,8 @@ class Calls:
         if "MissingAuthenticationToken" in kind or "missing authentication token" in message:
             return CliError(
                 Exit.REFUSED,
-                f"the API of {self.where} has no {method} /{path}: it is older than this command, so deploy again",
+                f"the API of {self.where} has no {method} /{path}: it is older than this command, so update it with "
+                "make deploy KEEP=1",
             )
         resource = f"{self.arn}/{method}/{path}"
         return CliError(

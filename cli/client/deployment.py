@@ -62,7 +62,7 @@ def find_deployment(session: boto3.Session, name: str) -> Deployment:
         raise CliError(
             Exit.NO_DEPLOYMENT,
             f"the stack {name} in {session.region_name} is {stack['StackStatus']} and has no output {API_URL}: "
-            "deploy it again, or choose another with --deployment",
+            f"run make deploy KEEP=1 DEPLOYMENT={name}, or choose another with --deployment",
         )
     _, partition, _, region, account, *_ = stack["StackId"].split(":")
     match = INVOKE_URL.fullmatch(outputs[API_URL])

@@ -96,4 +96,8 @@ def _output(deployment: Deployment, name: str) -> str:
 
 
 def _too_old(deployment: Deployment, what: str) -> CliError:
-    return CliError(Exit.FAILED, f"the stack {deployment.name} lacks {what}: deploy it again with this version")
+    return CliError(
+        Exit.FAILED,
+        f"the stack {deployment.name} lacks {what}: run make deploy KEEP=1 DEPLOYMENT={deployment.name} with this "
+        "version",
+    )

@@ -102,7 +102,8 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
         assert table in output
     assert runs not in output
     # A deployment that is there takes over what it has a place for again.
-    output = lifecycle.deploy(DURABLE, "--yes")
+    output = lifecycle.deploy(DURABLE, "--yes", "--reset")
+    assert "  troop:benchmarks: false -> true (reset)\n" in output
     assert f"Runs: {runs}, created" in output
     assert "a subnet in each of these zones: us-east-1a, us-east-1b, us-east-1c." in output
     assert "It starts" not in output

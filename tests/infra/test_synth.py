@@ -23,6 +23,7 @@ from cli.shared.settings_files import TriedSettings
 from infra import ROOT
 from infra.acknowledgements import acknowledgements
 from infra.settings import read_settings
+from infra.settings_record import record, record_in
 from infra.stack import TroopStack
 from tests.infra.conftest import CONTEXT, Synthesised, stack_of
 from tests.infra.results import result, sources
@@ -143,6 +144,7 @@ def test_the_template_tells_the_settings_that_decide(template: Template) -> None
     assert settings_files.make({**metadata, "deployment": "Troop"}) == TriedSettings(
         settings.chaos, settings.tick_minutes
     )
+    assert record_in(template) == record(settings)
 
 
 def test_two_synths_give_the_same(stack: TroopStack, template: Template) -> None:

@@ -60,9 +60,18 @@ def setting(name: str, value: str, example: str) -> str:
         example: the new value in the command.
     """
     return (
-        f"the deployment's setting troop:{name} is {value}; to change it, its operator deploys again with "
-        f"`make deploy ARGS=\"-c 'troop:{name}={example}'\"`"
+        f"the deployment's setting troop:{name} is {value}; to change it, its operator runs {deploying(name, example)}"
     )
+
+
+def deploying(name: str, value: str) -> str:
+    """Returns the command that changes one setting of the deployment, and no other.
+
+    Args:
+        name: without the prefix ``troop:``.
+        value: as the command line has it, without apostrophes.
+    """
+    return f"`make deploy KEEP=1 ARGS=\"-c 'troop:{name}={value}'\"`, with DEPLOYMENT=NAME unless its name is Troop"
 
 
 def forbidden_data(benchmark: Benchmark, *, own_data: bool) -> list[Problem]:

@@ -29,7 +29,7 @@ AHEAD_DAYS = 21
 NAMED = 10
 """The most units or schedules that a check names."""
 
-_DEPLOY_BACK = "make deploy REPAIR=1; docs/runbook.md#deploying-back"
+_DEPLOY_BACK = "make deploy KEEP=1 REPAIR=1; docs/runbook.md#deploying-back"
 """A plain deployment changes nothing if the template is the same, even after manual changes."""
 
 
@@ -217,7 +217,7 @@ def _tables(observed: Observed) -> Check:
     detail = "; ".join(f"{name} is {status}" for name, status in sorted(other.items()))
     if set(other.values()) <= _USABLE:
         return Check(TABLES, Grade.WARN, active, len(tables), detail, "wait: a table can be used during an update")
-    todo = "restore missing tables from their point-in-time backups, and deploy again"
+    todo = "restore missing tables from their point-in-time backups, and run make deploy KEEP=1"
     return Check(TABLES, Grade.FAIL, active, len(tables), detail, todo)
 
 
@@ -239,7 +239,7 @@ def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
         return Check(CALENDARS, Grade.OK, opened, len(calendars), detail)
     detail = f"no open day within {AHEAD_DAYS} days: " + "; ".join(f"{n} ({w})" for n, (_, w) in closed.items())
     grade = max((grade for grade, _ in closed.values()), key=list(Grade).index)
-    todo = "if this is not intended, correct the setting troop:calendars, and deploy again"
+    todo = "if this is not intended, correct the setting troop:calendars, and run make deploy KEEP=1"
     return Check(CALENDARS, grade, opened, len(calendars), detail, todo)
 
 

@@ -148,7 +148,9 @@ def test_a_stack_of_an_earlier_version(run: Plan, template: dict[str, Any]) -> N
     del template["Metadata"]
     result = run()
     assert result.exit_code == Exit.FAILED
-    assert "the stack Troop lacks its settings: deploy it again with this version" in result.stderr
+    assert (
+        "the stack Troop lacks its settings: run make deploy KEEP=1 DEPLOYMENT=Troop with this version" in result.stderr
+    )
 
 
 def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,8 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
         stage: str | None = None,
         repair: bool = False,
         unleashed: bool = False,
+        keep: bool = False,
+        reset: bool = False,
     ) -> None:
         world.typed = typed
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
@@ -64,6 +66,8 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
             adopt=adopt,
             repair=repair,
             unleashed=unleashed,
+            keep=keep,
+            reset=reset,
             context=list(settings),
         )
         deploy.deploy(options)

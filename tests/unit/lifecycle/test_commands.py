@@ -175,7 +175,7 @@ def test_the_cdk_is_run_with_the_sessions_region(monkeypatch: pytest.MonkeyPatch
 def test_removing_takes_the_name(
     monkeypatch: pytest.MonkeyPatch, typed: str | None, confirmation: str | None, fine: bool
 ) -> None:
-    monkeypatch.setattr(destroy, "interactive", lambda: typed is not None)
+    monkeypatch.setattr(console, "interactive", lambda: typed is not None)
     monkeypatch.setattr(sys, "stdin", io.StringIO(typed or ""))
     if fine:
         destroy._confirm("Troop", confirmation)

@@ -94,6 +94,8 @@ def test_deploying_without_benchmarks_asks_it_too(
     monkeypatch.setattr(deploy, "_synthesise", synthesise)
     monkeypatch.setattr(deploy, "_zones", lambda *_, **__: ())
     context = [f"troop:benchmarks={benchmarks}"]
-    options = argparse.Namespace(context=context, stage=None, deployment=None, adopt="none", yes=True, repair=False)
+    options = argparse.Namespace(
+        context=context, stage=None, deployment=None, adopt="none", yes=True, repair=False, keep=False
+    )
     with pytest.raises(CliError, match="it would be synthesised" if benchmarks else "are open"):
         deploy.deploy(options)

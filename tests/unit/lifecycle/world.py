@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from infra.settings_record import metadata
 from lifecycle import retained
+from lifecycle.project import settings_with
 from lifecycle.resources import Resource
 from troop.service_roles import SERVICE_ROLES
 from troop.tags import DATA_TAG
@@ -28,6 +31,12 @@ TEMPLATE = {
 MANIFEST = {"bootstrapStackVersionSsmParameter": PARAMETER, "requiresBootstrapStackVersion": 6}
 TABLES = {f"Data{part}": Resource("AWS::DynamoDB::Table", f"Troop-{part}-1") for part in ("State", "Events")}
 DEPLOYED = TABLES | {"Decide": Resource("AWS::Lambda::Function", "decide")}
+
+
+def synthesised(overrides: Sequence[str], deployment: str | None = None) -> dict[str, Any]:
+    """The template of a deployment with these settings, as ``KEY=VALUE`` of the command line."""
+    of_template, of_bus = metadata(settings_with(overrides, deployment))
+    return {"Metadata": of_template, "Resources": TEMPLATE["Resources"] | {"Bus": {"Type": "B", "Metadata": of_bus}}}
 
 
 class World:
@@ -48,6 +57,7 @@ class World:
         self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
+        self.template = synthesised([])
 
     def client(self, *_: Any, **__: Any) -> Any:
         return self
@@ -119,11 +129,21 @@ class World:
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {"Item": self.switch} if self.switch else {}
 
+    def get_template(self, StackName: str) -> dict[str, Any]:
+        assert self.resources, StackName
+        return {"TemplateBody": self.template}
+
+    def deployed_with(self, *overrides: str, deployment: str | None = None) -> None:
+        """Makes the deployment one with these settings, as ``KEY=VALUE`` of the command line."""
+        self.status, self.resources = "UPDATE_COMPLETE", DEPLOYED
+        self.template = synthesised(overrides, deployment)
+
     def cdk(self, _session: Any, *arguments: str, quiet: bool = False) -> None:
         self.done.append(arguments)
         if arguments[0] == "synth":
             folder = Path(arguments[arguments.index("--output") + 1])
-            (folder / f"{arguments[1]}.template.json").write_text(json.dumps(TEMPLATE))
+            overrides = [value for option, value in pairwise(arguments) if option == "-c"]
+            (folder / f"{arguments[1]}.template.json").write_text(json.dumps(synthesised(overrides)))
             (folder / "manifest.json").write_text(json.dumps({"artifacts": {arguments[1]: {"properties": MANIFEST}}}))
 
     def clear_away(self, _session: Any, stack_id: str) -> None:

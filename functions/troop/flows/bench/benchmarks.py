@@ -23,7 +23,7 @@ from troop.bench.cell_order import in_start_order
 from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
 from troop.bench.images import ImageFacts, forbidden_images, unusable_images
-from troop.bench.limits import Limits, forbidden_data, no_room
+from troop.bench.limits import Limits, forbidden_data, no_room, setting
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
@@ -53,9 +53,7 @@ class BucketError(TroopError):
         there = ", ".join(allowed) if allowed else "none"
         missing, all_of_them = ", ".join(buckets), ",".join([*allowed, *buckets])
         super().__init__(
-            f"nodes of this deployment may not read {missing}: its setting troop:allowed_buckets names {there}. To "
-            f"allow it, deploy again with `make deploy ARGS='-c troop:allowed_buckets={all_of_them}'`, and also "
-            "with STAGE or DEPLOYMENT if the deployment uses one. For later deployments, add the names to cdk.json"
+            f"nodes of this deployment may not read {missing}: " + setting("allowed_buckets", there, all_of_them)
         )
 
 

@@ -16,7 +16,7 @@ ASKING = {**FILE, "own_data": True}
 def test_by_default_it_is_refused_with_what_to_do(half: Half) -> None:
     refused = problems(definition=ASKING)["body.definition.own_data"]
     assert refused.startswith("is true: must be false: the deployment's setting troop:own_data is false")
-    assert "make deploy ARGS=\"-c 'troop:own_data=true'\"" in refused
+    assert "make deploy KEEP=1 ARGS=\"-c 'troop:own_data=true'\"" in refused
 
 
 @pytest.mark.parametrize("settings", [{"own_data": True}], indirect=True)

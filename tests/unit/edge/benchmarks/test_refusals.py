@@ -126,9 +126,9 @@ def test_zones_that_do_not_offer_the_type_do_not_count(half: Half, monkeypatch: 
 def test_only_allowed_buckets_may_be_read(half: Half) -> None:
     status, body = post(definition=changed(buckets=["my-data", "payroll"]))
     assert status == 403
-    assert "may not read payroll: its setting troop:allowed_buckets names my-data. To allow it" in body["message"]
-    assert "with STAGE or DEPLOYMENT if the deployment uses one" in body["message"]
-    assert "`make deploy ARGS='-c troop:allowed_buckets=my-data,payroll'`" in body["message"]
+    assert "may not read payroll: the deployment's setting troop:allowed_buckets is my-data" in body["message"]
+    assert "`make deploy KEEP=1 ARGS=\"-c 'troop:allowed_buckets=my-data,payroll'\"`" in body["message"]
+    assert "with DEPLOYMENT=NAME unless its name is Troop" in body["message"]
     half.s3.create_bucket(Bucket="my-data", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     assert post(definition=changed(buckets=["my-data"]))[0] == 202
 

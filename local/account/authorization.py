@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import threading
+import traceback
 import urllib.parse
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,6 +15,7 @@ from xml.sax.saxutils import escape
 
 from ministack.core.iam_evaluator import EvalContext, evaluate
 
+from . import request_models
 from .config import ACCOUNT_ID
 from .decisions import log
 from .identity import Caller, Refusal, identify
@@ -45,16 +47,26 @@ class Gate:
             if caller.service not in SERVICES:
                 message = f"{caller.service} is not served at this address; use AWS_ENDPOINT_URL"
                 return _refuse(start_response, caller.service, Refusal("InvalidAction", message))
-            denied = authorize(caller, form)
+            denied = authorize(caller, form) or _unfit(environ, body)
             if denied:
                 return _refuse(start_response, caller.service, denied)
             return _answer(self._app, environ, start_response, caller.service)
 
 
+def _unfit(environ: Environ, body: bytes) -> Refusal | None:
+    """Returns the refusal of a request whose values do not fit the model of the API."""
+    headers = {"authorization": environ["HTTP_AUTHORIZATION"], "content-type": environ.get("CONTENT_TYPE", "")}
+    return request_models.refusal(environ["REQUEST_METHOD"], f"http://{environ['HTTP_HOST']}/", headers, body)
+
+
 def _answer(app: WsgiApp, environ: Environ, start_response: StartResponse, service: str) -> Iterable[bytes]:
     """Returns moto's response; if moto failed, an error document that SDKs can read."""
     status: list[Any] = []
-    body = list(app(environ, lambda *arguments: status.extend(arguments)))
+    try:
+        body = list(app(environ, lambda *arguments: status.extend(arguments)))
+    except Exception:  # noqa: BLE001 - as a server does
+        traceback.print_exc()
+        status, body = ["500"], [b""]
     if status[0].startswith("500") and not body[0].lstrip().startswith(b"<?xml"):
         message = "moto failed or does not know this call; its traceback is in the account's log"
         return _refuse(start_response, service, Refusal("InternalFailure", message), "500 Internal Server Error")

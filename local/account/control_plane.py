@@ -39,6 +39,7 @@ from .patches import (
     states_start,
     states_stop,
     states_timeout,
+    unmapped_actions,
 )
 from .request_filter import Door
 from .secret import Secrets
@@ -55,6 +56,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     api_throttle.apply()
     decision_log.apply()
     leading_keys.apply()
+    unmapped_actions.apply()
     lambda_errors.apply()
     lambda_settings.apply()
     lambda_start.apply(config.run)

@@ -18,6 +18,7 @@ from ministack.core.iam_evaluator import AuthError
 from ministack.core.sigv4 import decode_header_value
 from ministack.services import s3
 
+from . import request_models
 from .authorization import Environ, StartResponse, WsgiApp
 from .config import ACCOUNT_ID
 
@@ -87,7 +88,7 @@ def _is_open(method: str, path: str) -> bool:
 
 
 def _refusal(scope: Message, body: bytes) -> Answer | None:
-    """Returns the refusal of a request without a valid signature; None if the signature is valid."""
+    """Returns the refusal of a request without a valid signature, or with values that AWS refuses; otherwise None."""
     method, path = scope["method"], scope["path"]
     query = parse_qs(scope["query_string"].decode(), keep_blank_values=True)
     headers = {name.decode("latin-1").lower(): decode_header_value(value) for name, value in scope["headers"]}
@@ -102,8 +103,13 @@ def _refusal(scope: Message, body: bytes) -> Answer | None:
     else:
         checked = iam_evaluator.authenticate(request.access_key_id, ACCOUNT_ID)
         if isinstance(checked, iam_evaluator.ResolvedCredential):
-            return None
-        failure = checked or AuthError("IncompleteSignature", "Request is not signed")
+            url = f"https://{headers['host']}{scope['raw_path'].decode('latin-1')}?{scope['query_string'].decode()}"
+            wrong = request_models.refusal(method, url, headers, body)
+            if wrong is None:
+                return None
+            failure = AuthError(wrong.code, wrong.message)
+        else:
+            failure = checked or AuthError("IncompleteSignature", "Request is not signed")
     service = ministack.detect_service(
         method, path, headers, ministack._routing_params(method, path, headers, body, query)
     )

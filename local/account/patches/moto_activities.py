@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from moto.autoscaling.exceptions import ValidationError
+from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
 from moto.autoscaling.responses import AutoScalingResponse
 from moto.core.responses import ActionResult
 from moto.core.utils import utcnow
@@ -160,6 +160,9 @@ def _describe(self: Any) -> ActionResult:
     if name and name not in groups:
         raise ValidationError(f"AutoScalingGroup name not found - AutoScalingGroup '{name}' not found")
     activities = [activity for group in ([groups[name]] if name else groups.values()) for activity in _of(group)]
-    start = int(self._get_param("NextToken") or 0)
+    token = self._get_param("NextToken") or "0"
+    if not token.isdecimal():
+        raise AutoscalingClientError("InvalidNextToken", "The NextToken value is not valid.")
+    start = int(token)
     end = start + (self._get_int_param("MaxRecords") or 100)
     return ActionResult({"Activities": activities[start:end], "NextToken": str(end) if end < len(activities) else None})

@@ -1,7 +1,8 @@
 """Rejects a second group with the same name, and deletes groups in the background and with instances only by force.
 
 moto replaces the first group by the second, ignores ForceDelete, and removes the group within the call. It fails with
-500 when it must suspend processes of a group that does not exist.
+500 when it must suspend processes of a group that does not exist, and for a token that it did not give. It accepts
+processes that do not exist, and more names in a request than AWS does.
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from ..delays import Delays
 from ._wrap import wrap
 
 _DELETING = "Delete in progress"
+_PROCESSES = frozenset(
+    {
+        *("Launch", "Terminate", "AddToLoadBalancer", "AlarmNotification", "AZRebalance"),
+        *("HealthCheck", "InstanceRefresh", "ReplaceUnhealthy", "ScheduledActions"),
+    }
+)
+_NAMES = 50
+"""The most names in a request without MaxRecords."""
 
 
 def apply(delays: Delays, terminating: set[str]) -> None:
@@ -42,9 +51,20 @@ def apply(delays: Delays, terminating: set[str]) -> None:
     for call in ("suspend_processes", "resume_processes"):
 
         @wrap(AutoScalingBackend, call)
-        def change(original: Callable[..., Any], self: Any, group_name: str, *args: Any) -> Any:
+        def change(original: Callable[..., Any], self: Any, group_name: str, processes: list[str]) -> Any:
             _existing(self, group_name)
-            return original(self, group_name, *args)
+            if unknown := set(processes or ()) - _PROCESSES:
+                raise ValidationError(f"there are no processes {sorted(unknown)}")
+            return original(self, group_name, processes)
+
+    @wrap(AutoScalingResponse, "describe_auto_scaling_groups")
+    def describe(original: Callable[..., Any], self: Any) -> Any:
+        names, token = self._get_param("AutoScalingGroupNames", []), self._get_param("NextToken")
+        if len(names) > self._get_int_param("MaxRecords", _NAMES):
+            raise ValidationError("there are more names than MaxRecords")
+        if token and token not in self.autoscaling_backend.autoscaling_groups:
+            raise AutoscalingClientError("InvalidNextToken", "The NextToken value is not valid.")
+        return original(self)
 
     def delete(self: Any) -> EmptyResult:
         backend = self.autoscaling_backend

@@ -1,9 +1,9 @@
 """Runs EventBridge Scheduler: starts targets at the minute, in the schedule's time zone, with the schedule's role.
 
 MiniStack evaluates cron expressions in UTC, counts a rate from its creation, and checks every ten seconds.
-It does not replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`, checks no role, and has no
-dead-letter queue. Not emulated: retries (a target that refuses goes to the dead-letter queue at once) and flexible time
-windows (such a schedule is rejected).
+It does not replace `<aws.scheduler.scheduled-time>` and `<aws.scheduler.execution-id>`, checks neither expressions nor
+roles, and has no dead-letter queue. Not emulated: retries (a target that refuses goes to the dead-letter queue at once)
+and flexible time windows (such a schedule is rejected).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import logging
 import time
 import uuid
+from collections.abc import Collection
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -58,9 +59,32 @@ def _refusal(body: dict[str, Any]) -> Any:
         ZoneInfo(zone)
     except (KeyError, ValueError, OSError):
         return scheduler._error(400, "ValidationException", f"Invalid time zone: {zone}")
+    expression = str(body.get("ScheduleExpression", ""))
+    if not _is_valid(expression):
+        return scheduler._error(400, "ValidationException", f"Invalid Schedule Expression {expression}.")
     if (body.get("FlexibleTimeWindow") or {}).get("Mode", "OFF") != "OFF":
         return scheduler._error(400, "ValidationException", "The local account has no flexible time windows; use OFF")
     return None
+
+
+def _is_valid(expression: str) -> bool:
+    """Checks whether an expression is a time, a rate, or a cron expression with existing minutes, hours and months."""
+    if expression.startswith("at("):
+        try:
+            return dt.datetime.fromisoformat(expression[3:-1]).tzinfo is None
+        except ValueError:
+            return False
+    if eventbridge._parse_rate_seconds(expression):
+        return True
+    try:
+        minutes, hours, _, months, *_ = eventbridge._parse_cron_fields(expression) or ((), (), (), ())
+        return _within(minutes, 59) and _within(hours, 23) and _within(months, 12)
+    except (ValueError, TypeError):
+        return False
+
+
+def _within(values: Collection[int], most: int) -> bool:
+    return bool(values) and max(values) <= most
 
 
 def _tick() -> None:

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -81,8 +81,9 @@ unit: setup browser  ## run only the unit tests
 model: setup  ## run only the model test: histories of chaos against its invariants
 infra: setup  ## run only the tests of the synthesised template and of the documents
 machines: setup  ## run only the tests of the state machines
+aws_facts: setup  ## run only the comparison of the code with what AWS publishes
 e2e: setup browser  ## run only the whole loops on local AWS
-unit model infra machines e2e:
+unit model infra machines aws_facts e2e:
 	@$(BIN)/python -m pytest -m $(ORDINARY) tests/$@
 
 local-tests: setup  ## run only the tests of local AWS; `make local` starts it

@@ -12,11 +12,10 @@ from typing import Any
 from botocore import xform_name
 
 from infra import ROOT
+from local.account.shapes import UNKNOWN
 from tests.aws_facts.sources import model, services
 
 FOLDERS = ("functions", "lifecycle", "cli", "infra")
-UNKNOWN = object()
-"""A value that is known only when the code runs."""
 
 
 @dataclass(frozen=True)

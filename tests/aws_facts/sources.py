@@ -1,4 +1,4 @@
-"""Reads what AWS publishes as data, from installed packages: models of APIs, schemas of resources, authorization."""
+"""Reads what AWS publishes as data, from installed packages: models of APIs, and the authorization reference."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
 import botocore.session
 from botocore.model import ServiceModel, Shape
+
+from local.account.shapes import plain
 
 _session = botocore.session.get_session()
 
@@ -43,11 +44,6 @@ def text_of(place: str) -> str:
     return plain(str((part.members[member] if member else part).documentation))
 
 
-def plain(text: str) -> str:
-    """Removes tags and line breaks."""
-    return " ".join(re.sub(r"<[^>]+>", "", text).split())
-
-
 @cache
 def error_codes(service: str) -> frozenset[str]:
     """Returns the codes of an API's modelled errors, under both of their names."""
@@ -61,13 +57,6 @@ def _is_error(shape: Shape) -> bool:
 
 def _code_of(shape: Any) -> str:
     return str(shape.error_code)
-
-
-@cache
-def schema(kind: str) -> Mapping[str, Any]:
-    """Returns the schema of a resource type in CloudFormation's registry (us-east-1)."""
-    manager: Any = import_module("cfnlint.schema.manager").PROVIDER_SCHEMA_MANAGER
-    return dict(manager.get_resource_schema("us-east-1", kind).schema)
 
 
 _WITH_SLASHES = frozenset({"ObjectName", "RoleNameWithPath", "ParameterNameWithoutLeadingSlash", "LogGroupName"})

@@ -1,0 +1,41 @@
+"""Events of AWS that rules wait for, and the fields that handlers read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.aws_facts.sources import model
+from tests.infra.conftest import blue, two_stacks
+
+__all__ = ["blue", "two_stacks"]
+
+DETAIL = {
+    *("executionArn", "stateMachineArn", "name", "status", "startDate", "stopDate"),
+    *("input", "inputDetails", "output", "outputDetails"),
+}
+"""The fields in the page's examples; the others of its status change events are those of DescribeExecution."""
+DOCUMENTED = {("aws.states", "Step Functions Execution Status Change"): DETAIL}
+"""The details of events by source and type: Automating Step Functions event delivery with EventBridge."""
+
+
+def test_rules_wait_for_events_that_there_are(blue: dict[str, Any]) -> None:
+    rules = [one["Properties"] for one in blue["Resources"].values() if one["Type"] == "AWS::Events::Rule"]
+    patterns = [rule["EventPattern"] for rule in rules if "EventPattern" in rule]
+    assert patterns
+    for pattern in patterns:
+        assert pattern.keys() == {"source", "detail-type", "detail"}
+        for source in pattern["source"]:
+            for kind in pattern["detail-type"]:
+                assert pattern["detail"].keys() <= DOCUMENTED[source, kind]
+
+
+def test_a_rule_waits_for_every_end_but_success(blue: dict[str, Any]) -> None:
+    statuses: Any = model("stepfunctions").shape_for("ExecutionStatus")
+    rules = [one["Properties"] for one in blue["Resources"].values() if one["Type"] == "AWS::Events::Rule"]
+    (waited_for,) = (rule["EventPattern"]["detail"]["status"] for rule in rules)
+    assert set(statuses.enum) - set(waited_for) == {"RUNNING", "SUCCEEDED", "PENDING_REDRIVE"}
+
+
+def test_the_details_are_those_of_an_execution() -> None:
+    described: Any = model("stepfunctions").shape_for("DescribeExecutionOutput")
+    assert described.members.keys() >= DETAIL

@@ -21,6 +21,7 @@ from infra.data import Data, make_queue
 from infra.functions import Functions
 from troop.chaos.notifications import NEWS
 from troop.environment import Variable
+from troop.state_keys import STRAYS, SWITCH
 
 BATCH = 10
 """Records per call; a failed one is retried, and those before it are not."""
@@ -56,7 +57,7 @@ class Notifications(Construct):
             "Events": (data.events, list(_steps())),
             "Changes": (data.changes, [{"eventName": ["INSERT"]}]),
             "GroupTags": (data.group_tags, []),
-            "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": ["switch"]}}}}]),
+            "State": (data.state, [{"dynamodb": {"Keys": {"key": {"S": [SWITCH, STRAYS]}}}}]),
         }
         tables = [table for table, _ in streamed.values()]
         self.notify = functions.make(

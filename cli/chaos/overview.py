@@ -9,7 +9,7 @@ from typing import Any
 STATES = ("taking part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected")
 """States of units, in the order in which they are shown."""
 
-_TICKS = "ticks-"
+_TICKS, _STRAYS = "ticks-", "stray-items"
 
 
 def state_of(groups: Sequence[Mapping[str, Any]]) -> str:
@@ -43,6 +43,11 @@ def events_by_status(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 def ticks(health: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Returns the checks of GET /health that are about ticks."""
     return [check for check in health["checks"] if str(check["name"]).startswith(_TICKS)]
+
+
+def strays(health: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Returns the check of GET /health that names items of ``GroupTags`` without a unit; None if there are none."""
+    return next((check for check in health["checks"] if check["name"] == _STRAYS and check["status"] != "ok"), None)
 
 
 def in_words(counts: Mapping[str, int]) -> str:

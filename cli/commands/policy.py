@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
+from cli.chaos import overview
 from cli.chaos.units import AHEAD_HINT
 from cli.client.client import TroopClient
 from cli.client.connection import connection
@@ -47,11 +48,22 @@ def export(
     """Print what people have set in the table GroupTags, including units without a group."""
     conn = connection(ctx)
     units = exported(conn.client)
+    _tell_strays(conn.client)
     if as_json:
         show.document({"units": units})
     else:
         comment = f"Policy of {conn.deployment}, as set in the table GroupTags.\nTo apply: troop policy import FILE"
         typer.echo(policy_files.dump(units, comment), nl=False)
+
+
+def _tell_strays(client: TroopClient) -> None:
+    try:
+        stray = overview.strays(client.health())
+    except CliError as error:
+        show.note(f"whether every item has a unit is not known: {error}", style="yellow")
+        return
+    if stray:
+        show.note(f"items that have no effect: {stray['detail']}", style="yellow")
 
 
 @app.command("import")

@@ -108,6 +108,7 @@ def _show(state: Mapping[str, Any], form: Form) -> None:
         ("health", unknown.get("health") or _health(health)),
         *((check["name"], check["detail"]) for check in (overview.ticks(health) if health else ())),
         ("units", unknown.get("groups") or overview.in_words(state["units"]) or "there are no groups"),
+        *([("stray items", stray["detail"])] if health and (stray := overview.strays(health)) else []),
         ("today", unknown.get("events") or overview.in_words(today["by_status"]) or "no termination so far"),
     ]
     rows += [(name, unknown[name]) for name in ("runs", "fleets") if name in unknown]

@@ -15,6 +15,7 @@ from troop.chaos.facts import Switch, UnitState
 from troop.chaos.forecast import LEASHED, skip_through, ticks_between
 from troop.chaos.outlook import next_possible, policy_at
 from troop.chaos.policy import PARSERS
+from troop.chaos.strays import find
 from troop.chaos.units import by_unit
 from troop.settings import Settings
 
@@ -74,11 +75,12 @@ def document(
     """
     settings = basis.settings.chaos
     after = {key: value for key, value in {**item, **changes}.items() if value is not None}
-    groups = by_unit(basis.account.groups, settings.units).get(unit, ())
+    units = by_unit(basis.account.groups, settings.units)
+    groups, near = units.get(unit, ()), find(basis.account.items, units).near.get(unit, ())
     state = basis.account.states.get(unit, UnitState())
-    policies = [policy_at(groups, one, settings, now) for one in (item, after)]
+    policies = [policy_at(groups, one, settings, now, near) for one in (item, after)]
     old, new = (policy.as_dict() for policy in policies)
-    possible = [next_possible(groups, one, settings, state, now) for one in (item, after)]
+    possible = [next_possible(groups, one, settings, state, now, near) for one in (item, after)]
     return {
         "values": [{"key": key, "before": old[key], "after": new[key]} for key in new if old[key] != new[key]],
         "problems": list(policies[1].problems),

@@ -30,7 +30,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     execution = event["execution"]
     started = moments.parse(event["started"])
-    decisions, work = chaos.tick().run(event["calendar"], execution, started)
+    ticked = chaos.tick().run(event["calendar"], execution, started)
+    decisions, work = ticked.decisions, ticked.work
     bucket = environment.variable(Variable.WORK_BUCKET)
     key = work_key(execution, started)
     if work:
@@ -38,6 +39,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     log_decisions(decisions, execution)
     reasons = Counter(d.reason for d in decisions)
     logger.info("decided", calendar=event["calendar"], units=len(decisions), reasons=dict(reasons), execution=execution)
+    if (strays := ticked.strays).count:
+        logger.warning("stray items", count=strays.count, named=[stray.in_words for stray in strays.named])
     deployment = environment.settings().deployment
     emit(deployment, {Metric.TICKS: 1})
     for reason, count in reasons.items():

@@ -30,6 +30,9 @@ UNRECOVERED = "unrecovered"
 are authoritative.
 """
 
+STRAYS = "stray-items"
+"""What ticks remember of items of ``GroupTags`` whose key names no unit."""
+
 BENCH_SCHEDULES = "bench-schedules#"
 """With the name of a group: its attribute ``names`` is the set of all schedules of benchmarks."""
 
@@ -68,6 +71,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
     DAY: ("api", "sweep", "terminate"),
     UNIT: ("api", "check_recovery", "decide", "sweep", "terminate"),
     UNRECOVERED: ("api", "check_recovery", "sweep"),
+    STRAYS: ("decide",),
     REQUEST_KEY: ("api",),
     REPEAT: ("api",),
 }

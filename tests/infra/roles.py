@@ -56,7 +56,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
     | allow("<State.Arn>", "dynamodb:Scan")
-    | state("unit#*")
+    | state("unit#*", "stray-items")
     | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")

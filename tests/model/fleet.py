@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.model.dynamo import refusal
+from troop.tags import PROTECTED_TAG
 
 NOTICED = 4.0
 """Seconds until a group notices that an instance is gone."""
@@ -207,6 +208,7 @@ class Fleet:
             "State": {"Name": instance.before if fresh else instance.state},
             "ImageId": "ami-1",
             "LaunchTime": datetime.fromtimestamp(instance.launched, UTC),
+            "Tags": [{"Key": PROTECTED_TAG, "Value": ""}] if instance.tagged_protected else [],
         }
 
     def describe_instance_attribute(self, InstanceId: str, Attribute: str) -> Any:

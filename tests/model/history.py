@@ -257,7 +257,8 @@ def _sweep(world: World, started: datetime) -> None:
 
 
 def _decide(world: World, execution: str, started: datetime) -> list[dict[str, Any]]:
-    decisions, work = world.tick.run("default", execution, started)
+    ticked = world.tick.run("default", execution, started)
+    decisions, work = ticked.decisions, ticked.work
     for decision in decisions:
         world.checks.seen[decision.reason] += 1
         world.say(f"{decision.unit}: {decision.reason} ({decision.detail})")

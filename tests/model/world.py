@@ -27,6 +27,7 @@ from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable, StepRefused
 from troop.aws.chaos.on_demand_executions import Starts
 from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.stray_items import StrayTable
 from troop.aws.chaos.termination import Terminator
 from troop.flows.chaos.check_recovery import RecoveryCheck
 from troop.flows.chaos.on_demand import OnDemand
@@ -97,7 +98,8 @@ class World:
         reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)
         self.s3, self.events = other, events
         decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
-        self.tick = Tick(reader, decisions, events, self._salt, self.clock)
+        strays = StrayTable(dynamodb, "State", self.stage_sleep)
+        self.tick = Tick(reader, decisions, events, strays, self._salt, self.clock)
         self.termination = Termination(
             reader,
             Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),

@@ -15,6 +15,7 @@ from troop.api.requests import author_of
 from troop.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.aws.chaos.groups import BadToken
 from troop.aws.clients import quick_client
+from troop.chaos.policy import has_values
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
 from troop.errors import ErrorCode
 from troop.flows.chaos.edits import ConflictError
@@ -56,19 +57,19 @@ def list_groups(
 @router.get("/groups/<unit>", operation_id="get_unit", summary="One unit", responses=answers("The unit", 400, 404))
 def get_unit(unit: _Unit) -> UnitOut:
     """Returns one unit. The name of a group returns the group's unit, unless a unit of that name has groups or an
-    item; earlier decisions under that name do not count. Answers 404 when nothing is known of the unit and it has no
-    item.
+    item with values; earlier decisions under that name do not count. Answers 404 when nothing is known of the unit
+    and it has no item.
 
     Costs at most two items, three queries and four calls to Auto Scaling, and one more call for a unit without group
     and item. For the name of a group it costs that twice, and one call. Stop alarms cost one call to CloudWatch.
     """
     name, units, now = _unit(unit), chaos_api.units(), environment.now()
     view = units.view(name, now)
-    if not view.groups and not view.item:
+    if not view.groups and not has_values(view.item):
         owner = units.owner(name)
         if owner not in (None, name):
             view = units.view(owner, now)
-        elif not view.known:
+        elif not view.known and not view.item:
             raise NotFoundError(f"unit {name!r} is unknown: GET /groups lists groups and their units")
     return _unit_out(view)
 
@@ -82,14 +83,16 @@ def get_unit(unit: _Unit) -> UnitOut:
 def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
     """Changes the unit's item, which overrides tags and settings, and records the caller and the change. A repeated
     request changes nothing. Accepts a unit that is still unknown, because its group may be created later. Refuses the
-    name of a group that belongs to another unit, because the change would not affect the group.
+    name of a group that belongs to another unit, because the change would not affect the group; but values that
+    somebody has set under such a name can be removed.
 
     Costs as much as GET /groups/{unit}, one call to Auto Scaling, two items and a transaction. The last two are
     repeated up to five times when other callers change the unit concurrently. The name of a group costs GET once more.
     """
     name, event = _unit(unit), router.current_event.raw_event
     owner = chaos_api.units().owner(name)
-    if owner is not None and owner != name and not chaos_api.units().view(name, environment.now()).groups:
+    removes = bool(body.changes) and all(value is None for value in body.changes.values()) and not body.put_back
+    if owner and owner != name and not removes and not chaos_api.units().view(name, environment.now()).groups:
         raise BadRequestError(f"{name!r} is a group of unit {owner!r}: change /groups/{unit_to_url(owner)}")
     # An ``until`` alone also ends an opt-out: it may be past only in a request that sets opt_out to false or null.
     opting_out = body.opt_out or "opt_out" not in body.model_fields_set

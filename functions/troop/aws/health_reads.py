@@ -12,8 +12,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
+from troop.aws.chaos.state import StateTable
 from troop.aws.dynamo import plain
 from troop.chaos.health_facts import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
+from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import AROUND, TickSpan
 from troop.metrics import CALENDAR, CHILDREN, DIMENSION, NAMESPACE, Metric
 from troop.state_keys import UNIT, UNRECOVERED
@@ -72,7 +74,7 @@ class HealthReads:
     def observe(self, now: datetime) -> Observed:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
-        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 2 for the
+        Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 3 for the
         account, and 1 for each table of an earlier deployment and for each calendar.
         """
         alarms, account, spans = self.alarms, self.account, self.spans
@@ -85,6 +87,7 @@ class HealthReads:
             unrecovered=_read(self._unrecovered),
             alarms=_read(alarms.on) if alarms else None,
             subscribers=_read(alarms.subscribers) if alarms else None,
+            strays=_read(self._strays) if account else None,
             concurrency=_read(account.concurrency) if account else None,
             beside=_read(account.tables_beside) if account else None,
             came=_read(lambda: self._came(spans(now))) if spans else None,
@@ -171,6 +174,9 @@ class HealthReads:
             return str(self.dynamodb.describe_table(TableName=name)["Table"]["TableStatus"])
         except self.dynamodb.exceptions.ResourceNotFoundException:
             return "gone"
+
+    def _strays(self) -> StrayRecord:
+        return StateTable(self.dynamodb, self.state, leashed=False).strays()
 
     def _unrecovered(self) -> tuple[str, ...]:
         """Returns the unrecovered units. The stored set only suggests candidates: a unit's own item decides, as for a

@@ -13,6 +13,7 @@ from troop.chaos.events import Last
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.roll import roll
+from troop.chaos.strays import StrayRecord, find
 from troop.chaos.units import by_unit
 from troop.records import record
 from troop.settings import Settings
@@ -86,7 +87,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The state of the account at one tick. Mappings are by unit; a unit without an entry has nothing stored."""
+    """The state of the account at one tick. Mappings are by unit; a unit without an entry has nothing stored. Keys of
+    ``items`` can also name no unit; ``strays`` is what the last tick has recorded of these.
+    """
 
     groups: Sequence[Group]
     items: Mapping[str, Mapping[str, Any]]
@@ -94,6 +97,7 @@ class Account:
     switch: Switch
     counts: Counts
     protected_instances: frozenset[str] = frozenset()
+    strays: StrayRecord = field(default_factory=StrayRecord)
 
 
 @record
@@ -168,9 +172,11 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
     nobody, no_state = Group("", 0), UnitState()
     shared = effective_policy([nobody], {}, settings, today)  # by all units without any policy of their own
     counts = _with_leashed(account) if account.switch.leashed else account.counts
-    for unit, groups in by_unit(account.groups, settings.units).items():
-        item = account.items.get(unit)
-        plain = not item and not any(map(says_anything, groups))
+    units = by_unit(account.groups, settings.units)
+    near = find(account.items, units).near
+    for unit, groups in units.items():
+        item, keys = account.items.get(unit), near.get(unit, ())
+        plain = not item and not keys and not any(map(says_anything, groups))
         yield Facts(
             unit=unit,
             now=now,
@@ -178,7 +184,7 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
             settings=settings,
             switch=account.switch,
             groups=groups,
-            policy=shared if plain else effective_policy(groups, item or {}, settings, today),
+            policy=shared if plain else effective_policy(groups, item or {}, settings, today, keys),
             state=account.states.get(unit, no_state),
             counts=counts,
             protected_instances=account.protected_instances,

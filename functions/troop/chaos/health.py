@@ -11,6 +11,7 @@ from troop import moments, zones
 from troop.calendars import Calendar
 from troop.chaos.expected_ticks import expected_ticks
 from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, TableBeside, Unread
+from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan, last_spans, shift
 from troop.concurrency import Concurrency, needed, remedy, shortage
 from troop.settings import OLDEST_TICK, Settings
@@ -105,6 +106,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
             _calendars(calendars, now),
             *([] if observed.alarms is None else [_alarms(observed.alarms)]),
             *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
+            *([] if observed.strays is None else [_strays(observed.strays)]),
             *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
             *([] if observed.beside is None else [_beside(observed.beside)]),
             *([] if observed.came is None else [_time_zones(observed.came, observed, calendars, tick_minutes, now)]),
@@ -115,6 +117,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
 SCHEDULES, TICKS_MISSING, TICKS_FAILED = "schedules", "ticks-missing", "ticks-failed"
 TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
+STRAY_ITEMS = "stray-items"
 ALARMS, SUBSCRIBERS = "alarms", "subscribers"
 CONCURRENCY, EARLIER_TABLES, TIME_ZONES = "lambda-concurrency", "earlier-tables", "time-zones"
 
@@ -229,6 +232,21 @@ def _units(observed: Observed) -> Check:
         return Check(UNITS_UNRECOVERED, Grade.OK, 0, 0, "every unit has recovered, or was returned to chaos")
     todo = "fix the unit, then return it to chaos; docs/runbook.md#unit-unrecovered"
     return Check(UNITS_UNRECOVERED, Grade.FAIL, len(units), 0, f"out of chaos: {_names(sorted(units))}", todo)
+
+
+def _strays(strays: StrayRecord | Unread) -> Check:
+    """Warns of policies without a unit: their owners believe that they are in force."""
+    if isinstance(strays, Unread):
+        return _unread(STRAY_ITEMS, 0, strays)
+    if not strays.count:
+        return Check(STRAY_ITEMS, Grade.OK, 0, 0, "the key of every item of GroupTags names a unit")
+    named = [stray.in_words for stray in strays.named]
+    detail = f"no unit has the name {_names(named, strays.count)}"
+    todo = (
+        "if a unit is meant, set its policy with troop opt-out UNIT or troop set UNIT; then delete the item; "
+        "docs/chaos.md#stray-items"
+    )
+    return Check(STRAY_ITEMS, Grade.WARN, strays.count, 0, detail, todo)
 
 
 def _calendars(calendars: Mapping[str, Calendar], now: datetime) -> Check:
@@ -358,6 +376,7 @@ def _shifted(calendar: Calendar, span: TickSpan, came: tuple[datetime, ...]) -> 
     )
 
 
-def _names(names: list[str]) -> str:
-    more = len(names) - NAMED
+def _names(names: list[str], count: int = 0) -> str:
+    """Names the first; ``count``: of all, if ``names`` are not all."""
+    more = max(count, len(names)) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from troop.chaos.strays import StrayRecord
 from troop.concurrency import Concurrency
 
 FAILURES_OF = timedelta(hours=24)
@@ -103,6 +104,7 @@ class Observed:
     Attributes:
         alarms: those that are on; None if not read.
         subscribers: the number of subscribers of act-now alarms; None if not read.
+        strays: items whose key names no unit, as the last tick found them; None if not read.
         concurrency: how many functions the account may run at a time; None if not read.
         beside: tables of earlier deployments, the newest first; None if not read.
         came: by calendar, when ticks came around its last business day, to within five minutes; None if not read.
@@ -116,6 +118,7 @@ class Observed:
     unrecovered: tuple[str, ...] | Unread
     alarms: tuple[Alarm, ...] | Unread | None = None
     subscribers: int | Unread | None = None
+    strays: StrayRecord | Unread | None = None
     concurrency: Concurrency | Unread | None = None
     beside: tuple[TableBeside, ...] | Unread | None = None
     came: Mapping[str, tuple[datetime, ...]] | Unread | None = None

@@ -17,6 +17,7 @@ from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
 from troop.chaos.slowness import is_slow
+from troop.chaos.strays import StrayRecord
 from troop.state_keys import REAPER_OFF, SWITCH, UNIT
 
 SCHEMA = 1
@@ -52,6 +53,7 @@ class Kind(StrEnum):
     REAPER_OFF = "reaper-off"
     REAPER_ON = "reaper-on"
     POLICY_CHANGED = "policy-changed"
+    STRAY_ITEM = "stray-item"
 
 
 DETAIL_TYPES: dict[Kind, str] = {
@@ -68,6 +70,7 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.REAPER_OFF: "Reaper switched off",
     Kind.REAPER_ON: "Reaper switched on",
     Kind.POLICY_CHANGED: "Policy changed",
+    Kind.STRAY_ITEM: "Item without unit",
 }
 """The values of ``detail-type``, which rules on the bus match."""
 
@@ -184,6 +187,26 @@ def of_change(
                 kind = _SWITCHED[key, new]
                 detail = {**who, "reason": _short(reason)}
                 yield _notification(deployment, kind, change_id, f"{DETAIL_TYPES[kind]} {by}", detail)
+
+
+def of_strays(deployment: str, record: StrayRecord) -> Iterator[Notification]:
+    """Yields a notification for each stray item of which a tick tells. Two ticks that find the same one at the same
+    time make notifications with the same ``id``.
+    """
+    for stray in record.reports:
+        assert record.at
+        assert stray.since
+        since = moments.iso(stray.since)
+        unit = stray.key[:LONGEST_VALUE]
+        summary = f"The policy of {stray.in_words} has had no effect since {since}: no Auto Scaling group has this unit"
+        detail = {
+            "at": moments.iso(record.at),
+            "unit": unit,
+            "owner": stray.owner or None,
+            "since": since,
+            "nearest": stray.nearest,
+        }
+        yield _notification(deployment, Kind.STRAY_ITEM, f"{unit}#{since}", summary, detail)
 
 
 def edited_by_hand(

@@ -20,13 +20,24 @@ _DAY = timedelta(days=1)
 _NOBODY = (Group("", 0),)
 
 
-def policy_at(groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, now: datetime) -> Policy:
-    """Returns the policy of a unit at a moment; without groups, that of its item and the settings."""
-    return effective_policy(groups or _NOBODY, item, settings, lambda c: settings.calendars[c].at(now).day)
+def policy_at(
+    groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, now: datetime, near: Sequence[str] = ()
+) -> Policy:
+    """Returns the policy of a unit at a moment; without groups, that of its item and the settings.
+
+    Args:
+        near: see :func:`troop.chaos.policy.effective_policy`.
+    """
+    return effective_policy(groups or _NOBODY, item, settings, lambda c: settings.calendars[c].at(now).day, near)
 
 
 def next_possible(
-    groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, state: UnitState, now: datetime
+    groups: Sequence[Group],
+    item: Mapping[str, Any],
+    settings: Settings,
+    state: UnitState,
+    now: datetime,
+    near: Sequence[str] = (),
 ) -> datetime | None:
     """Returns the earliest moment, from ``now`` on, at which calendar and policy allow a termination of the unit.
 
@@ -38,8 +49,9 @@ def next_possible(
     Args:
         groups: the unit's; may be empty.
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
+        near: see :func:`troop.chaos.policy.effective_policy`.
     """
-    policy = policy_at(groups, item, settings, now)
+    policy = policy_at(groups, item, settings, now, near)
     if protection(groups) or policy.problems or state.unrecovered is not None or policy.probability.value == 0:
         return None
     calendar = settings.calendars[policy.calendar.value]

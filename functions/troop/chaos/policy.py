@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from troop import faults, values
 from troop.chaos.groups import Group
+from troop.chaos.near_keys import folded_tag, named, shown
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.records import record
 from troop.settings import Settings
@@ -49,6 +50,11 @@ BOOKKEEPING: Mapping[str, Callable[[Any], Any]] = dict.fromkeys(
 """Attributes of a table item that Troop writes; not part of the policy."""
 
 
+def has_values(item: Mapping[str, Any]) -> bool:
+    """Checks whether an item of ``GroupTags`` has more than what Troop writes about it."""
+    return not item.keys() <= BOOKKEEPING.keys()
+
+
 def _unit(value: Any) -> str:
     name = values.text()(value)
     if name != value:
@@ -64,6 +70,11 @@ OTHER_TAGS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("protected", "fleet", "deployment", "run", "cell", "role", "expires_at"), lambda value: value),
 }
 """Tags with Troop's prefix that are not part of the policy."""
+
+_BY_FOLDED = {folded_tag(TAG_PREFIX + key): TAG_PREFIX + key for key in (*PARSERS, *OTHER_TAGS)}
+
+MOST_NEAR = 3
+"""The most keys of items that a policy's problem names."""
 
 T = TypeVar("T")
 
@@ -129,7 +140,11 @@ def _plain(value: Any) -> Any:
 
 
 def effective_policy(
-    groups: Sequence[Group], item: Mapping[str, Any], settings: Settings, today: Callable[[str], date]
+    groups: Sequence[Group],
+    item: Mapping[str, Any],
+    settings: Settings,
+    today: Callable[[str], date],
+    near: Sequence[str] = (),
 ) -> Policy:
     """Computes the policy of a unit: the strictest of its groups' policies.
 
@@ -141,8 +156,12 @@ def effective_policy(
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
         settings: the deployment's.
         today: returns the local date on a calendar of the settings, by name.
+        near: the keys of other items that nearly name the unit, see :mod:`troop.chaos.strays`. Each can be its opt-out,
+            so they are a problem.
     """
     item_layer, problems = _read_layer(item, "item", "attribute ", "", BOOKKEEPING) if item else ({}, [])
+    if near:
+        problems.append(_nearly_named(near))
     members = []
     for group in groups:
         tag_layer, tag_problems = _read_tags(group)
@@ -154,22 +173,39 @@ def effective_policy(
     return Policy(*(*_values(merged), tuple(dict.fromkeys(problems + merge_problems))))
 
 
+def _nearly_named(near: Sequence[str]) -> str:
+    more = len(near) - MOST_NEAR
+    keys = ", ".join(map(shown, near[:MOST_NEAR])) + (f" and {more} more" if more > 0 else "")
+    return f"the key of an item is {keys}: must be exactly the unit's name, or the item must be deleted"
+
+
 def says_anything(group: Group) -> bool:
-    """Checks quickly whether a group may have tags with Troop's prefix, in any spelling. It can report too many groups,
-    but misses none.
+    """Checks whether a group has tags with Troop's prefix, in any spelling."""
+    return any(map(_meant, group.tags))
+
+
+@lru_cache(maxsize=4096)  # groups share most of their keys
+def _meant(key: str) -> str | None:
+    """Returns the tag of Troop's that a key is, or nearly is; None for tags of others.
+
+    Nearly: except for blanks, invisible characters, separators, and capital or small letters.
     """
-    return TAG_PREFIX in "\n".join(group.tags).lower()
+    if key.startswith(TAG_PREFIX):
+        return key
+    if near := _BY_FOLDED.get(folded_tag(key)):
+        return near
+    plain = key.strip().lower()
+    return plain if plain.startswith(TAG_PREFIX) else None
 
 
 def _read_tags(group: Group) -> tuple[_Layer, list[str]]:
     ours, problems = {}, []
     for key, value in group.tags.items():
-        if ":" not in key:  # most
-            continue
-        if key.startswith(TAG_PREFIX):
+        meant = _meant(key)
+        if meant == key:
             ours[key.removeprefix(TAG_PREFIX)] = value
-        elif key.lower().startswith(TAG_PREFIX):  # tags are case-sensitive: this one would have no effect
-            problems.append(f"{group.name}: tag {key} is unknown: must be spelled {key.lower()}")
+        elif meant:  # it would have no effect
+            problems.append(f"{group.name}: tag {named(key)} is unknown: must be spelled {meant}")
     layer, layer_problems = _read_layer(ours, f"tag of {group.name}", f"{group.name}: tag ", TAG_PREFIX, OTHER_TAGS)
     return layer, problems + layer_problems
 
@@ -183,7 +219,7 @@ def _read_layer(
         parse = PARSERS.get(key) or others.get(key)
         if parse is None:
             problems.append(
-                f"{where}{prefix}{key} is unknown: must be {values.spelling(key, (*PARSERS, *others), prefix)}"
+                f"{where}{named(prefix + key)} is unknown: must be {values.spelling(key, (*PARSERS, *others), prefix)}"
             )
             continue
         try:

@@ -15,6 +15,7 @@ from troop.aws.chaos.state import StateTable
 from troop.bench.record import Kind, Run
 from troop.chaos.outlook import policy_at
 from troop.chaos.participation import effective_participation
+from troop.chaos.policy import has_values
 from troop.errors import MissingRunError
 from troop.flows.bench.live import LiveRuns
 from troop.flows.chaos.units import GroupRow, Units
@@ -174,7 +175,7 @@ class Widgets:
             UnitRow(
                 unit,
                 groups := [row.group for row in rows],
-                effective_participation(groups, policy_at(groups, rows[0].item, self.settings, now)),
+                effective_participation(groups, policy_at(groups, rows[0].item, self.settings, now, rows[0].near)),
                 rows[0].state,
             )
             for unit, rows in rows_by_unit.items()
@@ -182,7 +183,7 @@ class Widgets:
 
     def _unit(self, request: WidgetRequest, now: datetime) -> UnitView:
         view = self.units.view(request["unit"], now)
-        if not view.groups and not view.item and (owner := self.units.owner(request["unit"])):
+        if not view.groups and not has_values(view.item) and (owner := self.units.owner(request["unit"])):
             view = self.units.view(owner, now)
         return UnitView(
             request=request,

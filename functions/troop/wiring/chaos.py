@@ -31,6 +31,7 @@ def tick() -> Tick:
         reader=account_reader(),
         decisions=chaos_tables.decisions(),
         events=chaos_tables.events(),
+        strays=chaos_tables.strays(),
         salt=salt,
         clock=environment.now,
     )

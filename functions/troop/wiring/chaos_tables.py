@@ -15,6 +15,7 @@ from troop.aws.chaos.event_queries import EventQueries
 from troop.aws.chaos.event_walk import EventWalk
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.aws.chaos.stray_items import StrayTable
 from troop.aws.clients import client
 from troop.environment import Variable
 from troop.wiring import environment
@@ -53,6 +54,10 @@ def policies(of: Callable[[str], Any] = client) -> PolicyTable:
 
 def state(of: Callable[[str], Any] = client) -> StateTable:
     return StateTable(of("dynamodb"), variable(Variable.STATE_TABLE), settings().leashed)
+
+
+def strays() -> StrayTable:
+    return StrayTable(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 def changes(of: Callable[[str], Any] = client) -> ChangeTable:

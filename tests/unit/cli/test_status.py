@@ -59,6 +59,26 @@ def test_the_state_at_a_glance(run: Run) -> None:
     assert "r2" not in result.stdout
 
 
+STRAY = {
+    "name": "stray-items",
+    "status": "warn",
+    "value": 1,
+    "threshold": 0,
+    "detail": "no unit has the name 'Web' (nearest unit: 'web')",
+    "todo": "delete the item",
+}
+
+
+def test_items_without_a_unit_are_named(run: Run, api: FakeApi) -> None:
+    api.checks.append(STRAY)
+    for command in ("status", "doctor", "policy export"):
+        result = run(*command.split())
+        assert "'Web' (nearest unit: 'web')" in result.output, command
+    api.checks = [LAST_TICK, STRAY | {"status": "ok", "detail": "the key of every item of GroupTags names a unit"}]
+    assert "stray items" not in run("status").output
+    assert "no effect" not in run("policy", "export").output
+
+
 def test_the_state_as_a_document(ok: Callable[..., Any], api: FakeApi) -> None:
     document = ok("status")
     assert document["units"] == {"taking part": 1, "opted out": 1, "protected": 1}

@@ -15,6 +15,7 @@ from tests.unit.core.build import at, calendar, settings
 from troop.calendars import Calendar
 from troop.chaos.health import Check, Digest, Grade, digest
 from troop.chaos.health_facts import Alarm, Children, Observed, Runs, Schedule, TableBeside, Unread
+from troop.chaos.strays import Stray, StrayRecord
 from troop.concurrency import Concurrency, needed
 from troop.settings import Settings
 
@@ -52,6 +53,16 @@ def digest_of(calendars: Mapping[str, Calendar] = ONE, now: datetime = NOW, **re
 
 def check(name: str, *args: Any, **read: Any) -> Check:
     return next(c for c in digest_of(*args, **read).checks if c.name == name)
+
+
+def test_stray_items_are_a_warning_with_the_nearest_unit() -> None:
+    named = (Stray("Web", "web"), *(Stray(f"old{n}", None) for n in range(9)))
+    stray = check("stray-items", strays=StrayRecord(count=12, named=named))
+    assert (stray.status, stray.value) == (Grade.WARN, 12)
+    assert stray.detail.startswith("no unit has the name 'Web' (nearest unit: 'web'), 'old0' (no unit is near), ")
+    assert stray.detail.endswith("'old8' (no unit is near) and 2 more")
+    assert check("stray-items", strays=StrayRecord()).status is Grade.OK
+    assert check("stray-items", strays=Unread("no")).status is Grade.FAIL
 
 
 def test_all_is_well() -> None:

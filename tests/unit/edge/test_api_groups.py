@@ -104,7 +104,7 @@ class TestListing:
         with calls(monkeypatch) as operations:
             page = get("/groups", limit=50)
             following = get("/groups", limit=50, cursor=page["cursor"])
-        assert operations == ["DescribeAutoScalingGroups", "BatchGetItem"] * 2
+        assert operations == ["DescribeAutoScalingGroups", "BatchGetItem", "GetItem"] * 2
         assert [row["unit"] for row in following["groups"]] == ["g50", "web", "web"]
 
     def test_what_dynamodb_leaves_out_is_asked_for_again(

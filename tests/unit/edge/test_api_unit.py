@@ -92,7 +92,7 @@ class TestUnit:
             account.drop_group(f"web-v{n:02}")
         with calls(monkeypatch) as operations:
             get("/groups/web")
-        assert Counter(operations) == {"GetItem": 2, "Query": 3, "DescribeAutoScalingGroups": 5}
+        assert Counter(operations) == {"GetItem": 3, "Query": 3, "DescribeAutoScalingGroups": 5}
 
     def test_groups_by_the_last_decision(self, account: Account) -> None:
         account.group("web-v1", 0)
@@ -119,6 +119,18 @@ class TestUnit:
         unit = get("/groups/web-v1")
         assert unit == get("/groups/web")
         assert (unit["unit"], [g["group"] for g in unit["groups"]]) == ("web", ["other", "web-v1"])
+
+    def test_values_that_stray_under_the_name_of_a_group_can_be_removed(self, account: Account) -> None:
+        account.group("web-v1", 0)
+        account.policy("web-v1", opt_out=True)
+        account.decide()
+        assert get("/groups/web")["problems"] != []
+        assert ask("PATCH", "/groups/web-v1", {"opt_out": None})[0] == 200
+        account.clock.forward(minutes=1)
+        account.decide()
+        assert get("/groups/web")["problems"] == []
+        assert get("/groups/web-v1") == get("/groups/web")
+        assert ask("PATCH", "/groups/web-v1", {"unrecovered": False})[0] == 400
 
     def test_a_change_by_the_name_of_a_group_would_change_nothing_for_it(self, account: Account) -> None:
         account.group("web-v1", 0)

@@ -7,12 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import FRIDAY, OVERDUE, Account, Cut, calls, cut_at, cuts
+from tests.unit.edge.asking import get
+from tests.unit.edge.conftest import Log
 from troop import moments
 from troop.aws.clients import client
 from troop.chaos.events import Status
+from troop.flows.chaos.on_demand import RefusedError
 from troop.flows.chaos.tick import UnknownCalendarError
+from troop.wiring import chaos_api
 
 LEASHED = pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
 
@@ -171,6 +176,69 @@ def test_only_protected_instances_are_none(account: Account) -> None:
     account.ec2.create_tags(Resources=account.instances("web"), Tags=tags)
     account.decide()
     assert account.decisions()["web"]["reason"] == "protected-instances"
+
+
+@pytest.mark.parametrize("key", [" troop:protected", "Troop:Protected", "TROOP_PROTECTED", "troop/protected"])
+def test_a_tag_that_nearly_protects_an_instance_protects_it(account: Account, key: str) -> None:
+    account.group("web")
+    account.ec2.create_tags(Resources=account.instances("web"), Tags=[{"Key": key, "Value": "true"}])
+    account.decide()
+    assert account.decisions()["web"]["reason"] == "protected-instances"
+
+
+def test_a_stray_item_is_recorded_and_counts_outside_ticks_too(account: Account, log: Log) -> None:
+    account.group("web")
+    account.group("db")
+    account.policy("Web", opt_out=True, owner="team")
+    account.policy("db", owner="team")
+    account.policy("old", opt_out=True)
+    assert account.decide()["reasons"] == {"malformed": 1, "terminate": 1}
+    (line,) = [line for line in log() if line["message"] == "stray items"]
+    assert (line["count"], line["named"]) == (2, ["'Web' (nearest unit: 'web')", "'old' (no unit is near)"])
+    problem = "the key of an item is 'Web': must be exactly the unit's name, or the item must be deleted"
+    assert get("/groups/web")["problems"] == [problem]
+    assert {row["unit"]: row["problems"] for row in get("/groups")["groups"]} == {"web": [problem], "db": []}
+    with pytest.raises(RefusedError, match="malformed: the key of an item"):
+        chaos_api.on_demand().ask("web", "k", account.clock())
+    version = account.state("stray-items")["version"]
+    account.clock.forward(minutes=1)
+    account.decide()
+    assert account.state("stray-items")["version"] == version  # nothing has changed
+    account.dynamodb.delete_item(TableName="GroupTags", Key={"unit": {"S": "Web"}})
+    account.clock.forward(minutes=1)
+    account.decide()
+    assert get("/groups/web")["problems"] == []
+    assert account.state("stray-items")["count"] == 1
+
+
+def test_a_tick_does_not_fail_because_stray_items_cannot_be_recorded(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    account.policy("old", opt_out=True)
+
+    def refuse(number: int, operation: str, call: Any) -> Any:
+        if operation == "UpdateItem":
+            raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
+        return call()
+
+    with calls(monkeypatch, refuse):
+        assert account.decide()["count"] == 1
+
+
+def test_of_two_ticks_that_find_the_same_one_records_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.policy("old", opt_out=True)
+    inner: list[bool] = []
+
+    def another_first(number: int, operation: str, call: Any) -> Any:
+        if operation == "UpdateItem" and not inner:
+            inner.append(True)
+            account.decide()
+        return call()
+
+    with calls(monkeypatch, another_first):
+        account.decide()
+    assert account.state("stray-items")["version"] == 1
 
 
 def test_unprocessed_decisions_are_sent_again(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,6 +115,40 @@ def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
     return listeners
 
 
+def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Account, listeners: Listeners) -> None:
+    account.group("web")
+    account.policy("Web", opt_out=True, owner="team")
+    listeners.tell()
+    listeners.heard()  # of the edit
+    account.decide()
+    assert listeners.kinds() == []
+    account.clock.forward(days=1)
+    account.decide()
+    listeners.tell()
+    (stray,) = listeners.heard()
+    assert stray.pop("summary") == (
+        "The policy of 'Web' (nearest unit: 'web') has had no effect since 2026-11-20T22:46:00.000Z: "
+        "no Auto Scaling group has this unit"
+    )
+    assert stray == {
+        "schema": 1,
+        "id": "stray-item#Web#2026-11-20T22:46:00.000Z",
+        "kind": "stray-item",
+        "deployment": "Troop",
+        "at": "2026-11-21T22:46:00.000Z",
+        "unit": "Web",
+        "owner": "team",
+        "since": "2026-11-20T22:46:00.000Z",
+        "nearest": "web",
+    }
+    account.clock.forward(days=1)
+    account.decide()
+    assert listeners.kinds() == []
+    account.dynamodb.delete_item(TableName="GroupTags", Key={"unit": {"S": "Web"}})
+    account.decide()
+    assert listeners.kinds() == ["policy-changed"]
+
+
 def edits() -> Edits:
     return Edits(client("dynamodb"), "GroupTags", "State", ChangeTable(client("dynamodb"), "Changes"))
 

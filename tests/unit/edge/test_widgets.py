@@ -187,7 +187,7 @@ def test_without_benchmarks_it_says_so_and_asks_nothing(account: Account, monkey
 
 
 def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = ["DescribeAutoScalingGroups", "BatchGetItem", "GetItem"]
+    groups = ["DescribeAutoScalingGroups", "BatchGetItem", "GetItem", "GetItem"]
     reads: dict[str, tuple[dict[str, Any], list[str]]] = {
         "events": ({}, ["Query", "GetItem"]),
         "decisions": ({}, ["Query"] * 8 + ["GetItem"]),

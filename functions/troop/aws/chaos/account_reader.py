@@ -54,6 +54,7 @@ class AccountReader:
             switch=view.switch,
             counts=view.counts,
             protected_instances=protected_instances(self.ec2),
+            strays=view.strays,
         )
 
     def details_reader(self) -> Callable[[list[Facts]], list[Facts]]:
@@ -89,7 +90,8 @@ class AccountReader:
             salt: the key of the order of instances.
         """
         calendars, balancers = self.settings.calendars, Balancers(self.client)
-        policy = effective_policy(members, plain(item), self.settings, lambda c: calendars[c].at(now).day)
+        near = self.state.strays().near.get(unit, ())
+        policy = effective_policy(members, plain(item), self.settings, lambda c: calendars[c].at(now).day, near)
         calendar = calendars.get(policy.calendar.value)
         return Facts(
             unit=unit,

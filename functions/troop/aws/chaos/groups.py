@@ -8,6 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from troop.chaos.groups import Group, Instance
+from troop.chaos.near_keys import folded_tag
 from troop.chaos.replacements import Build, Launch
 from troop.faults.fault import GONE_STATES
 from troop.tags import PROTECTED_TAG
@@ -114,16 +115,26 @@ def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {field: tuple(dict.fromkeys(sources.get(kind, ()))) for field, kind in fields.items()}
 
 
+_NEARLY_PROTECTED = ("*roop*rotected*", "*TROOP*PROTECTED*")
+"""Patterns of tags that people may have meant as ``troop:protected``. EC2's filters are case-sensitive."""
+
+
 def protected_instances(ec2: Any) -> frozenset[str]:
-    """Reads the ids of all instances of the account and region with the tag ``troop:protected``."""
+    """Reads the ids of all instances of the account and region with the tag ``troop:protected``, also if it is
+    misspelled by blanks, separators or capital letters.
+    """
     pages = ec2.get_paginator("describe_instances").paginate(
         Filters=[
-            {"Name": "tag-key", "Values": [PROTECTED_TAG]},
+            {"Name": "tag-key", "Values": list(_NEARLY_PROTECTED)},
             {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
         ],
         PaginationConfig={"PageSize": 1000},
     )
-    return frozenset(i["InstanceId"] for page in pages for r in page["Reservations"] for i in r["Instances"])
+    instances = (i for page in pages for r in page["Reservations"] for i in r["Instances"])
+    protected = folded_tag(PROTECTED_TAG)
+    return frozenset(
+        i["InstanceId"] for i in instances if any(folded_tag(tag["Key"]) == protected for tag in i.get("Tags", ()))
+    )
 
 
 def launches(ec2: Any, group: str) -> list[Launch]:

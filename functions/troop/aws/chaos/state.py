@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from troop.aws.chaos import stray_items
 from troop.aws.dynamo import batch_get, plain, scan
 from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
-from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
+from troop.chaos.strays import StrayRecord
+from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, STRAYS, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class StateView:
     switch: Switch
     counts: Counts
     units: Mapping[str, UnitState]
+    strays: StrayRecord
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class StateTable:
                 in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
             ),
             units={k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)},
+            strays=stray_items.from_item(by_key.get(STRAYS, {})),
         )
 
     def switch(self) -> Switch:
@@ -61,6 +65,10 @@ class StateTable:
 
     def unit(self, unit: str) -> UnitState:
         return _unit(self._get(UNIT + unit))
+
+    def strays(self) -> StrayRecord:
+        """Reads what ticks have recorded of stray items."""
+        return stray_items.from_item(self._get(STRAYS))
 
     def raw(self, key: str) -> dict[str, Any]:
         """Reads an item in DynamoDB's types; empty if there is none."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from troop.aws.bus import Bus
+from troop.aws.chaos import stray_items
 from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.changes import from_item as change_from_item
 from troop.aws.chaos.event_items import from_item as event_from_item
@@ -20,9 +21,9 @@ from troop.aws.stream import Record
 from troop.aws.topic import Topic
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
-from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event
+from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event, of_strays
 from troop.chaos.slowness import LATEST, usual
-from troop.state_keys import REAPER_OFF, SWITCH, UNIT
+from troop.state_keys import REAPER_OFF, STRAYS, SWITCH, UNIT
 
 
 class UnreadableRecord(Exception):
@@ -72,7 +73,7 @@ class Notifier:
             self.events: self._of_event,
             self.changes: self._of_change,
             self.group_tags: self._of_unit_edited,
-            self.state: self._of_switch_edited,
+            self.state: self._of_state,
         }
         maker = makers.get(record.table)
         return list(maker(record)) if maker else []
@@ -105,10 +106,13 @@ class Notifier:
     def _of_unit_edited(self, record: Record) -> Iterable[Notification]:
         return self._edited(record, "unit", UNIT)
 
-    def _of_switch_edited(self, record: Record) -> Iterable[Notification]:
-        if (record.new or record.old).get("key") != {"S": SWITCH}:
-            return []
-        return self._edited(record, "key", "")
+    def _of_state(self, record: Record) -> Iterable[Notification]:
+        key = (record.new or record.old).get("key")
+        if key == {"S": SWITCH}:
+            return self._edited(record, "key", "")
+        if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
+            return of_strays(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
+        return []
 
     def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
         old, new = (_plain(item) for item in (record.old, record.new))

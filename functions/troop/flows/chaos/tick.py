@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +11,12 @@ from troop import moments
 from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable
+from troop.aws.chaos.stray_items import StrayTable
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
-from troop.chaos.facts import UnitState, facts_of_units
+from troop.chaos.facts import Account, UnitState, facts_of_units
+from troop.chaos.strays import StrayRecord, find, next_record
+from troop.chaos.units import by_unit
 from troop.errors import TroopError
 from troop.flows.clock_check import is_stale
 from troop.garbage import without_collections
@@ -24,20 +27,33 @@ class UnknownCalendarError(TroopError):
 
 
 @dataclass(frozen=True)
+class Ticked:
+    """What a tick has done.
+
+    Attributes:
+        decisions: of every unit on its calendar; none for a tick that is too old.
+        work: one work item for each instance to terminate.
+        strays: the stray items of all calendars that it found.
+    """
+
+    decisions: list[Decision]
+    work: list[dict[str, Any]]
+    strays: StrayRecord = field(default_factory=StrayRecord)
+
+
+@dataclass(frozen=True)
 class Tick:
     """Decides for a tick. Calls ``salt`` only if there is a decision to make."""
 
     reader: AccountReader
     decisions: DecisionTable
     events: EventTable
+    strays: StrayTable
     salt: Callable[[], bytes]
     clock: Callable[[], datetime]
 
-    def run(self, calendar: str, execution: str, started: datetime) -> tuple[list[Decision], list[dict[str, Any]]]:
+    def run(self, calendar: str, execution: str, started: datetime) -> Ticked:
         """Decides for all units on one calendar, as of the start of the execution.
-
-        Returns:
-            The decisions, and one work item for each instance to terminate; both empty for a tick that is too old.
 
         Raises:
             UnknownCalendarError: the settings have no such calendar.
@@ -48,7 +64,7 @@ class Tick:
                 f"there is no calendar {calendar!r}: must be one of {', '.join(settings.calendars)}"
             )
         if is_stale(started, self.clock()):
-            return [], []
+            return Ticked([], [])
         account = self.reader.account()
         salt = self.salt()
         with without_collections():
@@ -58,7 +74,17 @@ class Tick:
         for decision in decisions:
             if decision.reason == "leashed" and decision.target and not _on_record(decision, account.states):
                 self.events.record_leashed(_leashed_event(decision, execution))
-        return decisions, [_work(d, execution) for d in decisions if d.reason == TERMINATE]
+        work = [_work(d, execution) for d in decisions if d.reason == TERMINATE]
+        return Ticked(decisions, work, self._record_strays(account, started))
+
+    def _record_strays(self, account: Account, started: datetime) -> StrayRecord:
+        units = by_unit(account.groups, self.reader.settings.units)
+        strays = find(account.items, units)
+        record = next_record(account.strays, strays, account.items, units, started)
+        if record is None:
+            return account.strays
+        self.strays.write(record)
+        return record
 
 
 def _on_record(decision: Decision, states: Mapping[str, UnitState]) -> bool:

@@ -51,7 +51,7 @@ def missing_alarms(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
 class GroupRow:
     """A group in a listing. ``policy`` is this group's contribution to its unit, whose other groups can be stricter;
     see :func:`troop.chaos.participation.effective_participation`. ``item``: the unit's, in plain values, empty if there
-    is none.
+    is none. ``near``: see :func:`troop.chaos.policy.effective_policy`.
     """
 
     group: Group
@@ -59,6 +59,7 @@ class GroupRow:
     policy: Policy
     state: UnitState
     item: Mapping[str, Any] = field(default_factory=dict)
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,15 +111,24 @@ class Units:
         groups = [group for group in members if not group.is_own_fleet]
         units = {group.name: unit_of(group.name, group.tags, self.settings.units) for group in groups}
         items, states = read_units(self.policies, self.state, units.values())
+        near = self.state.strays().near
         rows = [
             GroupRow(
                 group=group,
                 unit=units[group.name],
                 policy=effective_participation(
-                    [group], policy_at([group], items.get(units[group.name], {}), self.settings, now)
+                    [group],
+                    policy_at(
+                        [group],
+                        items.get(units[group.name], {}),
+                        self.settings,
+                        now,
+                        near.get(units[group.name], ()),
+                    ),
                 ),
                 state=states.get(units[group.name], UnitState()),
                 item=items.get(units[group.name], {}),
+                near=near.get(units[group.name], ()),
             )
             for group in groups
         ]
@@ -130,6 +140,7 @@ class Units:
         """
         item = plain(self.policies.raw(unit))
         state = self.state.unit(unit)
+        near = self.state.strays().near.get(unit, ())
         decision = self.decisions.latest(unit)
         groups = self._groups(unit, decision)
         events = self.events.page(EventFilter(unit), LATEST).events
@@ -137,10 +148,10 @@ class Units:
             unit=unit,
             known=bool(groups or decision or events or state != UnitState()),
             groups=groups,
-            policy=effective_participation(groups, policy_at(groups, item, self.settings, now)),
+            policy=effective_participation(groups, policy_at(groups, item, self.settings, now, near)),
             item=item,
             state=state,
-            next_possible=next_possible(groups, item, self.settings, state, now),
+            next_possible=next_possible(groups, item, self.settings, state, now, near),
             decision=decision,
             events=events,
             changes=tuple(self.changes.latest(UNIT + unit, LATEST)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from troop.chaos.notifications import Notification
 
-_LONGEST_SUBJECT = 100
+_LONGEST_SUBJECT = 99
 _LONGEST_ATTRIBUTE = 256
 """The most characters of an attribute for subscription filters. SNS accepts more, but names of units do not need it."""
 
@@ -41,7 +41,7 @@ class Topic:
 
 
 def _subject(notification: Notification) -> str:
-    """Returns a subject that SNS accepts: at most 100 characters of ASCII, without control characters."""
+    """Returns a subject that SNS accepts: fewer than 100 characters of ASCII, without control characters."""
     unit = notification.detail.get("unit")
     words = f"{notification.detail['deployment']}: {notification.detail_type}" + (f": {unit}" if unit else "")
     plain = "".join(character if " " <= character <= "~" else "?" for character in words)

@@ -1,0 +1,78 @@
+"""Constants of the code that must not exceed a limit of AWS."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from tests.aws_facts.sources import model, text_of
+
+
+@pytest.mark.parametrize(
+    ("constant", "shape"),
+    [
+        ("troop.aws.bench.run_rows.MOST_PARTS", "dynamodb TransactWriteItemList"),
+        ("troop.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
+        ("troop.aws.chaos.decisions._BATCH", "dynamodb WriteRequests"),
+        ("troop.aws.bench.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
+        ("troop.aws.bench.ec2_offerings.AT_ONCE", "ec2 RequestInstanceTypeList"),
+        ("troop.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),
+        ("troop.aws.bench.schedules._SECONDS", "scheduler MaximumEventAgeInSeconds"),
+        ("troop.aws.bench.schedules._ATTEMPTS", "scheduler MaximumRetryAttempts"),
+        ("troop.chaos.units.LONGEST_GROUP_NAME", "autoscaling XmlStringMaxLen255"),
+        ("troop.chaos.policy.LONGEST_ALARM", "cloudwatch AlarmName"),
+        ("lifecycle.rules._BATCH", "events TargetIdList"),
+    ],
+)
+def test_a_constant_is_within_the_limit_of_a_shape(constant: str, shape: str) -> None:
+    service, _, name = shape.partition(" ")
+    limits: Any = model(service).shape_for(name).metadata
+    assert limits.get("min", 0) <= _value(constant) <= limits["max"]
+
+
+TAGGED, READER = "troop.aws.bench.tagged_resources", "troop.aws.bench.fleet_reader"
+
+
+@pytest.mark.parametrize(
+    ("constant", "place", "limit"),
+    [
+        (f"{TAGGED}.TERMINATED_AT_ONCE", "ec2 TerminateInstancesRequest.InstanceIds", r"Up to (\d+)"),
+        ("lifecycle.purge._BATCH", "s3 DeleteObjects", r"up to ([\d,]+) keys"),
+        ("troop.aws.queue._AT_A_TIME", "sqs ReceiveMessage", r"\(up to (\d+)\)"),
+        (f"{READER}.AT_ONCE", "autoscaling AutoScalingGroupNamesType.MaxRecords", r"maximum value is (\d+)"),
+        (
+            "troop.aws.bench.backups.ACTIVITIES",
+            "autoscaling DescribeScalingActivitiesType.MaxRecords",
+            r"value is (\d+)\.",
+        ),
+    ],
+)
+def test_a_constant_is_within_a_documented_limit(constant: str, place: str, limit: str) -> None:
+    (number,) = re.findall(limit, text_of(place))
+    assert _value(constant) <= int(number.replace(",", ""))
+
+
+def test_a_subject_is_shorter_than_sns_says() -> None:
+    (number,) = re.findall(r"less than (\d+) characters", text_of("sns PublishInput.Subject"))
+    assert _value("troop.aws.topic._LONGEST_SUBJECT") < int(number)
+
+
+@pytest.mark.parametrize(
+    ("constant", "most"),
+    [
+        ("troop.aws.chaos.state.LONGEST_KEY", 2048),
+        ("troop.aws.chaos.changes._LONGEST_SORT_KEY", 1024),
+        ("troop.aws.chaos.decision_queries._LONGEST_KEY", 1024),
+    ],
+)
+def test_a_key_is_not_too_long(constant: str, most: int) -> None:
+    """Constraints in Amazon DynamoDB - Amazon DynamoDB: 2,048 bytes of a partition key, 1,024 of a sort key."""
+    assert _value(constant) == most
+
+
+def _value(constant: str) -> int:
+    module, _, name = constant.rpartition(".")
+    return int(getattr(import_module(module), name))

@@ -79,7 +79,7 @@ def make_bench_functions(
     cell = functions.make(
         "cell",
         bench_permissions.cell(stack, bench),
-        record,
+        {**record, Variable.NODE_PROFILE: profile},
         seconds=300,  # one call merges the samples of all nodes
         megabytes=1769,  # a whole processor
     )

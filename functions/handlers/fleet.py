@@ -39,6 +39,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
             status = ended.value
         case _:
             raise UnknownFleetStepError(f"there is no step {name!r}: deploy the stack again")
+    if round.withheld:
+        logger.warning("withheld", run=run, resizes=round.withheld)
     logger.info(name, run=run, state=round.state.value, wait_seconds=round.wait_seconds, status=status, reason=reason)
     return {
         "run": run,

@@ -133,18 +133,22 @@ def doubt(one: Seen, recorded: Recorded | None, site: Site, proved: Proved) -> s
         # An instance that shuts down may not show its profile any more, and is not terminated again.
         if one.evidence.profile != site.profile and not one.going:
             return "it does not have the nodes' instance profile"
-        if is_recorded or one.evidence.group in _names(one) or one.evidence.template in proved.templates:
+        if is_recorded or one.evidence.template in proved.templates:
             return None
-        return "it is not on record, and no group of the run has launched it"
-    if one.name not in _names(one):
+        return "it is not on record, and no launch template of the run has launched it"
+    if not is_named(one):
         return "its name is not one that Troop generates for its run, cell and role"
     if one.kind is Kind.SECURITY_GROUP and one.evidence.vpc != site.vpc:
         return f"it is in the network {one.evidence.vpc}, but nodes run in {site.vpc}"
     return None
 
 
+def is_named(one: Seen) -> bool:
+    """Checks whether a resource has a name that Troop generates for its run, cell and role."""
+    return one.name in _names(one)
+
+
 def _names(one: Seen) -> frozenset[str]:
-    """Returns the names that Troop generates for such a resource; for an instance, of the groups that may launch it."""
     of_cell = {names.security_group_name(one.run, one.cell)} if one.kind is Kind.SECURITY_GROUP else set()
     if not one.role:
         return frozenset(of_cell)

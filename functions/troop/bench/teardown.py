@@ -45,7 +45,6 @@ class Evidence:
         protected: whether it carries the tag ``troop:protected``.
         vpc: id of the network of a security group.
         profile: ARN of the instance profile of an instance.
-        group: name of an instance's Auto Scaling group, from the tag that only Auto Scaling sets.
         template: id of an instance's launch template, from the tag that only EC2 sets.
         volumes: ids of the volumes that EC2 deletes with an instance.
         security_groups: ids of the security groups of an instance.
@@ -57,7 +56,6 @@ class Evidence:
     protected: bool = False
     vpc: str | None = None
     profile: str | None = None
-    group: str | None = None
     template: str | None = None
     volumes: frozenset[str] = frozenset()
     security_groups: frozenset[str] = frozenset()

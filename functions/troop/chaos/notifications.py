@@ -18,7 +18,7 @@ from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
 from troop.chaos.slowness import is_slow
 from troop.chaos.strays import StrayRecord
-from troop.state_keys import REAPER_OFF, SWITCH, UNIT
+from troop.state_keys import REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
 
 SCHEMA = 1
 """Version of the documents. A version can get additional fields; no field is removed or changes its meaning."""
@@ -52,6 +52,8 @@ class Kind(StrEnum):
     UNLEASHED = "unleashed"
     REAPER_OFF = "reaper-off"
     REAPER_ON = "reaper-on"
+    SCHEDULES_OFF = "schedules-off"
+    SCHEDULES_ON = "schedules-on"
     POLICY_CHANGED = "policy-changed"
     STRAY_ITEM = "stray-item"
 
@@ -69,6 +71,8 @@ DETAIL_TYPES: dict[Kind, str] = {
     Kind.UNLEASHED: "Chaos unleashed",
     Kind.REAPER_OFF: "Reaper switched off",
     Kind.REAPER_ON: "Reaper switched on",
+    Kind.SCHEDULES_OFF: "Schedules switched off",
+    Kind.SCHEDULES_ON: "Schedules switched on",
     Kind.POLICY_CHANGED: "Policy changed",
     Kind.STRAY_ITEM: "Item without unit",
 }
@@ -96,6 +100,8 @@ _SWITCHED: dict[tuple[str, bool], Kind] = {
     ("leashed", False): Kind.UNLEASHED,
     (REAPER_OFF, True): Kind.REAPER_OFF,
     (REAPER_OFF, False): Kind.REAPER_ON,
+    (SCHEDULES_OFF, True): Kind.SCHEDULES_OFF,
+    (SCHEDULES_OFF, False): Kind.SCHEDULES_ON,
 }
 
 
@@ -155,13 +161,13 @@ def of_event(
 
 
 def of_change(
-    deployment: str, change: Change, change_id: str, defaults: Mapping[str, bool], by_hand: bool = False
+    deployment: str, change: Change, change_id: str, leashed: bool, by_hand: bool = False
 ) -> Iterator[Notification]:
     """Yields the notifications about a recorded change.
 
     Args:
         change_id: unique, and the same for every notification about this change.
-        defaults: the values of ``halted``, ``leashed`` and ``reaper_off`` before anyone sets them.
+        leashed: the initial state of the switch; all of its other attributes are first false.
         by_hand: the table's item was edited directly, so the caller is not known.
     """
     who = {
@@ -181,7 +187,8 @@ def of_change(
         yield _notification(deployment, Kind.POLICY_CHANGED, change_id, summary, detail)
     elif change.subject == SWITCH:
         reason = change.values.get("reason", (None, None))[1]
-        for key, default in defaults.items():
+        for key in dict.fromkeys(key for key, _ in _SWITCHED):
+            default = leashed and key == "leashed"
             old, new = (default if value is None else bool(value) for value in change.values.get(key, (None, None)))
             if old != new:
                 kind = _SWITCHED[key, new]

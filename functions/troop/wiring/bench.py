@@ -101,7 +101,7 @@ def backup() -> Backup:
 @cache
 def cell_steps() -> CellSteps:
     reader, store = FleetReader(client("ec2"), client("autoscaling")), cell_store()
-    replacing = Replacing(runs(), store, reader, environment.now)
+    replacing = Replacing(runs(), store, reader, variable(Variable.NODE_PROFILE), environment.now)
     return CellSteps(runs=runs(), store=store, reader=reader, replacing=replacing, clock=environment.now)
 
 

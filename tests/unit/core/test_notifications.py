@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.unit.core.build import event as built_event
 from troop.chaos.changes import Change
 from troop.chaos.events import STEPS, Event, Status
+from troop.chaos.facts import Switch
 from troop.chaos.notifications import DETAIL_TYPES, NEWS, Kind, Notification, edited_by_hand, of_change, of_event
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -27,7 +28,6 @@ GUIDE = (DOCS / "notifications.md").read_text(encoding="utf-8")
 AT = datetime(2026, 11, 20, 22, 46, tzinfo=UTC)
 NOW = "2026-11-20T22:46:00.000Z"
 ANN = "arn:aws:sts::123456789012:assumed-role/Admin/ann"
-DEFAULTS = {"halted": False, "leashed": True}
 
 
 def in_status(status: Status, **changes: Any) -> Event:
@@ -94,7 +94,7 @@ def test_a_slow_unit_that_has_not_recovered_is_only_unrecovered() -> None:
 
 def changed(subject: str, values: Mapping[str, tuple[Any, Any]], by_hand: bool = False) -> list[Mapping[str, Any]]:
     change = Change(subject, AT, "" if by_hand else ANN, values)
-    details = [n.detail for n in of_change("Troop", change, f"{subject}#1", DEFAULTS, by_hand=by_hand)]
+    details = [n.detail for n in of_change("Troop", change, f"{subject}#1", leashed=True, by_hand=by_hand)]
     for detail in details:
         SCHEMA.validate(detail)
     return details
@@ -120,6 +120,16 @@ def test_the_switch(values: dict[str, Any], kinds: list[Kind]) -> None:
     assert all((d["caller"], d["by_hand"]) == (ANN, False) for d in details)
     assert all(d["reason"] == values.get("reason", (None, None))[1] for d in details)
     assert len({d["id"] for d in details}) == len(details)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize("attribute", [one.name for one in fields(Switch)])
+def test_every_attribute_of_the_switch_is_told_of(attribute: str, by_hand: bool) -> None:
+    """Whatever the switch stops or lets go again: spending, removals, terminations."""
+    kinds = {
+        detail["kind"] for new in (True, False) for detail in changed("switch", {attribute: (not new, new)}, by_hand)
+    }
+    assert len(kinds) == 2
 
 
 def test_a_policy_changed_says_who_and_what() -> None:

@@ -27,7 +27,7 @@ RUN, OTHER, CELL = "20261120-120000-00000001", "20261120-120000-00000002", "c001
 PROFILE = "arn:aws:iam::123456789012:instance-profile/nodes"
 SITE = Site("vpc-1", PROFILE)
 FLEET, BACKUP = names.fleet_name(RUN, CELL, "drivers"), names.backup_name(RUN, CELL, "drivers")
-NODE = Evidence(profile=PROFILE, group=FLEET)
+NODE = Evidence(profile=PROFILE, template="lt-1")
 
 
 def seen(kind: Kind, ident: str, evidence: Evidence | None = None, name: str = "", **more: object) -> Seen:
@@ -75,15 +75,13 @@ KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
         (replace(SECURITY, evidence=Evidence(vpc="vpc-2")), ON_RECORD, "network vpc-2"),
         (replace(SECURITY, evidence=Evidence()), ON_RECORD, "network"),
         # instances
-        (seen(Kind.INSTANCE, "i-1", Evidence(group=FLEET)), ON_RECORD, "profile"),
-        (seen(Kind.INSTANCE, "i-9", Evidence(profile=f"{PROFILE}2", group=FLEET)), ON_RECORD, "profile"),
+        (seen(Kind.INSTANCE, "i-1", Evidence(template="lt-1")), ON_RECORD, "profile"),
+        (seen(Kind.INSTANCE, "i-9", Evidence(profile=f"{PROFILE}2", template="lt-1")), ON_RECORD, "profile"),
         (seen(Kind.INSTANCE, "i-1", Evidence(profile=PROFILE)), ON_RECORD, "not on record"),
-        (seen(Kind.INSTANCE, "i-1", replace(NODE, group="payments")), ON_RECORD, "not on record"),
-        (seen(Kind.INSTANCE, "i-1", replace(NODE, group=BACKUP)), NOTHING_ON_RECORD, ""),
         (seen(Kind.INSTANCE, "i-9", Evidence(profile=PROFILE)), ON_RECORD, ""),
-        (seen(Kind.INSTANCE, "i-1", Evidence(profile=PROFILE, template="lt-1")), NOTHING_ON_RECORD, ""),
+        (seen(Kind.INSTANCE, "i-1", NODE), NOTHING_ON_RECORD, ""),
         (seen(Kind.INSTANCE, "i-1", Evidence(profile=PROFILE, template="lt-2")), NOTHING_ON_RECORD, "not on record"),
-        (seen(Kind.INSTANCE, "i-1", Evidence(group=FLEET), going=True), NOTHING_ON_RECORD, ""),
+        (seen(Kind.INSTANCE, "i-1", Evidence(template="lt-1"), going=True), NOTHING_ON_RECORD, ""),
         (seen(Kind.INSTANCE, "i-1", Evidence(), going=True), NOTHING_ON_RECORD, "not on record"),
         # volumes
         (seen(Kind.VOLUME, "vol-9"), ON_RECORD, ""),
@@ -102,7 +100,7 @@ def test_only_a_node_of_the_same_run_proves_a_volume() -> None:
     for node in (replace(INSTANCE, run=OTHER), thief):
         inventory = take_inventory([VOLUME, node], {RUN: NOTHING_ON_RECORD, OTHER: NOTHING_ON_RECORD}, SITE)
         assert VOLUME in inventory.unverified
-    assert VOLUME in take_inventory([VOLUME, INSTANCE], {RUN: NOTHING_ON_RECORD}, SITE).ours
+    assert VOLUME in take_inventory([VOLUME, INSTANCE, TEMPLATE], {RUN: NOTHING_ON_RECORD}, SITE).ours
 
 
 TAGS = st.sampled_from([RUN, OTHER, "x", "", f"{RUN} "])
@@ -110,7 +108,6 @@ EVIDENCE = st.builds(
     Evidence,
     protected=st.booleans(),
     vpc=st.sampled_from([None, "vpc-2"]),
-    group=st.sampled_from([None, "payments"]),
     template=st.sampled_from([None, "lt-7"]),
     volumes=st.frozensets(st.sampled_from(["vol-7", "vol-1"])),
     security_groups=st.frozensets(st.sampled_from(["sg-1", "sg-7"])),
@@ -175,7 +172,7 @@ def test_what_is_protected_stays_with_all_that_would_take_it_along_and_that_it_n
 def test_another_fleet_of_the_cell_goes_all_the_same() -> None:
     name = names.fleet_name(RUN, CELL, "servers")
     servers = replace(GROUP, id=name, name=name, role="servers", evidence=Evidence(members=frozenset({"i-2"})))
-    server = replace(INSTANCE, id="i-2", name="i-2", role="servers", evidence=replace(NODE, group=name))
+    server = replace(INSTANCE, id="i-2", name="i-2", role="servers", evidence=NODE)
     drivers = [protect(one) if one is INSTANCE else one for one in RUNS_OWN]
     inventory = take_inventory([*drivers, servers, server], {RUN: NOTHING_ON_RECORD}, SITE)
     assert {one.id for one in inventory.removable} == {name, "i-2"}
@@ -211,7 +208,7 @@ def test_what_is_on_its_way_out_is_not_left_behind() -> None:
 @given(st.sets(st.sampled_from(RUNS_OWN)), st.sets(st.sampled_from(RUNS_OWN)))
 def test_nothing_protected_is_ever_removable(those: set[Seen], protected: set[Seen]) -> None:
     every = [protect(one) if one in protected else one for one in sorted(those, key=lambda one: one.id)]
-    inventory = take_inventory(every, {RUN: frozenset({(Kind.VOLUME, "vol-1")})}, SITE)
+    inventory = take_inventory(every, {RUN: frozenset({(Kind.INSTANCE, "i-1"), (Kind.VOLUME, "vol-1")})}, SITE)
     gone = {(one.kind, one.id) for one in inventory.removable}  # groups of both kinds have the same name
     assert not gone & {(one.kind, one.id) for one in every if one.evidence.protected}
     for one in inventory.removable:
@@ -231,8 +228,9 @@ def test_a_record_names_no_more_than_fits() -> None:
 
 
 def test_a_placement_group_stays_with_the_instance_in_it() -> None:
+    its = {RUN: frozenset({(Kind.INSTANCE, "i-1")})}
     inside = replace(INSTANCE, evidence=replace(NODE, protected=True, placement_group=FLEET))
-    inventory = take_inventory([PLACEMENT, inside], {RUN: NOTHING_ON_RECORD}, SITE)
+    inventory = take_inventory([PLACEMENT, inside], its, SITE)
     assert set(inventory.protected) == {PLACEMENT, inside}
     free = replace(inside, evidence=replace(NODE, protected=True))
-    assert set(take_inventory([PLACEMENT, free], {RUN: NOTHING_ON_RECORD}, SITE).protected) == {free}
+    assert set(take_inventory([PLACEMENT, free], its, SITE).protected) == {free}

@@ -16,6 +16,7 @@ from tests.unit.edge.benches import BUCKET, CELL, WRITER, Bench
 from troop import moments
 from troop.bench import names
 from troop.bench.record import CellStatus
+from troop.tags import PROTECTED_TAG
 
 
 def test_an_instance_that_was_replaced_while_it_booted_is_not_missed(bench: Bench) -> None:
@@ -112,6 +113,23 @@ def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     bench.register([new])
     assert bench.gather() == "ready"
     assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == {new, *others}
+
+
+@pytest.mark.parametrize("protected", [True, False], ids=["protected", "attached"])
+def test_what_is_protected_or_attached_is_never_replaced(bench: Bench, protected: bool) -> None:
+    """An attached instance never registers, so it looks like a silent node."""
+    bench.launched()
+    *others, bad = bench.nodes("drivers")
+    bench.register([*bench.nodes("servers"), *others])
+    if protected:
+        bench.ec2.create_tags(Resources=[bad], Tags=[{"Key": PROTECTED_TAG, "Value": ""}])
+    else:
+        backend = ec2_backends[DEFAULT_ACCOUNT_ID]["eu-central-1"]
+        backend.get_instance(bad).iam_instance_profile = None
+    bench.cannot_start(bad, "no disk")
+    assert bench.gather() == "waiting"
+    assert bad in bench.nodes("drivers")
+    assert _replaced(bench) == {}
 
 
 def test_a_second_error_in_a_small_fleet_ends_the_attempt(bench: Bench) -> None:

@@ -126,6 +126,57 @@ def test_a_stranger_that_is_attached_to_a_node_or_stands_in_its_group_s_name_sta
     assert [one.name for one in world.runs.get(RUN).left_behind] == [attached]
 
 
+@pytest.mark.parametrize("by", ["teardown", "reaper"])
+@pytest.mark.parametrize("profile", ["", "arn:aws:iam::123456789012:instance-profile/payments", PROFILE])
+def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: World, profile: str, by: str) -> None:
+    """Deleting a group would terminate it, and Auto Scaling's tag of a member proves nothing."""
+    world.admit()
+    world.launch_by_the_rules()
+    world.template("theirs", world.security_group("theirs", {}), {}, profile)
+    taggings = [{"Name": "postgres"} | tags for tags in every_tagging()]
+    for number, tags in enumerate(taggings):
+        make(world, Kind.INSTANCE, f"postgres-{number}", tags, "theirs", "")
+    nodes = set(world.members(FLEET))
+    theirs = {ident for kind, ident in world.existing() if kind == "instance"} - nodes
+    assert len(theirs) == len(taggings)
+    world.autoscaling.update_auto_scaling_group(AutoScalingGroupName=FLEET, MaxSize=9 + len(theirs))
+    world.autoscaling.attach_instances(AutoScalingGroupName=FLEET, InstanceIds=sorted(theirs))
+    if by == "reaper":
+        world.forward(hours=3)
+        bench.reaper().sweep()
+    world.tear_down()
+    assert ("group", FLEET) in world.existing()
+    assert {ident for kind, ident in world.existing() if kind == "instance"} == theirs | nodes
+    reasons = {(one.kind, one.name): one.reason for one in world.runs.get(RUN).left_behind}
+    assert "would also remove the instance" in reasons[Kind.AUTO_SCALING_GROUP, FLEET]
+    assert {(Kind.INSTANCE, ident) for ident in theirs} <= reasons.keys()
+
+    world.autoscaling.detach_instances(
+        AutoScalingGroupName=FLEET, InstanceIds=sorted(theirs), ShouldDecrementDesiredCapacity=True
+    )
+    world.forward(minutes=16)
+    bench.reaper().sweep()
+    world.tear_down()
+    assert {ident for kind, ident in world.existing() if kind == "instance"} == theirs
+    assert ("group", FLEET) not in world.existing()
+
+
+def test_a_protected_member_without_our_tags_keeps_its_group(world: World) -> None:
+    world.admit()
+    world.launch_by_the_rules()
+    (node, _) = world.members(FLEET)
+    world.ec2.delete_tags(Resources=[node], Tags=[{"Key": DEPLOYMENT_TAG}, {"Key": RUN_TAG}])
+    protect(world, "instance", node)
+    before = world.existing()
+    world.tear_down()
+    assert world.existing() == before
+    release(world, "instance", node)
+    world.forward(minutes=16)
+    bench.reaper().sweep()
+    world.tear_down()
+    all_gone(world)
+
+
 def test_a_detached_node_is_removed(world: World) -> None:
     """Auto Scaling takes its tag away; EC2's own of the launch template stays, and the record knows it afterwards."""
     world.admit()

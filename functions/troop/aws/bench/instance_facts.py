@@ -9,11 +9,18 @@ from typing import Any
 from troop.bench.definition import ON_DEMAND, SPOT, Fleet
 from troop.bench.estimate import ROOT_VOLUME
 from troop.bench.record import Disk, Kind, Resource
+from troop.tags import PROTECTED_TAG
 
 
 def purchase_of(instance: Mapping[str, Any]) -> str:
     """Returns how the instance was bought; EC2 states it only for spot."""
     return SPOT if instance.get("InstanceLifecycle") == "spot" else ON_DEMAND
+
+
+def is_free_node(instance: Mapping[str, Any], profile: str) -> bool:
+    """Checks whether an instance is a node, by the ARN of its instance profile, and is not protected."""
+    is_node = (instance.get("IamInstanceProfile") or {}).get("Arn") == profile
+    return is_node and all(tag["Key"] != PROTECTED_TAG for tag in instance.get("Tags", []))
 
 
 def volumes_of(instance: Mapping[str, Any]) -> frozenset[str]:

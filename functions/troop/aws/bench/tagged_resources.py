@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,15 +12,21 @@ from botocore.exceptions import ClientError
 from troop import moments
 from troop.aws.bench.fleets import NO_SECURITY_GROUP
 from troop.aws.bench.instance_facts import purchase_of, volumes_of
+from troop.bench.ownership import is_named
 from troop.bench.record import Disk, Kind
 from troop.bench.teardown import Evidence, Seen
 from troop.tags import CELL_TAG, DEPLOYMENT_TAG, EXPIRES_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
 
-GROUP_TAG, TEMPLATE_TAG = "aws:autoscaling:groupName", "aws:ec2launchtemplate:id"
-"""Tags of instances that Auto Scaling and EC2 set: users cannot set tags with this prefix."""
+TEMPLATE_TAG = "aws:ec2launchtemplate:id"
+"""A tag that EC2 sets when it launches an instance with a template: users cannot set tags with the prefix ``aws:``.
+Auto Scaling's tag proves less: attaching an instance to a group sets it, too.
+"""
 
 TERMINATED_AT_ONCE = 100
 """The most instances in one call."""
+
+_IDS_AT_ONCE = 200
+"""The most values of a filter."""
 
 _LIVING = ["pending", "running", "shutting-down", "stopping", "stopped"]
 """The states of instances that still exist; terminated ones stay visible for about an hour."""
@@ -42,8 +48,8 @@ Refusals = dict[Seen, str]
 
 @dataclass(frozen=True)
 class Leftovers:
-    """The resources that carry the deployment's tag and the tag of a run. :mod:`troop.bench.ownership` decides whether
-    they belong to the run.
+    """The resources that carry the deployment's tag and the tag of a run, and all members of its groups, because other
+    instances can be attached to these. :mod:`troop.bench.ownership` decides whether they belong to the run.
 
     Each removal is requested once, without waiting. What is already gone counts as requested.
     """
@@ -75,18 +81,9 @@ class Leftovers:
     # Finding
 
     def _all(self, filters: list[dict[str, Any]]) -> Iterator[Seen]:
-        for one in self._pages(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
-            name = one["AutoScalingGroupName"]
-            # Only a group that is being deleted has a status.
-            going = bool(one.get("Status"))
-            evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
-            yield from self._resources(
-                one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going
-            )
-        living = {"Name": "instance-state-name", "Values": _LIVING}
-        for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
-            for one in reservation["Instances"]:
-                yield from self._instance(one)
+        groups = list(self._groups(filters))
+        instances = [_instance(one) for one in self._instances(filters) if self._is_of_a_run(one)]
+        yield from (*groups, *instances, *self._other_members(groups, {one.id for one in instances}))
         for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
             going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
             held = one["State"] == "in-use" or bool(one.get("Attachments"))
@@ -111,23 +108,34 @@ class Leftovers:
         for page in client.get_paginator(call).paginate(Filters=filters):
             yield from page[field]
 
-    def _instance(self, one: dict[str, Any]) -> Iterator[Seen]:
-        going, ident, tags = one["State"]["Name"] == "shutting-down", one["InstanceId"], _tags(one)
-        evidence = Evidence(
-            profile=(one.get("IamInstanceProfile") or {}).get("Arn"),
-            group=tags.get(GROUP_TAG),
-            template=tags.get(TEMPLATE_TAG),
-            volumes=volumes_of(one),
-            placement_group=one.get("Placement", {}).get("GroupName") or None,
-            security_groups=frozenset(group["GroupId"] for group in one.get("SecurityGroups", [])),
-        )
-        for resource in self._resources(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going=going):
-            yield replace(
-                resource,
-                instance_type=one.get("InstanceType"),
-                zone=one.get("Placement", {}).get("AvailabilityZone"),
-                purchase=purchase_of(one),
+    def _groups(self, filters: list[dict[str, Any]]) -> Iterator[Seen]:
+        for one in self._pages(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
+            name = one["AutoScalingGroupName"]
+            # Only a group that is being deleted has a status.
+            going = bool(one.get("Status"))
+            evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
+            yield from self._resources(
+                one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going
             )
+
+    def _instances(self, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        living = {"Name": "instance-state-name", "Values": _LIVING}
+        for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
+            yield from reservation["Instances"]
+
+    def _other_members(self, groups: Iterable[Seen], known: Collection[str]) -> Iterator[Seen]:
+        """Yields the members of groups without the tags of the group's run, as if they had them.
+
+        A member that EC2 does not show is new or gone, and was not attached: only a running instance can be.
+        """
+        of = {i: one for one in groups if is_named(one) for i in one.evidence.members if i not in known}
+        ids = sorted(of)
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            # A call with ids in place of a filter would fail for one that is gone.
+            those = {"Name": "instance-id", "Values": ids[start : start + _IDS_AT_ONCE]}
+            for raw in self._instances([those]):
+                group = of[raw["InstanceId"]]
+                yield replace(_instance(raw), run=group.run, cell=group.cell, role=group.role)
 
     def _resources(
         self,
@@ -140,22 +148,12 @@ class Leftovers:
         going: bool = False,
         held: bool = False,
     ) -> Iterator[Seen]:
+        if self._is_of_a_run(raw):
+            yield _seen(raw, kind, ident, name, created_at, evidence, going, held)
+
+    def _is_of_a_run(self, raw: dict[str, Any]) -> bool:
         tags = _tags(raw)
-        if tags.get(DEPLOYMENT_TAG) != self.deployment or not tags.get(RUN_TAG):
-            return
-        yield Seen(
-            tags[RUN_TAG],
-            tags.get(CELL_TAG, ""),
-            kind,
-            ident,
-            name,
-            going,
-            held,
-            created_at,
-            _moment(tags.get(EXPIRES_TAG, "")),
-            role=tags.get(FLEET_TAG),
-            evidence=replace(evidence, protected=PROTECTED_TAG in tags),
-        )
+        return tags.get(DEPLOYMENT_TAG) == self.deployment and bool(tags.get(RUN_TAG))
 
     # Removing
 
@@ -195,6 +193,49 @@ class Leftovers:
 def described(these: Iterable[Seen], refused: Refusals) -> list[str]:
     """Describes resources as text, each with the reason why its removal was refused, if it was."""
     return [f"{one.kind.value} {one.id}" + (f" ({refused[one]})" if one in refused else "") for one in these]
+
+
+def _seen(
+    raw: dict[str, Any],
+    kind: Kind,
+    ident: str,
+    name: str,
+    created_at: datetime | None,
+    evidence: Evidence,
+    going: bool,
+    held: bool = False,
+) -> Seen:
+    tags = _tags(raw)
+    return Seen(
+        tags.get(RUN_TAG, ""),
+        tags.get(CELL_TAG, ""),
+        kind,
+        ident,
+        name,
+        going,
+        held,
+        created_at,
+        _moment(tags.get(EXPIRES_TAG, "")),
+        role=tags.get(FLEET_TAG),
+        evidence=replace(evidence, protected=PROTECTED_TAG in tags),
+    )
+
+
+def _instance(one: dict[str, Any]) -> Seen:
+    going, ident = one["State"]["Name"] == "shutting-down", one["InstanceId"]
+    evidence = Evidence(
+        profile=(one.get("IamInstanceProfile") or {}).get("Arn"),
+        template=_tags(one).get(TEMPLATE_TAG),
+        volumes=volumes_of(one),
+        placement_group=one.get("Placement", {}).get("GroupName") or None,
+        security_groups=frozenset(group["GroupId"] for group in one.get("SecurityGroups", [])),
+    )
+    return replace(
+        _seen(one, Kind.INSTANCE, ident, ident, one["LaunchTime"], evidence, going),
+        instance_type=one.get("InstanceType"),
+        zone=one.get("Placement", {}).get("AvailabilityZone"),
+        purchase=purchase_of(one),
+    )
 
 
 def _tags(raw: dict[str, Any]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from troop.aws.bench.cell_store import CellStore, newest
 from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.runs import RunTable
-from troop.aws.bench.standing_groups import StandingGroups
+from troop.aws.bench.standing_groups import StandingGroups, group_name
 from troop.bench import names, standing, standing_backup, teardown, verdicts
 from troop.bench.booting import SETTLED
 from troop.bench.record import CellStatus, Kind, Resource, Run, RunStatus
@@ -63,10 +63,12 @@ class FleetRound:
 
     Attributes:
         wait_seconds: until the next check.
+        withheld: resizes that wait, with the reason, as text.
     """
 
     state: State
     wait_seconds: int = 0
+    withheld: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class FleetSteps:
             return FleetRound(State.DONE)
         try:
             bought = standing_backup.purchases(fleet, groups, nodes, now)
-            self._change(run, fleet, groups, bought, now)
+            withheld = self._change(run, fleet, groups, bought, now)
         except RunClosedError:
             return FleetRound(State.DONE)
         counts = standing.counted(groups, nodes)
@@ -123,7 +125,8 @@ class FleetSteps:
         if fleet.ranks:
             wait = min(wait, standing_backup.LONGEST_WAIT)  # a replacement waits for its rank
             self.seating.seat(run, CELL, fleet.desired, groups)
-        return FleetRound(State.WAITING, wait if bought.is_settled else min(wait, standing_backup.LONGEST_WAIT))
+        wait = wait if bought.is_settled else min(wait, standing_backup.LONGEST_WAIT)
+        return FleetRound(State.WAITING, wait, withheld)
 
     def settle(self, run: str, error: str = "", cause: str = "") -> tuple[RunStatus, str | None]:
         """Returns the fleet's final status, and the reason.
@@ -144,8 +147,11 @@ class FleetSteps:
 
     def _change(
         self, run: str, fleet: Standing, groups: Sequence[GroupStatus], bought: Purchases, now: datetime
-    ) -> None:
-        """Resizes the groups, and records instances and volumes that are new or gone.
+    ) -> tuple[str, ...]:
+        """Resizes the groups, and records instances and volumes that are new or gone. Returns what was not resized.
+
+        A group that must stay, because of ``troop:protected`` or an instance that is not the fleet's, keeps its size:
+        Auto Scaling chooses which instances it terminates.
 
         Overlapping checks of a role with a backup have seen different nodes. Only the one that first records its
         decision resizes such groups; another one could remove nodes by what it saw earlier.
@@ -165,6 +171,9 @@ class FleetSteps:
         resizes = standing.resizes(groups, {role: n for role, n in desired.items() if role not in fleet.backups})
         if (bought.resizes or bought.market != fleet.market) and self.record.decide(run, fleet, bought.market):
             resizes += bought.resizes
+        stays = {one.name: why for one, why in inventory.protected.items() if one.kind is Kind.AUTO_SCALING_GROUP}
+        named = [(group_name(run, CELL, resize.role, resize.is_backup), resize) for resize in resizes]
+        resizes = tuple(resize for name, resize in named if name not in stays)
         if resizes or new:
             launch = self.runs.launches.begin(run, CELL, now + LONGEST)
             try:
@@ -174,6 +183,7 @@ class FleetSteps:
             finally:
                 self.runs.launches.end(launch)
         self.runs.resources.gone(teardown.vanished(recorded, seen, []), now)
+        return tuple(f"{name} to {resize.size}: {stays[name]}" for name, resize in named if name in stays)
 
 
 def standing_of(record: Run) -> Standing:

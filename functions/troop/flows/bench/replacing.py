@@ -16,7 +16,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.fleet_reader import FleetReader
-from troop.aws.bench.instance_facts import resources_of
+from troop.aws.bench.instance_facts import is_free_node, resources_of
 from troop.aws.bench.runs import RunTable
 from troop.bench import names, replacing
 from troop.bench.booting import FleetStatus
@@ -30,11 +30,16 @@ FORMAT = "troop.replaced/1"
 
 @dataclass(frozen=True)
 class Replacing:
-    """Replaces nodes of booting cells."""
+    """Replaces nodes of booting cells.
+
+    Attributes:
+        profile: ARN of the nodes' instance profile.
+    """
 
     runs: RunTable
     store: CellStore
     reader: FleetReader
+    profile: str
     clock: Callable[[], datetime]
 
     def of(self, run: str, cell: str) -> dict[str, str]:
@@ -64,7 +69,8 @@ class Replacing:
         return replacing.duds(benchmark, fleets, nodes, moments, replaced, interrupted)
 
     def replace(self, run: str, cell: str, benchmark: Benchmark, duds: Iterable[Dud]) -> None:
-        """Records each node with its volumes, stores why it is replaced, keeps its console, and has it terminated.
+        """Records each node with its volumes, stores why it is replaced, keeps its console, and has it terminated. Any
+        other instance stays, whoever has attached it to the group; so does a protected node.
 
         Raises:
             RunClosedError: the run or the cell is closed; its teardown removes everything.
@@ -75,8 +81,9 @@ class Replacing:
         prefix = names.replaced_prefix(run, cell)
         now, described = self.clock(), self.reader.described(run, cell)
         for dud in duds:
-            fleet = benchmark.fleet(dud.role)
-            resources = resources_of(described[dud.id], run, cell, fleet, now) if dud.id in described else []
+            if dud.id not in described or not is_free_node(described[dud.id], self.profile):
+                continue
+            resources = resources_of(described[dud.id], run, cell, benchmark.fleet(dud.role), now)
             self.runs.resources.created(resources, now)
             document = {"format": FORMAT, **asdict(dud), "at": iso(now)}
             self.store.put_once(f"{prefix}{dud.id}.json", json.dumps(document).encode(), "application/json")

@@ -23,7 +23,7 @@ from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status
 from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event, of_strays
 from troop.chaos.slowness import LATEST, usual
-from troop.state_keys import REAPER_OFF, STRAYS, SWITCH, UNIT
+from troop.state_keys import STRAYS, SWITCH, UNIT
 
 
 class UnreadableRecord(Exception):
@@ -101,7 +101,7 @@ class Notifier:
             return change_from_item(jsonable(item)), f"{item['subject']}#{item['at']}"
 
         change, change_id = _read(read)
-        return of_change(self.deployment, change, change_id, self._defaults)
+        return of_change(self.deployment, change, change_id, self.leashed)
 
     def _of_unit_edited(self, record: Record) -> Iterable[Notification]:
         return self._edited(record, "unit", UNIT)
@@ -119,16 +119,12 @@ class Notifier:
         subject = prefix + str((new or old)[key])
         edited = edited_by_hand(old, new, self._recorded(subject, new), record.at)
         change = Change(subject, record.at, "", edited)
-        return of_change(self.deployment, change, f"{subject}#{record.sequence}", self._defaults, by_hand=True)
+        return of_change(self.deployment, change, f"{subject}#{record.sequence}", self.leashed, by_hand=True)
 
     def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
         """Returns the record of the change that an item names as its last."""
         at, request = item.get("changed_at"), request_of(item)
         return self.change_table.recorded(subject, at, request) if isinstance(at, str) and request else None
-
-    @property
-    def _defaults(self) -> Mapping[str, bool]:
-        return {"halted": False, "leashed": self.leashed, REAPER_OFF: False}
 
 
 def _plain(item: Mapping[str, Any]) -> dict[str, Any]:

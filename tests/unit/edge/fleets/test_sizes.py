@@ -10,8 +10,10 @@ from botocore.exceptions import EndpointConnectionError
 
 from tests.unit.edge.account import EXHAUSTIVE, Cut, calls, cut_at
 from tests.unit.edge.asking import BERT, ask
+from tests.unit.edge.conftest import Log
 from tests.unit.edge.standing import TWO, Stand
 from troop.bench.record import RunStatus
+from troop.tags import PROTECTED_TAG
 
 
 @pytest.mark.parametrize("count", [5, 1, 0])
@@ -29,6 +31,29 @@ def test_another_size_is_on_record_and_carried_out_at_once(stand: Stand, count: 
     assert len(stand.on_record(run, gone=True)) == max(0, 2 - count)
     with_ready = {"desired": count, "in_service": count, "ready": count, "on_demand": count} if count else {}
     assert stand.roles(run) == {"workers": with_ready}
+
+
+@pytest.mark.parametrize("why", ["protected group", "protected node", "attached"])
+def test_a_group_that_must_stay_keeps_its_size(stand: Stand, why: str, log: Log) -> None:
+    """Auto Scaling chooses which instances go: it could be any of them."""
+    run = stand.ready()
+    name, ec2 = stand.group(run)["AutoScalingGroupName"], stand.bench.ec2
+    tag = {"Key": PROTECTED_TAG, "Value": ""}
+    if why == "protected group":
+        group = {"ResourceId": name, "ResourceType": "auto-scaling-group", "PropagateAtLaunch": False}
+        stand.account.autoscaling.create_or_update_tags(Tags=[tag | group])
+    elif why == "protected node":
+        ec2.create_tags(Resources=stand.nodes(run)[:1], Tags=[tag])
+    else:
+        started = ec2.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1)["Instances"][0]["InstanceId"]
+        stand.account.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=9)
+        stand.account.autoscaling.attach_instances(AutoScalingGroupName=name, InstanceIds=[started])
+    before = stand.size(run)
+    stand.scale(run, 1)
+    assert stand.keep(run) == "waiting"
+    assert stand.size(run) == before
+    (line,) = [one for one in log() if one["message"] == "withheld"]
+    assert name in line["resizes"][0]
 
 
 def test_the_roles_of_a_fleet_are_scaled_apart(stand: Stand) -> None:

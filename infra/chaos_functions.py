@@ -33,14 +33,14 @@ def make_chaos_functions(functions: Functions, data: Data) -> ChaosFunctions:
     return ChaosFunctions(
         decide=functions.make(
             "decide",
-            permissions.decide(data),
+            [*permissions.decide(data), *functions.reads_change_calendars()],
             {**data.environment(), **policy, **decisions, Variable.WORK_BUCKET: data.work.bucket_name},
             seconds=300,
             megabytes=1024,
         ),
         terminate=functions.make(
             "terminate",
-            permissions.terminate(cdk.Stack.of(functions), data),
+            [*permissions.terminate(cdk.Stack.of(functions), data), *functions.reads_change_calendars()],
             {**data.environment(), **policy, **decisions},
             seconds=60,
             megabytes=256,

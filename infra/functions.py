@@ -53,6 +53,10 @@ class Functions(Construct):
             }.items()
         )
 
+    def reads_change_calendars(self) -> list[iam.PolicyStatement]:
+        """Allows reading the SSM Change Calendars of the settings."""
+        return permissions.change_calendars(cdk.Stack.of(self), self._settings.chaos.calendars.values())
+
     def make(
         self,
         name: str,

@@ -64,6 +64,7 @@ def make_observers(
             *permissions.health(watched, data.state),
             *permissions.alarms(act_now),
             *permissions.account(cdk.Stack.of(functions)),
+            *functions.reads_change_calendars(),
             *(benchmarks.permissions_of_api() if benchmarks else []),
         ],
         {

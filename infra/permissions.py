@@ -5,7 +5,7 @@ The resource is an asterisk only if the action supports no other, or no other th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import aws_cdk as cdk
@@ -21,6 +21,8 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra.data import Data
 from infra.health_targets import Watched
 from troop import faults
+from troop.calendars import Calendar
+from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
 from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
@@ -183,6 +185,18 @@ def alarms(act_now: sns.ITopic) -> list[iam.PolicyStatement]:
         allow(["cloudwatch:DescribeAlarms"], "*"),  # listing by a prefix of names requires all alarms
         allow(["sns:GetTopicAttributes"], act_now.topic_arn),
     ]
+
+
+def change_calendars(stack: cdk.Stack, calendars: Iterable[Calendar]) -> list[iam.PolicyStatement]:
+    """Allows reading the states of the SSM Change Calendars that the settings name, and of no others; nothing without
+    one.
+    """
+    named = documents(calendars)
+    arns = [
+        one if one.startswith("arn:") else stack.format_arn(service="ssm", resource="document", resource_name=one)
+        for one in named
+    ]
+    return [allow(["ssm:GetCalendarState"], *arns)] if arns else []
 
 
 def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:

@@ -159,6 +159,12 @@ CALENDAR = {
         "Days without chaos, both ends included. They still count as business days (`troop:min_days_between`). Freezes "
         "as rules come every year, and can last over the end of the year.",
     ),
+    "change_calendar": (
+        "null",
+        "null, or the name or ARN of an SSM Change Calendar in the deployment's region",
+        "A Change Calendar that closes the window while its state is CLOSED, or while Troop cannot read it. Another "
+        "account's needs its ARN, and must be shared with this account. Terminations on demand ignore it.",
+    ),
 }
 """Field -> default, allowed values, meaning."""
 

@@ -48,6 +48,7 @@ class Calendar(TypedDict, total=False):
     categories: Sequence[str] | None
     extra_dates: Sequence[Any]
     freezes: Sequence[Any]
+    change_calendar: str | None
 
 
 class Network(TypedDict):

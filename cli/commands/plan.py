@@ -71,10 +71,13 @@ def plan(
     if sort is not None:
         listings.by(_columns({}), sort)
     now = what_if.now()
-    basis = _of_file(groups, settings, salt) if groups else _of_account(ctx.obj, settings, salt, unleashed, now)
-    chosen = basis.settings.chaos
     requested_day = what_if.day(day, "--day") if day else None
-    days = {name: requested_day or calendar.at(now).day for name, calendar in chosen.calendars.items()}
+    if groups:
+        basis = _of_file(groups, settings, salt)
+    else:
+        basis = _of_account(ctx.obj, settings, salt, unleashed, now, requested_day)
+    chosen = basis.settings.chaos
+    days = _days(chosen, requested_day, now)
     if basis.after and all(days[name] < calendar.at(now).day for name, calendar in chosen.calendars.items()):
         raise CliError(Exit.USAGE, f"--day is {day!r}: must not be in the past; `troop events` shows what happened")
     unit_days = forecast.plan(
@@ -103,8 +106,18 @@ def _of_file(groups: Path, settings: Path | None, salt: str | None) -> _Basis:
     return _Basis(account, tried, what_if.salt_of(salt), None, list, str(groups), notes)
 
 
+def _days(settings: Settings, requested: date | None, now: datetime) -> dict[str, date]:
+    """Returns the local day to plan, by calendar."""
+    return {name: requested or calendar.at(now).day for name, calendar in settings.calendars.items()}
+
+
 def _of_account(
-    options: context.Options, settings: Path | None, salt: str | None, unleashed: bool, now: datetime
+    options: context.Options,
+    settings: Path | None,
+    salt: str | None,
+    unleashed: bool,
+    now: datetime,
+    requested_day: date | None,
 ) -> _Basis:
     tried = settings_files.load(settings) if settings else None
     session = aws.make_session(options.profile, options.region)
@@ -112,7 +125,10 @@ def _of_account(
     chosen = tried or live_account.deployed_settings(session, deployment)
     key = what_if.salt_of(salt) if salt is not None else live_account.salt(session, deployment)
     reader = live_account.reader(session, deployment, chosen.chaos)
-    account = live_account.account(reader)
+    calendars = chosen.chaos.calendars
+    windows = [calendars[name].window(day) for name, day in _days(chosen.chaos, requested_day, now).items()]
+    first, last = min(opens for opens, _ in windows), max(closes for _, closes in windows)
+    account = live_account.account(reader, first, last)
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
     notes = ["instance refreshes, stop alarms and the health reported by load balancers stay as they are now"]

@@ -28,7 +28,7 @@ from cli.shared.settings_files import TriedSettings
 from cli.web.login_link import Doorway
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
-from cli.web.page_server import PageServer
+from cli.web.page_server import MOST_WEEKS, PageServer
 from cli.web.proxy import exit_code, stop_on_signals
 from troop.chaos.expected_ticks import expected_ticks
 from troop.report.assets import MissingChartsError
@@ -122,7 +122,8 @@ def read(session: boto3.Session, deployment: Deployment) -> Basis:
         CliError: something cannot be read. Without permission for the salt, the forecast has days only.
     """
     settings = live_account.deployed_settings(session, deployment)
-    account = live_account.account(live_account.reader(session, deployment, settings.chaos))
+    reader, now = live_account.reader(session, deployment, settings.chaos), times.now()
+    account = live_account.account(reader, now, now + timedelta(weeks=MOST_WEEKS))
     try:
         return Basis(account, settings, live_account.salt(session, deployment))
     except CliError as error:

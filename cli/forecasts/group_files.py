@@ -11,6 +11,7 @@ from typing import Any
 from cli.shared import yaml_files
 from cli.shared.errors import CliError, Exit
 from troop import values
+from troop.chaos.change_calendars import assumed_open
 from troop.chaos.facts import Account, Counts, Switch
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
 from troop.chaos.units import unit_of
@@ -61,7 +62,9 @@ class TriedGroups:
                     "give the policy once, or the same one twice",
                 )
             givers.setdefault(unit, group.name)
-        return Account(self.groups, items, {}, Switch(halted=False, leashed=False), Counts(), self.protected)
+        changes = assumed_open(settings.calendars)
+        running = Switch(halted=False, leashed=False)
+        return Account(self.groups, items, {}, running, Counts(), self.protected, changes=changes)
 
 
 def load(file: Path) -> TriedGroups:

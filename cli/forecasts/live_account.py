@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
@@ -63,14 +65,17 @@ def reader(session: boto3.Session, deployment: Deployment, settings: Settings) -
     )
 
 
-def account(source: AccountReader) -> Account:
+def account(source: AccountReader, first: datetime, last: datetime) -> Account:
     """Returns groups, policies, the switch and the state of units, as they are now.
+
+    Args:
+        first, last: of the forecast, for which SSM Change Calendars are read.
 
     Raises:
         CliError: what :func:`cli.shared.aws.translated_errors` raises.
     """
     with aws.translated_errors():
-        return source.account()
+        return replace(source.account(), changes=source.changes_between(first, last))
 
 
 def details_reader(source: AccountReader) -> Callable[[list[Facts]], list[Facts]]:

@@ -6,6 +6,7 @@ moments in it, are in real minutes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -80,6 +81,8 @@ class Calendar:
         country: whose holidays are days off; None for no country.
         extra_dates: other days off, and half days.
         freezes: periods without chaos. A frozen day is still a business day, on which people work.
+        change_calendar: the name or ARN of an SSM Change Calendar that closes the window, too; None for none. This
+            class does not know its state.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Calendar:
     country: Country | None = None
     extra_dates: tuple[ExtraDate, ...] = ()
     freezes: tuple[Freeze, ...] = ()
+    change_calendar: str | None = None
 
     def __hash__(self) -> int:
         return hash(self.name)  # cheap: the caches below hash calendars several times for every unit
@@ -225,7 +229,18 @@ def clock(minute: int) -> str:
     return f"{minute // 60:02d}:{minute % 60:02d}"
 
 
-_FIELDS = ("time_zone", "weekdays", "open", "close", "country", "subdivision", "categories", "extra_dates", "freezes")
+_FIELDS = (
+    "time_zone",
+    "weekdays",
+    "open",
+    "close",
+    "country",
+    "subdivision",
+    "categories",
+    "extra_dates",
+    "freezes",
+    "change_calendar",
+)
 
 
 def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
@@ -259,6 +274,7 @@ def parse_calendar(key: str, name: str, raw: Any) -> Calendar:
         country=country,
         extra_dates=tuple(_extra_dates(where, raw.get("extra_dates") or [], country, hours)),
         freezes=tuple(_freezes(where, raw.get("freezes") or [], country)),
+        change_calendar=_change_calendar(where, raw.get("change_calendar")),
     )
 
 
@@ -332,6 +348,17 @@ def _freezes(where: str, raw: Any, country: Country | None) -> Iterator[Freeze]:
         if not start.is_yearly and end.text < start.text:
             raise SettingsError(f"{at}.to", entry["to"], f"not before from ({entry['from']})")
         yield Freeze(start, end, _field(at, entry, "reason", values.text()))
+
+
+_CHANGE_CALENDAR = re.compile(r"(arn:aws[a-z-]*:ssm:[a-z0-9-]+:[0-9]{12}:document/)?[A-Za-z0-9_.-]{3,128}")
+"""The name or ARN of an SSM document; the letters and the length are those of ``CreateDocument``."""
+
+
+def _change_calendar(where: str, raw: Any) -> str | None:
+    if raw is None or (isinstance(raw, str) and _CHANGE_CALENDAR.fullmatch(raw)):
+        return raw
+    allowed = "null, or the name or ARN of an SSM Change Calendar in the deployment's region"
+    raise SettingsError(f"{where}.change_calendar", raw, allowed)
 
 
 def _rule(where: str, entry: Mapping[str, Any], field: str, country: Country | None) -> DayRule:

@@ -31,6 +31,7 @@ from .patches import (
     root_key,
     scheduler,
     service_linked_roles,
+    ssm_calendars,
     ssm_public,
     states_map,
     states_nested,
@@ -72,6 +73,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     scheduler.apply()
     service_linked_roles.apply()
     ssm_public.apply()
+    ssm_calendars.apply()
     precise_resources.apply()
     cloudformation_alarm.apply()
     cloudformation_custom.apply()

@@ -169,6 +169,9 @@ def _synthesise(partial: Path, settings: Mapping[str, Any]) -> None:
     (partial / "template.json").write_text(json.dumps(assertions.Template.from_stack(stack).to_json()))
 
 
+SHARED_CALENDAR = "arn:aws:ssm:eu-central-1:111122223333:document/shared"
+"""An ARN that the settings give."""
+
 CALENDARS: Mapping[str, Any] = {
     "default": CONTEXT["troop:calendars"]["default"],
     "tel-aviv": {
@@ -177,8 +180,14 @@ CALENDARS: Mapping[str, Any] = {
         "open": "09:30",
         "close": "15:10",
         "country": "IL",
+        "change_calendar": "prod",
     },
-    "night": {"time_zone": "Europe/Vienna", "open": "22:00", "close": "24:00"},
+    "night": {
+        "time_zone": "Europe/Vienna",
+        "open": "22:00",
+        "close": "24:00",
+        "change_calendar": SHARED_CALENDAR,
+    },
 }
 
 

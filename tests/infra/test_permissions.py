@@ -16,6 +16,7 @@ from aws_cdk import aws_iam as iam
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import of_type, permissions, text
+from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
 from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects
@@ -52,6 +53,19 @@ def test_a_role_writes_only_its_own_items_of_state(stack: str, request: pytest.F
         if role != "ApiRole":
             assert {g[1] for g in its if g[0] == "Deny"} == WRITES_ITEMS, role
     assert {"ApiRole", "StartRole", "TerminateRole", "WidgetsRole"} <= writers
+
+
+def test_change_calendars_are_read_by_whom_they_concern_and_no_others(template: Template, blue: Template) -> None:
+    def readers(of: Template) -> set[tuple[str, str]]:
+        granted = ((role, g) for role in of_type(of, "AWS::IAM::Role") for g in permissions(of, role))
+        return {(role, resource) for role, (_, action, resource, *_) in granted if action == "ssm:GetCalendarState"}
+
+    assert readers(template) == set()
+    documents = {
+        "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:document/prod",
+        SHARED_CALENDAR,
+    }
+    assert readers(blue) == {(role, one) for role in ("DecideRole", "TerminateRole", "ApiRole") for one in documents}
 
 
 HARMLESS = re.compile(

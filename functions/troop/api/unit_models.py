@@ -170,7 +170,7 @@ class UnitOut(BaseModel):
     last_day: date | None = Field(description="The local day of its last termination; abandoned claims do not count")
     next_possible: Moment | None = Field(
         description="The earliest time at which calendar and policy allow a termination; null if a person "
-        "must act first. Ignores the roll, the group's health and the switch."
+        "must act first. Ignores the roll, the group's health, the switch and SSM Change Calendars."
     )
     decision: DecisionOut | None
     events: list[EventOut] = Field(description="The last 5, newest first")

@@ -14,6 +14,7 @@ from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
 from troop.aws.chaos.state import StateTable
 from troop.aws.dynamo import plain
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.health_facts import FAILURES_OF, Children, Observed, Runs, Schedule, Unread
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import AROUND, TickSpan
@@ -53,6 +54,7 @@ class HealthReads:
         account: reads facts that only people need; None for the watchdog.
         spans: returns the expected ticks of each calendar's last business day, whose real ones to read; None for the
             watchdog.
+        changes: reads the current periods of SSM Change Calendars; None for the watchdog.
         deployment: the stack's name, a dimension of its metrics.
     """
 
@@ -69,13 +71,14 @@ class HealthReads:
     alarms: AlarmReads | None = None
     account: AccountReads | None = None
     spans: Callable[[datetime], Mapping[str, TickSpan]] | None = None
+    changes: Callable[[datetime], tuple[ChangePeriod, ...]] | None = None
     deployment: str = ""
 
     def observe(self, now: datetime) -> Observed:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
         Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 3 for the
-        account, and 1 for each table of an earlier deployment and for each calendar.
+        account, and 1 for each table of an earlier deployment, for each calendar, and for each SSM Change Calendar.
         """
         alarms, account, spans = self.alarms, self.account, self.spans
         return Observed(
@@ -90,6 +93,7 @@ class HealthReads:
             strays=_read(self._strays) if account else None,
             concurrency=_read(account.concurrency) if account else None,
             beside=_read(account.tables_beside) if account else None,
+            changes=self.changes(now) if self.changes else None,
             came=_read(lambda: self._came(spans(now))) if spans else None,
         )
 

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from troop.calendars import Calendar, Reading
+from troop.chaos.change_calendars import ChangePeriod, Changes, period_at
 from troop.chaos.events import Last
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy, effective_policy, says_anything
@@ -98,6 +99,7 @@ class Account:
     counts: Counts
     protected_instances: frozenset[str] = frozenset()
     strays: StrayRecord = field(default_factory=StrayRecord)
+    changes: Changes = field(default_factory=dict)
 
 
 @record
@@ -112,6 +114,7 @@ class Facts:
         alarms: state by alarm name, without alarms that do not exist; None if not read yet.
         balanced: ids of healthy instances by traffic source, see :attr:`Group.sources`; None if not read yet.
         unread: why the health in the traffic sources could not be read; "" if it was, or was not tried.
+        change: the current period of the SSM Change Calendar that the unit's calendar names; None if not read.
     """
 
     unit: str
@@ -128,6 +131,7 @@ class Facts:
     alarms: Mapping[str, str] | None = None
     balanced: Mapping[str, frozenset[str]] | None = None
     unread: str = ""
+    change: ChangePeriod | None = None
     _today: Reading | None = field(init=False, repr=False, compare=False)
     _rolled: float | None = field(init=False, repr=False, compare=False)
 
@@ -172,11 +176,13 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
     nobody, no_state = Group("", 0), UnitState()
     shared = effective_policy([nobody], {}, settings, today)  # by all units without any policy of their own
     counts = _with_leashed(account) if account.switch.leashed else account.counts
+    changes = {name: period_at(periods, now) for name, periods in account.changes.items()}
     units = by_unit(account.groups, settings.units)
     near = find(account.items, units).near
     for unit, groups in units.items():
         item, keys = account.items.get(unit), near.get(unit, ())
         plain = not item and not keys and not any(map(says_anything, groups))
+        policy = shared if plain else effective_policy(groups, item or {}, settings, today, keys)
         yield Facts(
             unit=unit,
             now=now,
@@ -184,10 +190,11 @@ def facts_of_units(account: Account, settings: Settings, salt: bytes, now: datet
             settings=settings,
             switch=account.switch,
             groups=groups,
-            policy=shared if plain else effective_policy(groups, item or {}, settings, today, keys),
+            policy=policy,
             state=account.states.get(unit, no_state),
             counts=counts,
             protected_instances=account.protected_instances,
+            change=changes.get(policy.calendar.value),
         )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
 from troop import zones
+from troop.chaos.change_calendars import ChangePeriod, period_at
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.expected_ticks import is_open, ticks_of
 from troop.chaos.facts import Account, Counts, Facts, UnitState, facts_of_units
@@ -23,6 +24,7 @@ ASSUMPTIONS = (
     f"every tick comes, on its minute by the time zones {zones.VERSION}",
     "every group has recovered by the next tick, so nothing stays in flight",
     "groups, their health, tags and policy stay as they are; an instance that replaces another keeps its id",
+    "SSM Change Calendars keep the entries that they have now",
 )
 """The assumptions of a forecast."""
 
@@ -100,21 +102,23 @@ def skip_through(
 ) -> Iterator[list[Decision]]:
     """Yields the same as :func:`go_through`, without decisions that only repeat the unit's previous one of the day.
 
-    It decides for every unit at its calendar's first tick of a day. It decides again when a unit's minute has come, if
-    it was ``not-yet``; and at the next tick, if terminations in flight prevented it. All other reasons hold for the
-    rest of the day, because groups do not change. Ticks without decisions yield nothing.
+    It decides for every unit at its calendar's first tick of a day, and of a period of the calendar's Change Calendar.
+    It decides again when a unit's minute has come, if it was ``not-yet``; and at the next tick, if terminations in
+    flight prevented it. All other reasons hold for the rest of the day, because groups do not change. Ticks without
+    decisions yield nothing.
     """
     course = _Course(account)
     members: dict[str, dict[str, tuple[Group, ...]]] = {name: {} for name in settings.calendars}
     again: dict[str, dict[str, datetime]] = {name: {} for name in settings.calendars}
-    days: dict[str, date] = {}
+    spans: dict[str, tuple[date, ChangePeriod | None]] = {}
     for moment, calendar in ticks:
         day = settings.calendars[calendar].at(moment).day
-        if not days:
+        span = day, period_at(account.changes.get(calendar, ()), moment)
+        if not spans:
             for f in facts_of_units(account, settings, salt, moment):
                 members[calendar_of(f)][f.unit] = f.groups
-        if days.get(calendar) != day:
-            days[calendar] = day
+        if spans.get(calendar) != span:
+            spans[calendar] = span
             units: Iterable[str] = members[calendar]
         else:
             units = [unit for unit, at in again[calendar].items() if at <= moment]

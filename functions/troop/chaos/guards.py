@@ -86,6 +86,14 @@ def calendar_closed(facts: Facts) -> Refusal | None:
     return Refusal(closure.kind, closure.detail) if closure else None
 
 
+def change_calendar_closed(facts: Facts) -> Refusal | None:
+    document, period = facts.calendar.change_calendar, facts.change
+    if document is None or (period and period.is_open):
+        return None
+    state = period.in_words() if period else "has not been read"  # an unknown state is not open
+    return Refusal("change-calendar", f"SSM Change Calendar {document} {state}")
+
+
 def opted_out(facts: Facts) -> Refusal | None:
     takes_part = facts.policy.takes_part
     if takes_part.value:
@@ -228,6 +236,7 @@ SCHEDULED: tuple[Guard, ...] = (
     malformed,
     halted,
     calendar_closed,
+    change_calendar_closed,
     opted_out,
     unrecovered,
     operated,
@@ -259,6 +268,7 @@ REASONS = (
     "holiday",
     "freeze",
     "outside-window",
+    "change-calendar",
     "opted-out",
     "not-opted-in",
     "unrecovered",

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from troop import moments, zones
 from troop.calendars import Calendar
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.expected_ticks import expected_ticks
 from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, TableBeside, Unread
 from troop.chaos.strays import StrayRecord
@@ -109,6 +110,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
             *([] if observed.strays is None else [_strays(observed.strays)]),
             *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
             *([] if observed.beside is None else [_beside(observed.beside)]),
+            *([_change_calendars(observed.changes)] if observed.changes else []),
             *([] if observed.came is None else [_time_zones(observed.came, observed, calendars, tick_minutes, now)]),
         )
     )
@@ -119,7 +121,8 @@ TERMINATIONS_FAILED = "terminations-failed"
 DEAD_LETTERS, TABLES, UNITS_UNRECOVERED, CALENDARS = "dead-letters", "tables", "units-unrecovered", "calendars"
 STRAY_ITEMS = "stray-items"
 ALARMS, SUBSCRIBERS = "alarms", "subscribers"
-CONCURRENCY, EARLIER_TABLES, TIME_ZONES = "lambda-concurrency", "earlier-tables", "time-zones"
+CONCURRENCY, EARLIER_TABLES = "lambda-concurrency", "earlier-tables"
+CHANGE_CALENDARS, TIME_ZONES = "change-calendars", "time-zones"
 
 
 def _unread(name: str, threshold: int, unread: Unread) -> Check:
@@ -337,6 +340,19 @@ def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
     if strange := [table.name for table in tables if not table.stack]:
         todo = f"Do not adopt {_names(strange)}: CloudFormation did not create it for a stack of this name. {todo}"
     return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
+
+
+def _change_calendars(changes: tuple[ChangePeriod, ...]) -> Check:
+    """Warns of SSM Change Calendars that cannot be read: they keep their windows closed."""
+    readable = sum(not period.unread for period in changes)
+    detail = "; ".join(f"{period.document} {period.in_words()}" for period in changes[:NAMED])
+    if readable == len(changes):
+        return Check(CHANGE_CALENDARS, Grade.OK, readable, len(changes), detail)
+    todo = (
+        "their windows stay closed: create or share the Change Calendar, or correct change_calendar in "
+        "troop:calendars and deploy again; docs/runbook.md#change-calendar-unread"
+    )
+    return Check(CHANGE_CALENDARS, Grade.WARN, readable, len(changes), detail, todo)
 
 
 def _time_zones(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.strays import StrayRecord
 from troop.concurrency import Concurrency
 
@@ -107,6 +108,7 @@ class Observed:
         strays: items whose key names no unit, as the last tick found them; None if not read.
         concurrency: how many functions the account may run at a time; None if not read.
         beside: tables of earlier deployments, the newest first; None if not read.
+        changes: the current periods of the SSM Change Calendars that calendars name; None if not read.
         came: by calendar, when ticks came around its last business day, to within five minutes; None if not read.
     """
 
@@ -121,4 +123,5 @@ class Observed:
     strays: StrayRecord | Unread | None = None
     concurrency: Concurrency | Unread | None = None
     beside: tuple[TableBeside, ...] | Unread | None = None
+    changes: tuple[ChangePeriod, ...] | None = None
     came: Mapping[str, tuple[datetime, ...]] | Unread | None = None

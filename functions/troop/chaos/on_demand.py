@@ -8,10 +8,21 @@ from __future__ import annotations
 import hashlib
 
 from troop.chaos.events import OPEN, Event
-from troop.chaos.guards import SCHEDULED, Refusal, already_today, calendar_closed, not_rolled, not_yet, too_soon
+from troop.chaos.guards import (
+    SCHEDULED,
+    Refusal,
+    already_today,
+    calendar_closed,
+    change_calendar_closed,
+    not_rolled,
+    not_yet,
+    too_soon,
+)
 
-IGNORED = frozenset({calendar_closed, too_soon, not_rolled, not_yet, already_today})
-"""Guards about time and frequency: window, holidays and freezes, the roll, the distance from the last termination."""
+IGNORED = frozenset({calendar_closed, change_calendar_closed, too_soon, not_rolled, not_yet, already_today})
+"""Guards about time and frequency: window, holidays, freezes and SSM Change Calendars, the roll, the distance from the
+last termination.
+"""
 
 ON_DEMAND = tuple(guard for guard in SCHEDULED if guard not in IGNORED)
 """The guards of a termination on demand, in the same order."""

@@ -44,7 +44,7 @@ def next_possible(
     Considers the calendar's window, holidays and freezes, the last day of an opt-out, and the distance from the last
     termination. Returns None if someone must act first (all groups are protected, the policy is malformed, an opt-out
     has no end, the unit has not recovered, the probability is 0), or if there is no such day within :data:`HORIZON`.
-    Ignores the roll, the group's health and the switch.
+    Ignores the roll, the group's health, the switch and SSM Change Calendars.
 
     Args:
         groups: the unit's; may be empty.

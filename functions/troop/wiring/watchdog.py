@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 
 from troop.aws.account_reads import AccountReads
 from troop.aws.alarm_reads import AlarmReads
+from troop.aws.chaos.change_calendars import read_period
 from troop.aws.clients import quick_client
-from troop.aws.health_reads import HealthReads
+from troop.aws.health_reads import CALENDARS_READ, HealthReads
 from troop.aws.queue import Queue
+from troop.chaos.change_calendars import ChangePeriod, documents
 from troop.chaos.tick_times import last_spans
 from troop.environment import Variable
 from troop.flows.health import Health
@@ -69,8 +72,20 @@ def health_and_alarms() -> Health:
         seen.reads.tables,
     )
     spans = partial(last_spans, settings().calendars, seen.tick_minutes)
-    reads = replace(seen.reads, alarms=alarms, account=account, spans=spans, deployment=settings().deployment)
+    reads = replace(
+        seen.reads,
+        alarms=alarms,
+        account=account,
+        spans=spans,
+        changes=_change_periods,
+        deployment=settings().deployment,
+    )
     return replace(seen, reads=reads)
+
+
+def _change_periods(now: datetime) -> tuple[ChangePeriod, ...]:
+    named = documents(settings().calendars.values())[:CALENDARS_READ]
+    return tuple(read_period(quick_client("ssm"), one, now) for one in named)
 
 
 @cache

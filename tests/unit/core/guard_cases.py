@@ -7,11 +7,13 @@ from datetime import date
 from typing import Any
 
 from tests.unit.core.build import FRIDAY, SALT, at, calendars, facts, group, instance, settings
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.chaos.guards import (
     Guard,
     already_today,
     calendar_closed,
+    change_calendar_closed,
     day_cap,
     halted,
     in_flight,
@@ -41,6 +43,10 @@ DUE = due_at(SALT, FRIDAY, "web", facts().calendar)
 
 ALARMED = {"stop_alarms": ["errors", "latency"]}
 FREEZE = [{"from": "2026-11-19", "to": "2026-11-21", "reason": "the great sale"}]
+
+
+CHANGES = {"of": settings(calendars=calendars(change_calendar="prod"))}
+NOON, EVENING = at("12:00"), at("18:00")
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,26 @@ CASES: list[Case] = [
         "the great sale",
         {"of": settings(calendars=calendars(freezes=FREEZE))},
         {"of": settings(calendars=calendars(freezes=FREEZE)), "now": at("14:45", date(2026, 11, 18))},
+    ),
+    Case(
+        change_calendar_closed,
+        "change-calendar",
+        "SSM Change Calendar prod is closed until 2026-11-21T02:00:00Z",
+        {**CHANGES, "change": ChangePeriod("prod", NOON, EVENING, is_open=False)},
+        {**CHANGES, "change": ChangePeriod("prod", NOON, EVENING, is_open=True)},
+    ),
+    Case(
+        change_calendar_closed,
+        "change-calendar",
+        "SSM Change Calendar prod cannot be read: InvalidDocument",
+        {**CHANGES, "change": ChangePeriod("prod", NOON, None, is_open=False, unread="InvalidDocument")},
+        {"change": ChangePeriod("prod", NOON, None, is_open=False, unread="InvalidDocument")},
+    ),
+    Case(
+        change_calendar_closed,
+        "change-calendar",
+        "SSM Change Calendar prod has not been read",
+        {**CHANGES, "change": None},
     ),
     Case(
         opted_out,

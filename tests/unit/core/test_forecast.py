@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, SALT, account, at, calendars, fleet, group, raw_calendar, settings, tagged
 from tests.unit.core.test_rules_hold import OPT_OUT, worlds
+from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState
 from troop.chaos.forecast import UnitDay, go_through, plan, skip_through, ticks_between
@@ -197,6 +199,21 @@ def test_the_short_cut_is_one() -> None:
     full, short, long_way, short_way = both(account(*fleet(5)), settings(probability=0.2), FRIDAY, date(2027, 2, 1))
     assert short == full
     assert short_way < long_way / 15
+
+
+def test_the_short_cut_looks_again_when_a_change_calendar_opens() -> None:
+    of = settings(calendars=calendars(change_calendar="prod"), probability=0.5)
+    edges = [at("08:00"), at("11:20"), at("13:00"), at("16:00", MONDAY), at("09:00", date(2026, 11, 24))]
+    periods = tuple(
+        ChangePeriod("prod", start, end, is_open=bool(n % 2)) for n, (start, end) in enumerate(pairwise(edges))
+    )
+    read = account(*fleet(30), changes={"default": periods})
+    full, short, _, _ = both(read, of, FRIDAY, date(2026, 11, 24))
+    assert short == full
+    assert {reason for reason, *_ in full.values()} >= {TERMINATE, "change-calendar"}
+    hits = [moment for reason, *(moment, _) in (v for v in full.values() if v[0] == TERMINATE)]
+    assert {moment.date() for moment in hits} == {FRIDAY}
+    assert all(at("11:20") <= moment < at("13:00") for moment in hits)
 
 
 def test_what_a_cap_in_flight_holds_back_comes_at_the_next_tick() -> None:

@@ -12,7 +12,10 @@ from troop.chaos.events import OPEN, Status, is_on_demand, on_demand_id, schedul
 from troop.chaos.guards import SCHEDULED, Refusal, Target, judge
 from troop.chaos.on_demand import IGNORED, ON_DEMAND, beside, execution_name
 
-WHEN = {"weekend", "holiday", "freeze", "outside-window", "too-soon", "not-rolled", "not-yet", "already-today"}
+WHEN = {
+    *("weekend", "holiday", "freeze", "outside-window", "change-calendar"),
+    *("too-soon", "not-rolled", "not-yet", "already-today"),
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.detail)

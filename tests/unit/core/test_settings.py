@@ -191,6 +191,10 @@ CALENDAR_REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "freezes[0].to",
         "not before from (2026-12-02)",
     ),
+    *(
+        ({"change_calendar": text}, "change_calendar", "null, or the name or ARN of an SSM Change Calendar")
+        for text in ("", "ab", "a b c", "arn:aws:ssm:eu-west-1:1:document/prod", "arn:aws:s3:::prod", 5, ["prod"])
+    ),
     ({"timezone": "UTC"}, "timezone", "spelled time_zone"),
 ]
 

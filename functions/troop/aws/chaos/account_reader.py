@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,10 +12,12 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.chaos.balancers import Balancers, BalancersOfATick
+from troop.aws.chaos.change_calendars import read_period, read_periods
 from troop.aws.chaos.groups import alarm_states, protected_instances, read_groups, refreshing
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.termination_protection import Asking, UnknownProtectionError, spare_shielded
 from troop.aws.dynamo import plain
+from troop.chaos.change_calendars import Changes
 from troop.chaos.facts import Account, Counts, Facts
 from troop.chaos.groups import Group
 from troop.chaos.guards import BEFORE_CAPS, Refusal, pass_guards
@@ -56,6 +58,22 @@ class AccountReader:
             protected_instances=protected_instances(self.ec2),
             strays=view.strays,
         )
+
+    def changes(self, names: Iterable[str], now: datetime) -> Changes:
+        """Reads the current periods of the SSM Change Calendars that these calendars name; 1 call for each calendar
+        with one. One that cannot be read counts as closed.
+        """
+        named = self._change_calendars(names)
+        return {name: (read_period(self.client("ssm"), one, now),) for name, one in named.items()}
+
+    def changes_between(self, first: datetime, last: datetime) -> Changes:
+        """Reads all periods that a forecast needs; a call for each. An error is raised."""
+        named = self._change_calendars(self.settings.calendars)
+        return {name: read_periods(self.client("ssm"), one, first, last) for name, one in named.items()}
+
+    def _change_calendars(self, names: Iterable[str]) -> dict[str, str]:
+        named = {name: self.settings.calendars[name].change_calendar for name in names}
+        return {name: one for name, one in named.items() if one}
 
     def details_reader(self) -> Callable[[list[Facts]], list[Facts]]:
         """Returns a function that adds details to the facts of units that are due: instance refreshes, one call a

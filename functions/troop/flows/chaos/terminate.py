@@ -21,6 +21,7 @@ from troop.aws.chaos.groups import instance_gone, read_groups
 from troop.aws.chaos.termination import BUSY, SkipRejected, TerminationRefused, Terminator
 from troop.aws.chaos.termination_protection import shielded, spare_shielded
 from troop.aws.chaos.unit_groups import read_members
+from troop.chaos.change_calendars import period_at
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
 from troop.chaos.events import AbandonReason, Event, Status, is_on_demand
 from troop.chaos.facts import Facts
@@ -160,7 +161,11 @@ class Termination:
         return Outcome(event)
 
     def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
-        return self.reader.unit(work.unit, groups, groups, item, self.salt(), now)
+        facts = self.reader.unit(work.unit, groups, groups, item, self.salt(), now)
+        name = facts.policy.calendar.value
+        if facts.policy.problems or name not in self.reader.settings.calendars:
+            return facts
+        return replace(facts, change=period_at(self.reader.changes([name], now).get(name, ()), now))
 
     def _carry_out(self, event: Event) -> Event:
         if not may_carry_out(event, self.clock()):

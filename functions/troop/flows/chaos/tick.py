@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -65,7 +65,7 @@ class Tick:
             )
         if is_stale(started, self.clock()):
             return Ticked([], [])
-        account = self.reader.account()
+        account = replace(self.reader.account(), changes=self.reader.changes([calendar], started))
         salt = self.salt()
         with without_collections():
             facts = (f for f in facts_of_units(account, settings, salt, started) if calendar_of(f) == calendar)

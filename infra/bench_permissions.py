@@ -70,8 +70,8 @@ LOOKED_FOR = (*REPORTS, in_any_run("definition.json"))
 
 LIVE_SUMMARIES = in_any_cell("live/*")
 MERGED = in_any_run(LIVE)
-CELL_DEFINITIONS = in_any_cell("definition.json")
-WATCHED = (*LIVE_SUMMARIES, *CELL_DEFINITIONS, MERGED)
+CELL_FILES = in_any_cell("definition.json", "roster.json")
+WATCHED = (*LIVE_SUMMARIES, *CELL_FILES, MERGED)
 """Objects that show what runs do right now."""
 
 IMAGES = "parameter/aws/service/ami-amazon-linux-latest/*"
@@ -580,7 +580,7 @@ def _watches(data: BenchData) -> list[iam.PolicyStatement]:
     """Allows merging the running summaries of nodes, and storing the merge."""
     results = data.results
     return [
-        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_DEFINITIONS))),
+        allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_FILES))),
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
         _list_objects(data, *LIVE_SUMMARIES, MERGED),
     ]

@@ -35,9 +35,9 @@ PUTS_A_CELL, PUTS_A_NODE, PUTS_A_NODE_AND_PHASE = 20, 1, 2
 GETS_A_NODE, NODE_LOOKS = 20, Decimal("0.2")
 """Objects that a node reads at boot, and its polls of a barrier per second."""
 
-CALLS_A_MERGE, WRITES_A_MERGE, READS_A_MERGE, PUTS_A_MERGE, GETS_A_MERGE = 1, 2, 10, 2, 2
+CALLS_A_MERGE, WRITES_A_MERGE, READS_A_MERGE, PUTS_A_MERGE, GETS_A_MERGE = 1, 2, 10, 2, 3
 """One viewer's request that merges running summaries: a claim; the run and its cells; the list of the summaries and the
-merge; the merge before and the cell's definition. Besides, each node uploads a summary, and the merge reads it.
+merge; the merge before, the cell's definition and roster. Besides, each node uploads a summary, and the merge reads it.
 """
 
 API_REQUEST = Decimal("0.0000035")

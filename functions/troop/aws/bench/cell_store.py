@@ -1,18 +1,17 @@
 """Reads and writes a run's documents in the results bucket: the workflow's and the nodes'.
 
-Nodes write anything under their own keys. A document that is too large or not JSON is read as None; the caller judges
-it.
+Nodes write anything under their own keys, up to terabytes, also between a listing and a read. So what a node may write
+is read up to a limit. A document that is too large or not JSON is read as None; the caller judges it.
 """
 
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -30,8 +29,9 @@ have megabytes, and takes ten times as much memory.
 """
 
 MOST_OUTPUT = 4 * 1024 * 1024
-"""The most bytes of a node's output that are read, unpacked."""
+"""The most bytes of a node's output that are read, packed and unpacked."""
 
+_GZIP = 16 + zlib.MAX_WBITS
 PUTS = 5
 """How often a put is tried while another caller puts the same object."""
 
@@ -84,23 +84,25 @@ class CellStore:
                     raise
         return self.get(key)
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, most: int | None = None) -> bytes:
         """Returns an object's content.
+
+        Args:
+            most: the most bytes to read, from the beginning. For all that nodes may write.
 
         Raises:
             ClientError: there is no such object.
         """
-        body: bytes = self.client.get_object(Bucket=self.bucket, Key=key)["Body"].read()
-        return body
+        return content(self.client.get_object(Bucket=self.bucket, Key=key), most)
 
-    def find(self, key: str) -> bytes | None:
-        """Returns an object's content; None if there is none.
+    def find(self, key: str, most: int | None = None) -> bytes | None:
+        """Returns an object's content like :meth:`get`; None if there is none.
 
         Lists the bucket, because S3 refuses a missing object, instead of reporting it as missing, to readers who may
         list only part of a bucket.
         """
         answer = self.client.list_objects_v2(Bucket=self.bucket, Prefix=key, MaxKeys=1)
-        return self.get(key) if any(one["Key"] == key for one in answer.get("Contents", [])) else None
+        return self.get(key, most) if any(one["Key"] == key for one in answer.get("Contents", [])) else None
 
     def read(self, key: str) -> Any:
         """Returns a document of the workflow or the API.
@@ -157,8 +159,9 @@ class CellStore:
     def _document(self, listed: Listed) -> Any:
         if listed.size > MOST_BYTES:
             return None
+        body = self.get(listed.key, MOST_BYTES + 1)
         try:
-            return self.read(listed.key)
+            return json.loads(body) if len(body) <= MOST_BYTES else None
         except (ValueError, RecursionError):
             return None
 
@@ -168,12 +171,12 @@ class CellStore:
 
     def tail(self, key: str) -> str:
         """Returns the last lines of a node's output, without credentials; "" if there is none, or it cannot be read."""
-        packed = self.find(key)
+        packed = self.find(key, MOST_OUTPUT)
         if packed is None:
             return ""
         text = b""
-        with suppress(OSError, EOFError, zlib.error):  # of truncated output, the beginning is enough
-            text = gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MOST_OUTPUT)
+        with suppress(zlib.error):
+            text = zlib.decompressobj(_GZIP).decompress(packed, MOST_OUTPUT)
         return last_lines(redacted(text.decode(errors="replace")))
 
 
@@ -188,6 +191,13 @@ def _windows(objects: Iterable[Listed]) -> Iterator[list[Listed]]:
         size += one.size
     if some:
         yield some
+
+
+def content(answer: Mapping[str, Any], most: int | None) -> bytes:
+    """Returns the content of an answer of S3, at most ``most`` bytes from the beginning; None for all."""
+    with closing(answer["Body"]) as stream:
+        body: bytes = stream.read(most)
+    return body
 
 
 def encoded(document: Any) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +12,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.aws.bench.cell_store import Listed, encoded, newest
+from troop.aws.bench.cell_store import Listed, content, encoded, newest
 from troop.aws.bench.stored_runs import StoredRuns
 from troop.bench import names
 from troop.bench.definition import Benchmark, from_document
 from troop.bench.live_view import LiveView, parse_view
+from troop.bench.roster import from_document as roster_from
 from troop.measure.live import MOST_BYTES, Live, LiveError, parse
 
 THREADS = 10
@@ -72,15 +73,31 @@ class LiveStore:
         except (ClientError, BotoCoreError, ValueError, TypeError, KeyError):
             return None
 
-    def summaries(self, run: str, cell: str, since: datetime, most: int) -> tuple[list[Live], int]:
-        """Reads the running summaries of a cell.
+    def roster(self, run: str, cell: str) -> Mapping[str, str]:
+        """Returns the roles of a cell's nodes by their ids; none without a roster.
+
+        Raises:
+            ClientError: S3 refused.
+        """
+        try:
+            answer = self.client.get_object(Bucket=self.bucket, Key=names.roster_key(run, cell))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchKey":
+                return {}
+            raise
+        return {node.id: node.role for node in roster_from(json.loads(answer["Body"].read())).members}
+
+    def summaries(self, run: str, cell: str, since: datetime, roster: Mapping[str, str]) -> tuple[list[Live], int]:
+        """Reads the running summaries of a cell's nodes.
+
+        Every node of the deployment may write under its own id into any run, so only those on the roster count.
 
         Args:
             since: older ones are not read.
-            most: the most that are read, the newest first.
+            roster: the roles of the nodes by their ids.
 
         Returns:
-            Them, and the number of those that could not be read.
+            Them, and the number of those that could not be read, or are not of the node's role.
 
         Raises:
             ClientError: S3 refused to list them.
@@ -90,13 +107,15 @@ class LiveStore:
             Bucket=self.bucket, Prefix=names.live_prefix(run, cell)
         )
         listed = [Listed(o["Key"], o["LastModified"], o["Size"]) for page in pages for o in page.get("Contents", [])]
-        recent = newest((one for one in listed if one.modified >= since), most)
+        of_nodes = {names.node_of(one.key): one for one in listed if one.modified >= since}
+        recent = newest((one for node, one in of_nodes.items() if node in roster), len(roster))
         lives: list[Live] = []
         with ThreadPoolExecutor(THREADS) as pool:
             for first in range(0, len(recent), THREADS):
                 if self.monotonic() >= until:
                     break
-                lives += [live for live in pool.map(self._read, recent[first : first + THREADS]) if live]
+                found = pool.map(self._read, recent[first : first + THREADS])
+                lives += [live for live in found if live and live.role == roster[live.node]]
         return lives, len(recent) - len(lives)
 
     def _read(self, listed: Listed) -> Live | None:
@@ -104,7 +123,8 @@ class LiveStore:
         if listed.size > MOST_BYTES:
             return None
         try:
-            live = parse(json.loads(self.client.get_object(Bucket=self.bucket, Key=listed.key)["Body"].read()))
+            answer = self.client.get_object(Bucket=self.bucket, Key=listed.key)
+            live = parse(json.loads(content(answer, MOST_BYTES)))
         except (ClientError, BotoCoreError, LiveError, ValueError, RecursionError):
             return None
         return live if live.node == names.node_of(listed.key) else None

@@ -48,19 +48,11 @@ class LiveRuns:
         return Watched(record, last, now)
 
     def _merge(self, run: Run, last: LiveView | None, now: datetime) -> LiveView:
-        views, unread, left = [], 0, run.nodes
-        for cell in live_view.running(self.runs.cells.of(run.run)):
-            view, wrong = self._cell(cell, last, now, left)
-            views.append(view)
-            unread, left = unread + wrong, max(0, left - view.reporting - wrong)
-        return LiveView(run.run, now, views, unread)
+        cells = [self._cell(cell, last, now) for cell in live_view.running(self.runs.cells.of(run.run))]
+        return LiveView(run.run, now, [view for view, _ in cells], sum(unread for _, unread in cells))
 
-    def _cell(self, cell: Cell, last: LiveView | None, now: datetime, most: int) -> tuple[CellView, int]:
-        """Returns one cell, and the number of its running summaries that could not be read.
-
-        Args:
-            most: the most of them that are read.
-        """
+    def _cell(self, cell: Cell, last: LiveView | None, now: datetime) -> tuple[CellView, int]:
+        """Returns one cell, and the number of its running summaries that could not be read."""
         before = last.cell(cell.cell) if last else None
         if not live_view.may_report(cell):
             return live_view.cell_view(cell, (), now, is_measured=False, before=before), 0
@@ -68,7 +60,8 @@ class LiveRuns:
         step = live_view.step_of(benchmark, cell) if benchmark else None
         if step is not None and not step.phase.is_measured:
             return live_view.cell_view(cell, (), now, is_measured=False, before=before), 0
-        lives, unread = self.store.summaries(cell.run, cell.cell, now - OLDEST, most)
+        roster = self.store.roster(cell.run, cell.cell)
+        lives, unread = self.store.summaries(cell.run, cell.cell, now - OLDEST, roster)
         expected = live_view.expected_nodes(benchmark, step) if benchmark and step else None
         is_measured = step.phase.is_measured if step else None
         view = live_view.cell_view(cell, lives, now, is_measured=is_measured, expected=expected, before=before)

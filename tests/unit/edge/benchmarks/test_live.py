@@ -16,6 +16,7 @@ from tests.unit.edge.asking import ask, get
 from tests.unit.edge.bench import BUCKET, Half, post
 from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
+from troop.bench.roster import Node, make_roster, to_document
 from troop.measure.live import Live, LiveOperation
 from troop.measure.windows import highest_in, index_of
 
@@ -49,6 +50,9 @@ def measuring(half: Half, phase: str = "measure") -> str:
     run = str(answer["run"])
     definition = half.objects()[names.definition_key(run)]
     half.s3.put_object(Bucket=BUCKET, Key=names.cell_definition_key(run, CELL), Body=definition)
+    nodes = {f"i-{n}": Node(f"i-{n}", "drivers", "eu-central-1a") for n in range(1, 3)}
+    roster = json.dumps(to_document(make_roster(list(nodes.values()))))
+    half.s3.put_object(Bucket=BUCKET, Key=names.roster_key(run, CELL), Body=roster)
     half.runs.cells.change(run, CELL, phase=phase, at=half.account.clock.moment, status=CellStatus.RUNNING)
     return run
 
@@ -156,13 +160,33 @@ def test_summaries_of_a_minute_ago_or_of_another_phase_do_not_count(half: Half, 
     }  # fmt: skip
 
 
-def test_at_most_as_many_are_read_as_the_run_has_nodes(half: Half, calls: Counter[str]) -> None:
+def test_nodes_of_other_runs_do_not_count(half: Half, calls: Counter[str]) -> None:
+    """Every node of the deployment may write under its own id into any run."""
     run = measuring(half)
-    for n in range(12):
-        upload(half, run, live(half, f"i-{n}"))
+    upload(half, run, live(half))
+    upload(half, run, live(half, "i-2"))
+    for n in range(3, 15):
+        upload(half, run, live(half, f"i-{n}", 2**50, role=("drivers", "drivers\u202e<b>")[n % 2]))
     calls.clear()
-    assert get(f"/benchmarks/{run}/live")["cells"][0]["roles"][0]["reporting"] == 2
-    assert calls["GetObject"] <= 2 + 2, "besides the merge before, and the definition"
+    answer = get(f"/benchmarks/{run}/live")
+    assert (answer["unread"], answer["cells"][0]["total"]["per_second"]) == (0, 200.0)
+    assert [(role["role"], role["reporting"]) for role in answer["cells"][0]["roles"]] == [("drivers", 2)]
+    assert calls["GetObject"] <= 3 + 2, "besides the merge before, the definition and the roster"
+
+
+def test_a_node_has_the_role_of_the_roster(half: Half, calls: Counter[str]) -> None:
+    run = measuring(half)
+    upload(half, run, live(half))
+    upload(half, run, live(half, "i-2", role="servers"))
+    answer = get(f"/benchmarks/{run}/live")
+    assert (answer["unread"], [role["role"] for role in answer["cells"][0]["roles"]]) == (1, ["drivers"])
+
+
+def test_without_a_roster_nobody_counts(half: Half, calls: Counter[str]) -> None:
+    run = measuring(half)
+    half.s3.delete_object(Bucket=BUCKET, Key=names.roster_key(run, CELL))
+    upload(half, run, live(half))
+    assert get(f"/benchmarks/{run}/live")["cells"][0]["roles"][0]["reporting"] == 0
 
 
 @pytest.mark.parametrize("phase", ["launch", "boot", "collect", "teardown"])

@@ -99,7 +99,12 @@ LEADS = (
 
 REGISTRATIONS = allow(f"{ONE_RUN}/c001/nodes/*", "s3:GetObject") | finds("c001/nodes/*")
 WATCHES = (
-    {g for cell in CELLS for name in ("live/*", "definition.json") for g in allow(f"{cell}/{name}", "s3:GetObject")}
+    {
+        g
+        for cell in CELLS
+        for name in ("live/*", "definition.json", "roster.json")
+        for g in allow(f"{cell}/{name}", "s3:GetObject")
+    }
     | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
     | finds("c???/live/*", "c???-?/live/*", "live.json")
 )

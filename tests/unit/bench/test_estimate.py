@@ -128,7 +128,7 @@ def test_running_summaries_and_one_viewers_merges_are_part_of_troops_own_calls()
     merge = (
         D("0.0000035") + D("0.0000002") + D("0.7") * D("0.0000133334") + 2 * D("0.000000625") + 10 * D("0.000000125")
     )
-    objects = 102 * (D("0.000005") + D("0.0000004"))
+    objects = 102 * D("0.000005") + 103 * D("0.0000004")
     more = own_calls(benchmark, 60, [600], 600) - own_calls(benchmark, 60, [600])
     assert more == 40 * (merge + objects), "one each 15 seconds"
     quiet = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, expected=300),))

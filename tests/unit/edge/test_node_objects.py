@@ -7,7 +7,7 @@ import io
 import random
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from botocore.response import StreamingBody
@@ -45,7 +45,7 @@ class Bucket:
         self.stream = Endless(begin)
 
     def get_object(self, Key: str, **_: Any) -> dict[str, Any]:
-        return {"Body": StreamingBody(self.stream, TERABYTES), "ContentLength": TERABYTES}
+        return {"Body": StreamingBody(cast(Any, self.stream), TERABYTES), "ContentLength": TERABYTES}
 
     def list_objects_v2(self, Prefix: str, **_: Any) -> dict[str, Any]:
         return {"Contents": [{"Key": Prefix, "Size": 9, "LastModified": NOW}]}

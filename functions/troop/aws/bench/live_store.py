@@ -114,8 +114,8 @@ class LiveStore:
             for first in range(0, len(recent), THREADS):
                 if self.monotonic() >= until:
                     break
-                found = pool.map(self._read, recent[first : first + THREADS])
-                lives += [live for live in found if live and live.role == roster[live.node]]
+                some = pool.map(self._read, recent[first : first + THREADS])
+                lives += [live for live in some if live and live.role == roster[live.node]]
         return lives, len(recent) - len(lives)
 
     def _read(self, listed: Listed) -> Live | None:

@@ -9,10 +9,11 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from troop import moments
 from troop.aws.bench.schedules import (
     RefusedExpressionError,
     ScheduleGroup,
@@ -31,6 +32,8 @@ from troop.flows.bench.benchmarks import Benchmarks, BucketError, OtherRunError
 from troop.values import BadValue
 
 _LONGEST_REFUSAL = 1000
+_LATEST = timedelta(days=1)
+"""How far the moment of a start may be from now: much longer than the scheduler tries to deliver it."""
 
 
 class BadScheduleError(TroopError):
@@ -100,7 +103,8 @@ class ScheduledStarts:
 
         Args:
             digest: of the schedule that called; another schedule of this name starts nothing.
-            scheduled: when it was to start.
+            scheduled: when it was to start, as the caller says. One that is more than a day away starts and records
+                nothing.
 
         Raises:
             ClientError: AWS refused; a retry is safe.
@@ -108,6 +112,8 @@ class ScheduledStarts:
         schedule = self.states.find(name)
         if schedule is None or schedule.digest != digest:
             return Outcome()
+        if abs(scheduled - self.clock()) > _LATEST:
+            return Outcome(refusal=f"the start of {moments.iso(scheduled)} is more than a day away")
         try:
             outcome = Outcome(run=self._started(schedule, scheduled))
         except (BadBenchmarkError, BucketError, OtherRunError, RefusedStartError) as refused:
@@ -127,7 +133,7 @@ class ScheduledStarts:
         def approve(cost: Expected) -> None:  # of a new run only: a repeated start returns its run
             if self.states.off():
                 raise RefusedStartError("all schedules are switched off: `troop schedules on` switches them on")
-            month, budget = _month(scheduled), self._budget
+            month, budget = _month(max(scheduled, self.clock())), self._budget
             if not self.states.count(key, month, cost.most, budget, self.clock()):
                 raise RefusedStartError(_beyond(cost, budget or Decimal(0), self.states.cost(month), month))
 

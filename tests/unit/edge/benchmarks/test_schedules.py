@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -87,8 +87,23 @@ def test_the_months_budget_refuses_a_start_and_the_next_month_does_not(
     assert (only()["last_refusal"], only()["last_run"]) == (refused["refusal"], None)
     assert half.started() == {}
     assert '"StartsRefused"' in capsys.readouterr().out
+    half.account.clock.moment = datetime(2026, 12, 1, tzinfo=UTC)
     assert fire("2026-12-01T00:00:00Z")["run"]
     assert only()["last_refusal"] is None
+
+
+@pytest.mark.parametrize("settings", [{"max_scheduled_cost": 1.0}], indirect=True)
+def test_no_caller_chooses_the_month(half: Half) -> None:
+    fits = int(1.0 / schedule()[1]["most"])
+    outcomes = [fire(f"{year}-{month:02d}-01T00:00:00Z") for year in (2025, 2027) for month in range(1, 13)]
+    assert {outcome["run"] for outcome in outcomes} == {None}
+    assert "2027-01-01T00:00:00.000Z is more than a day away" in outcomes[12]["refusal"]
+    assert only()["last_at"] is None, "a later start would not be recorded"
+    half.account.clock.moment = datetime(2026, 11, 30, 23, 0, tzinfo=UTC)
+    early = [fire(f"2026-12-01T{hour:02d}:00:00Z") for hour in range(2)]
+    half.account.clock.moment = datetime(2026, 12, 1, 1, 0, tzinfo=UTC)
+    late = [fire(f"2026-11-30T{hour:02d}:00:00Z") for hour in range(2, 4 + fits)]
+    assert sum(outcome["run"] is not None for outcome in early + late) == fits, "all of them count for December"
 
 
 @pytest.mark.parametrize("settings", [{"max_scheduled_cost": 0.01}], indirect=True)

@@ -18,6 +18,7 @@ from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
 from infra.health_targets import Watched
+from infra.keys import data_key
 from infra.metric_helpers import of_executions, ours, waiting_in
 from infra.periodic_schedules import MINUTES
 from infra.settings import DeploymentSettings
@@ -85,7 +86,7 @@ class Alarms(Construct):
         self.warning_alarms = [self._alarm(spec, self.warning_topic) for spec in warning_specs]
 
     def _topic(self, name: str) -> sns.Topic:
-        topic = sns.Topic(self, name, enforce_ssl=True)
+        topic = sns.Topic(self, name, enforce_ssl=True, master_key=data_key(self))
         # A topic's own policy replaces the default one: without this statement, alarms could not publish.
         topic.add_to_resource_policy(
             iam.PolicyStatement(

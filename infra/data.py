@@ -11,6 +11,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from infra.keys import data_key
 from troop import tables
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.environment import Variable
@@ -38,6 +39,7 @@ class Data(Construct):
             self,
             "Salt",
             description="Keys the rolls: anyone who has it can recompute them, and no one else can predict them.",
+            encryption_key=data_key(self),
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
             removal_policy=removal(retain),
         )
@@ -58,6 +60,7 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
     Args:
         retain: it outlives the stack, and is protected from deletion.
     """
+    key = data_key(scope)
     table = dynamodb.Table(
         scope,
         described.name,
@@ -65,7 +68,8 @@ def make_table(scope: Construct, described: tables.Table, *, retain: bool) -> dy
         sort_key=_text(described.sort) if described.sort else None,
         time_to_live_attribute=described.expires or None,
         billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
-        encryption=dynamodb.TableEncryption.AWS_MANAGED,
+        encryption=dynamodb.TableEncryption.CUSTOMER_MANAGED if key else dynamodb.TableEncryption.AWS_MANAGED,
+        encryption_key=key,
         point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
             point_in_time_recovery_enabled=True
         ),
@@ -98,11 +102,14 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
         retain: it outlives the stack.
         days: after which objects expire, by the prefix of their keys.
     """
+    key = data_key(scope)
     bucket = s3.Bucket(
         scope,
         construct_id,
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-        encryption=s3.BucketEncryption.S3_MANAGED,
+        encryption=s3.BucketEncryption.KMS if key else s3.BucketEncryption.S3_MANAGED,
+        encryption_key=key,
+        bucket_key_enabled=True if key else None,  # S3 then asks KMS once for many objects
         enforce_ssl=True,
         object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
         lifecycle_rules=[
@@ -122,10 +129,12 @@ def make_bucket(scope: Construct, construct_id: str, *, retain: bool, days: Mapp
 
 def make_queue(scope: Construct, construct_id: str, retention: cdk.Duration) -> sqs.Queue:
     """Creates an encrypted queue that accepts only TLS, for what could not be delivered."""
+    key = data_key(scope)
     return sqs.Queue(
         scope,
         construct_id,
-        encryption=sqs.QueueEncryption.SQS_MANAGED,
+        encryption=sqs.QueueEncryption.KMS if key else sqs.QueueEncryption.SQS_MANAGED,
+        encryption_master_key=key,
         enforce_ssl=True,
         retention_period=retention,
     )

@@ -13,6 +13,7 @@ from constructs import Construct
 from infra import permissions
 from infra.bundling import archive, bundle
 from infra.byte_code import PYTHON_VERSION
+from infra.keys import data_key
 from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
 from infra.roles import as_listed, drop_depends_on, make_role
@@ -104,6 +105,7 @@ class Functions(Construct):
                 **{name.value: value for name, value in environment.items()},
             },
             log_group=log_group,
+            environment_encryption=data_key(self),
         )
         drop_depends_on(function)
         _where_there_is(function)

@@ -7,6 +7,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.data import removal
+from infra.keys import data_key
 from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings
 
 _RETENTION = dict(zip(LOG_RETENTION_DAYS, logs.RetentionDays, strict=False))  # the library's last value is INFINITE
@@ -32,6 +33,7 @@ def make_log_group(
         # A role's name contains the deployment and the workflow, and ends with a part that CloudFormation generates at
         # each creation. So it differs from the name of any earlier workflow, in any stack.
         log_group_name=f"{_VENDED}{of_machine.role_name}" if of_machine else None,
+        encryption_key=data_key(scope),
         retention=_RETENTION[settings.log_retention_days],
         removal_policy=removal(settings.retain_data),
     )

@@ -19,6 +19,7 @@ from constructs import Construct
 from infra import permissions
 from infra.data import Data, make_queue
 from infra.functions import Functions
+from infra.keys import data_key
 from troop.chaos.notifications import NEWS
 from troop.environment import Variable
 from troop.state_keys import STRAYS, SWITCH
@@ -46,12 +47,14 @@ class Notifications(Construct):
         self, scope: Construct, construct_id: str, *, data: Data, bus: events.IEventBus, functions: Functions
     ) -> None:
         super().__init__(scope, construct_id)
-        self.news = sns.Topic(self, "News", enforce_ssl=True)
+        key = data_key(self)
+        self.news = sns.Topic(self, "News", enforce_ssl=True, master_key=key)
         topic = self.news.node.default_child
         if not isinstance(topic, sns.CfnTopic):
             raise TypeError("the topic is not a CfnTopic")
-        # AWS's own key is free: only the function publishes, and it may use that key through SNS.
-        topic.kms_master_key_id = "alias/aws/sns"
+        if key is None:
+            # AWS's own key is free: only the function publishes, and it may use that key through SNS.
+            topic.kms_master_key_id = "alias/aws/sns"
         self.undelivered = make_queue(self, "Undelivered", cdk.Duration.days(14))
         streamed: Mapping[str, tuple[dynamodb.Table, list[Any]]] = {
             "Events": (data.events, list(_steps())),

@@ -11,6 +11,8 @@ import jsii
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IConstruct, IValidation
 
+from infra.keys import uses_key
+
 _OF_SERVICES = {"states.amazonaws.com": {"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}}}
 """State machines of other accounts cannot use a role, even if they name it. AWS recommends this condition for Step
 Functions; for execution roles of Lambda it documents none.
@@ -32,10 +34,10 @@ def make_role(
         scope, construct_id: of the role.
         service: the principal, such as ``lambda.amazonaws.com``.
         description: shown beside the role.
-        statements: all permissions of the role.
+        statements: all permissions of the role, besides that to use the deployment's key for them.
         conditions: under which the service may assume it; by default those of the service, if any.
     """
-    permissions = iam.PolicyDocument(statements=list(statements))
+    permissions = iam.PolicyDocument(statements=[*statements, *uses_key(scope, service, statements)])
     role = iam.Role(
         scope,
         construct_id,

@@ -64,6 +64,50 @@ def _network(value: Any) -> ExistingNetwork | None:
     return ExistingNetwork(document["vpc"], tuple(subnets))
 
 
+_KEY = re.compile(
+    r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/"
+    r"(mrk-[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+)
+_KEY_ALLOWED = (
+    "null, or the ARN of a KMS key in the region of the deployment, not of an alias, such as "
+    "arn:aws:kms:us-east-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+)
+
+
+def _key(value: Any) -> str | None:
+    """Parses the ARN of a key. IAM and CloudWatch Logs do not accept aliases."""
+    if value is None or (isinstance(value, str) and value.strip() in ("", "null")):
+        return None
+    if not isinstance(value, str) or not _KEY.fullmatch(value.strip()):
+        raise values.BadValue(_KEY_ALLOWED)
+    return value.strip()
+
+
+_MOST_TAGS = 40
+"""CloudFormation allows 50 tags of a stack, and resources have some of Troop and of AWS."""
+_TAG = re.compile(r"[\w .:/=+@-]*")
+_TAGS = (
+    f'an object of at most {_MOST_TAGS} tags such as {{"CostCenter": "1234"}}: keys up to 128 and values up to 256 '
+    "letters, digits, spaces and _.:/=+-@; keys do not begin with aws: or troop:"
+)
+
+
+def _tags(value: Any) -> Mapping[str, str]:
+    try:
+        tags = chaos.json_object(value)
+    except values.BadValue:
+        raise values.BadValue(_TAGS) from None
+    for key, text in tags.items():
+        is_text = isinstance(text, str) and len(text) <= 256 and _TAG.fullmatch(text)
+        if not is_text or not 1 <= len(key) <= 128 or not _TAG.fullmatch(key):
+            raise values.BadValue(_TAGS)
+        if key.lower().startswith(("aws:", "troop:")):
+            raise values.BadValue(_TAGS)
+    if len(tags) > _MOST_TAGS:
+        raise values.BadValue(_TAGS)
+    return tags
+
+
 _ZONE = re.compile(values.ZONE_NAME)
 _ZONES = (
     f"a whole number from 1 to {MOST_ZONES}, or names of as many availability zones of one region, such as "
@@ -117,6 +161,8 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "dashboards": values.boolean,
     "daily_cost_alarm": values.number(0.01, 1_000_000),
     "bundle": _bundle,
+    "key": _key,
+    "tags": _tags,
     "network": _network,
     "zones": _zones,
     "dns_firewall": values.boolean,
@@ -140,6 +186,8 @@ class DeploymentSettings:
         dashboards: whether to create dashboards; more than three in an account cost money.
         daily_cost_alarm: the lowest daily cost of benchmarks that is an alarm; in dollars, in China in yuan.
         bundle: the platform of the layers' wheels: ``lambda``, or this ``machine`` for local AWS.
+        key: the ARN of the key that encrypts the deployment's data; None for keys of AWS.
+        tags: of the stack, and so of its resources.
         network: where fleets are launched; None for a network of the deployment's own.
         zones: the number of availability zones of the own network, or their names, in the order of its subnets;
             ignored with an existing network.
@@ -159,6 +207,8 @@ class DeploymentSettings:
     dashboards: bool
     daily_cost_alarm: float
     bundle: str
+    key: str | None
+    tags: Mapping[str, str]
     network: ExistingNetwork | None
     zones: int | tuple[str, ...]
     dns_firewall: bool
@@ -196,14 +246,17 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
 
 
 def check_region(settings: DeploymentSettings, region: str) -> None:
-    """Refuses names of zones in another region, which CloudFormation would reject in the middle of a deployment.
+    """Refuses a key and zones of another region, which CloudFormation would reject in the middle of a deployment.
 
     Args:
         region: the region of the deployment.
 
     Raises:
-        troop.errors.SettingsError: names the zones.
+        troop.errors.SettingsError: names the key or the zones.
     """
+    of_key = _KEY.fullmatch(settings.key) if settings.key else None
+    if of_key and of_key["region"] != region:
+        raise SettingsError(f"{PREFIX}key", settings.key, f"a key of {region}, the region of the deployment")
     zones = settings.zones
     if isinstance(zones, int) or settings.network or not settings.chaos.benchmarks:
         return

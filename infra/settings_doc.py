@@ -27,6 +27,13 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "bundle": "The platform for which the functions' packages are selected. Keep `auto`: it means `lambda`, or "
         "`machine` if `AWS_ENDPOINT_URL` points to local AWS.",
     },
+    "The account": {
+        "key": "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
+        "variables; null for keys of AWS. Its policy must admit services of AWS "
+        "([more](deploying.md#a-key-of-your-own)).",
+        "tags": "Tags of the stack, which CloudFormation gives to all its resources, such as those that your "
+        "organization demands ([more](deploying.md#rules-of-your-organization)).",
+    },
     "Chaos": {
         "leashed": "Whether chaos only decides and records. It applies until somebody uses the switch (`troop "
         "unleash`, `troop leash`); from then on the switch decides.",

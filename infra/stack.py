@@ -21,6 +21,7 @@ from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
 from infra.health_targets import Watched
+from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
 from infra.on_demand import OnDemandWorkflow
@@ -61,7 +62,7 @@ class TroopStack(cdk.Stack):
             construct_id or name,
             stack_name=name,
             description="Troop: Chaos Monkey and benchmark fleets",
-            tags={DEPLOYMENT_TAG: name},
+            tags={DEPLOYMENT_TAG: name, **settings.tags},
             analytics_reporting=False,
             env=env,
             synthesizer=synthesizer,
@@ -71,6 +72,8 @@ class TroopStack(cdk.Stack):
         # The template must not depend on the feature flags of the app.
         for flag, value in feature_flags().items():
             self.node.set_context(flag, value)
+        if settings.key:
+            set_data_key(self, settings.key)
         self.data = Data(self, "Data", retain=settings.retain_data)
         # CloudFormation generates names that no one reads. A stack's name is unique, as the name of a bus, an alarm or
         # a dashboard (with the region) must be.

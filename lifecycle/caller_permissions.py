@@ -56,6 +56,7 @@ RIGHTS: Mapping[str, Right] = {
     ),
     "GetProducts": _right("to check whether Lambda has arm64 here", "pricing:GetProducts"),
     "GetRole": _right("to check whether AWS's service-linked roles exist", "iam:GetRole"),
+    "DescribeKey": _right("to check the key in troop:key, and those of retained tables", "kms:DescribeKey"),
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),

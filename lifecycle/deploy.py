@@ -23,6 +23,7 @@ from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt
 from lifecycle.bootstrap import bootstrap_missing
 from lifecycle.changes import confirm_changes, with_deployed
 from lifecycle.console import ask, run, say
+from lifecycle.data_key import refuse_other_key, refuse_unusable_key
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 from lifecycle.quota import refuse_beyond_quota, warn_of_concurrency
@@ -71,9 +72,11 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     if zones := _zones(session, settings, caller["Account"], there):
         overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
     warn_of_concurrency(session, settings.chaos)
+    refuse_unusable_key(session, settings)
     warn_of_account(session, settings.chaos, new=new)
     template = _synthesise(session, name, overrides, assembly)
     tables = to_adopt(session, settings, template, there, args.adopt, new=new)
+    refuse_other_key(session, settings, tables)
     say_left(session, name, template, there)
     starts = new or any(table.part == SWITCH for table in tables.values())
     unleashed = starts and _say_switch(session, settings, switch_table(template, there, tables))

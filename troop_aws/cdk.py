@@ -84,6 +84,8 @@ class Settings(TypedDict, total=False):
     dashboards: bool
     daily_cost_alarm: float
     bundle: Literal["auto", "lambda", "machine"]
+    key: str | None
+    tags: Mapping[str, str]
     benchmarks: bool
     network: Network | None
     zones: int | Sequence[str]

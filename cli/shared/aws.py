@@ -177,6 +177,7 @@ _PREFIXES = {
     "GetAccountPlanState": "freetier",
     "GetProducts": "pricing",
     "GetRole": "iam",
+    "DescribeKey": "kms",
     "ListRules": "events",
     "ListTargetsByRule": "events",
     "RemoveTargets": "events",

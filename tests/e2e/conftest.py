@@ -64,6 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.e2e)
 
 
+KEY = "arn:aws:kms:us-east-1:000000000000:key/01234567-89ab-cdef-0123-456789abcdef"
+"""Local AWS encrypts nothing, so no such key exists."""
+
 DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Commanded": {"leashed": True},
     "Contract": {"benchmarks": True},
@@ -72,7 +75,7 @@ DEPLOYMENTS: Mapping[str, Mapping[str, Any]] = {
     "Fleets": {"benchmarks": True},
     "Health": {},
     "Leashed": {"leashed": True},
-    "OneTick": {"max_in_flight": 5},
+    "OneTick": {"max_in_flight": 5, "key": KEY, "tags": {"CostCenter": "1234"}},
     "Smoke": {"benchmarks": True, "own_data": True, "allowed_targets": ["127.0.0.1:1-65535"]},
 }
 """Deployment -> its settings, besides those of :func:`_context`. They are synthesised together."""

@@ -40,6 +40,13 @@ UNOBSERVED = {
     # Dead letters, of schedules and of streams; the watchdog removes them half an hour later.
     "sqs:SendMessage",
     "sqs:DeleteMessage",
+    # Services use the deployment's key with the permissions of the role. Local AWS encrypts nothing.
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
     # Lambda reads a table's stream on behalf of the function.
     "dynamodb:DescribeStream",
     "dynamodb:GetRecords",

@@ -19,7 +19,7 @@ from infra.settings_record import record, record_in
 from lifecycle import deploy, project
 from lifecycle.changes import command_for
 from lifecycle.project import settings_with
-from tests.unit.lifecycle.world import DEPLOYED, Printed, Run, World
+from tests.unit.lifecycle.world import DEPLOYED, KEY, Printed, Run, World
 from troop.bench.limits import setting
 from troop.flows.bench.benchmarks import BucketError
 from troop.outputs import SETTINGS_METADATA
@@ -51,6 +51,8 @@ OTHER = {
     "network": NETWORK,
     "zones": "eu-west-1a,eu-west-1b",
     "dns_firewall": "true",
+    "key": KEY,
+    "tags": '{"CostCenter": "1234"}',
     "allowed_buckets": "my-data,my-logs",
     "allowed_images": "/images/*",
     "allowed_snapshots": "*",

@@ -33,6 +33,11 @@ TABLES = {f"Data{part}": Resource("AWS::DynamoDB::Table", f"Troop-{part}-1") for
 DEPLOYED = TABLES | {"Decide": Resource("AWS::Lambda::Function", "decide")}
 
 
+KEY = "arn:aws:kms:eu-west-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+AWS_KEY = "arn:aws:kms:eu-west-1:111122223333:key/00000000-0000-0000-0000-000000000000"
+USABLE = {"KeyState": "Enabled", "KeyUsage": "ENCRYPT_DECRYPT", "KeySpec": "SYMMETRIC_DEFAULT"}
+
+
 def synthesised(overrides: Sequence[str], deployment: str | None = None) -> dict[str, Any]:
     """The template of a deployment with these settings, as ``KEY=VALUE`` of the command line."""
     of_template, of_bus = metadata(settings_with(overrides, deployment))
@@ -54,6 +59,8 @@ class World:
         self.plan: dict[str, Any] = {"accountPlanType": "PAID"}
         self.sold = {"AWS-Lambda-Duration", "AWS-Lambda-Duration-ARM"}
         self.roles = {role.name for role in SERVICE_ROLES}
+        self.keys: dict[str, dict[str, str]] = {KEY: {}}
+        self.key_of_tables: str | None = AWS_KEY
         self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
@@ -116,6 +123,18 @@ class World:
         if RoleName not in self.roles:
             raise ClientError({"Error": {"Code": "NoSuchEntity", "Message": ""}}, "GetRole")
         return {"Role": {"RoleName": RoleName}}
+
+    def describe_key(self, KeyId: str) -> dict[str, Any]:
+        self._refuse("describe_key")
+        if KeyId == AWS_KEY:
+            return {"KeyMetadata": {"KeyManager": "AWS"}}
+        if KeyId not in self.keys:
+            raise ClientError({"Error": {"Code": "NotFoundException", "Message": ""}}, "DescribeKey")
+        return {"KeyMetadata": {"KeyManager": "CUSTOMER", **USABLE, **self.keys[KeyId]}}
+
+    def describe_table(self, TableName: str) -> dict[str, Any]:
+        encryption = {"SSEDescription": {"KMSMasterKeyArn": self.key_of_tables}} if self.key_of_tables else {}
+        return {"Table": {"TableName": TableName, **encryption}}
 
     def _refuse(self, operation: str) -> None:
         if operation in self.refuses:

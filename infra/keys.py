@@ -1,0 +1,58 @@
+"""Encrypts a deployment's data with the operator's own key, if the settings name one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+_KEY = "Key"
+_ACTIONS = (
+    "kms:Decrypt",
+    "kms:DescribeKey",
+    "kms:Encrypt",
+    "kms:GenerateDataKey",
+    "kms:ReEncryptFrom",
+    "kms:ReEncryptTo",
+)
+_STORES = ("dynamodb", "s3", "secretsmanager", "sns", "sqs")
+"""Services that use the key with the permissions of their caller."""
+
+
+def set_data_key(stack: cdk.Stack, arn: str) -> None:
+    """Makes a key the one that encrypts the data of the stack. The key is not the stack's, and neither is its policy:
+    docs/deploying.md has the statements that it needs.
+    """
+    kms.Key.from_key_arn(stack, _KEY, arn)
+
+
+def data_key(scope: Construct) -> kms.IKey | None:
+    """Returns the key that encrypts the data of the stack; None if AWS's own keys do."""
+    key: Any = cdk.Stack.of(scope).node.try_find_child(_KEY)  # as an imported key, it has no class of its own
+    return key
+
+
+def uses_key(scope: Construct, service: str, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+    """Allows the use of the key, if there is one, only through the services that the statements allow.
+
+    Args:
+        service: the principal of the role. Lambda decrypts a function's variables with the role's permissions.
+    """
+    key = data_key(scope)
+    used = {action.partition(":")[0] for statement in statements for action in statement.actions}
+    through = [store for store in _STORES if store in used]
+    if service.startswith("lambda."):
+        through.append("lambda")
+    if key is None or not through:
+        return []
+    # The names of services end with .cn in China.
+    names = [f"{name}.{cdk.Aws.REGION}.amazonaws.com*" for name in through]
+    return [
+        iam.PolicyStatement(
+            actions=list(_ACTIONS), resources=[key.key_arn], conditions={"StringLike": {"kms:ViaService": names}}
+        )
+    ]

@@ -32,7 +32,7 @@ def test_every_test_of_local_aws_is_in_one_class() -> None:
     lists = [machinery["tests"], CLASSES["unsourced"]["tests"], *(row["tests"] for row in CLASSES["behaviour"])]
     named = Counter(name for some in lists for name in some)
     expected = Counter(name for file, name in _tests() if file not in machinery["files"])
-    assert named == expected
+    assert named == expected, "add a new test to a list of local.toml, with the source of what it claims about AWS"
 
 
 @pytest.mark.parametrize("row", CLASSES["behaviour"], ids=lambda row: row["tests"][0])

@@ -58,6 +58,10 @@ class Commands(LazyGroup):
             "cli.commands.doctor:doctor",
             "Check the health of the deployment. Exit with 0 if all checks pass, with 1 if one fails.",
         ),
+        "prove": (
+            "cli.commands.prove:prove",
+            "Answer on AWS what no local test can. Shows each step with its price, and asks first.",
+        ),
         "plan": (
             "cli.commands.plan:plan",
             "Show every decision of a day in advance, by the code that decides in Lambda. Changes nothing.",

@@ -25,6 +25,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "resume": ("troop resume --reason 'incident 4711 is over' --yes",),
     "terminate": ("troop terminate web-v42", "troop terminate web-v42 --method drain --key drill-7 --yes"),
     "doctor": ("troop doctor", "troop doctor --strict --json"),
+    "prove": ("troop prove --list", "troop prove --only runtime --only absent-role"),
     "plan": ("troop plan --day tomorrow", "troop plan --groups groups.yaml --salt test"),
     "simulate": ("troop simulate --groups groups.yaml --from 2027-01-01 --to 2027-12-31",),
     "proxy": ("troop proxy --port 8080",),

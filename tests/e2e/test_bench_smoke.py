@@ -380,3 +380,27 @@ def test_nodes_do_what_they_may_and_nothing_else(
             assert entry["decision"] == "Allow", entry
             used.add(entry["action"].lower())
     assert used == {action.lower() for action in allowed(deployment)[role]}
+
+
+def test_questions_for_aws_run_as_far_as_local_aws_can(deployment: Deployment, tmp_path: Path) -> None:
+    out = tmp_path / "answers.json"
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "troop"), "--deployment", NAME, "prove", "--yes", "--out", str(out)],
+        env={**tool_environment(), **deployment.account.exports},
+        capture_output=True,
+        text=True,
+        timeout=2 * LONG,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    answers = {one["name"]: one for one in json.loads(out.read_text())["answers"]}
+    assert {one["verdict"] for one in answers.values()} == {"only AWS proves this"}
+    assert {one["name"] for one in answers["node"]["evidence"]} >= {"python", "kernel", "disks"}
+    assert answers["import"]["detail"] == "local AWS: yes, all 5 steps succeeded"
+    assert answers["absent-role"]["evidence"] in ("NoSuchEntity", "AccessDenied")
+    tables = deployment.account.client("dynamodb").list_tables()["TableNames"]
+    assert [table for table in tables if table.startswith("troop-prove-")] == []
+    assert "000000000000" not in out.read_text()
+    roles = deployment.account.client("iam").list_roles()["Roles"]
+    assert [role["RoleName"] for role in roles if role["RoleName"].startswith("troop-prove-")] == []
+    assert list(tmp_path.iterdir()) == [out]

@@ -1,0 +1,114 @@
+"""Implements `troop prove`: answers on AWS what no local test can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import uuid4
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cli.bench import files as bench_files
+from cli.bench import follow as bench_follow
+from cli.bench import starting
+from cli.client.connection import Connection, connection
+from cli.prove import node, steps
+from cli.prove.ledger import Ledger
+from cli.prove.model import Answer, Kind, Question, Verdict
+from cli.prove.probes import Probes, removers
+from cli.prove.questions import QUESTIONS, selected
+from cli.prove.redaction import Redaction
+from cli.shared import aws, context, show
+from cli.shared.errors import CliError, Exit
+
+_NODE = Path(node.__file__).parent
+
+
+def prove(
+    ctx: typer.Context,
+    only: Annotated[list[str] | None, typer.Option("--only", help="Ask only this question; repeatable.")] = None,
+    only_list: Annotated[bool, typer.Option("--list", help="List the questions with their prices, and end.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Agree to all steps in advance.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="The file of answers.")] = Path("troop-answers.json"),
+) -> None:
+    """Answer on AWS what no local test can. Shows each step with its price, and asks first.
+
+    Writes one file of answers, without account numbers, names and addresses, that you can send to others.
+    """
+    try:
+        questions = selected(only or [])
+    except KeyError as unknown:
+        names = ", ".join(question.name for question in QUESTIONS)
+        raise CliError(Exit.USAGE, f"--only {unknown.args[0]}: must be one of {names}") from None
+    if only_list:
+        rows = [(one.name, one.kind.value, f"${one.price}", one.text) for one in questions]
+        show.table(("name", "step", "at most", "question"), rows, whole=True)
+        return
+    if not yes and not context.interactive():
+        raise CliError(Exit.NOT_CONFIRMED, "each step asks first: rerun with --yes to agree to all")
+    conn, session = connection(ctx), aws.make_session(ctx.obj.profile, ctx.obj.region)
+    ledger = Ledger(out.with_suffix(".created.json"), removers(session, conn.client))
+    if not ledger.remove_all():
+        raise CliError(Exit.FAILED, "an earlier command has left something: remove it first")
+    probes = Probes(session, conn.deployment, conn.client, ledger, lambda: _run(ctx, conn, ledger))
+    redaction, answers = Redaction(_names(conn, session)), list[Answer]()
+    try:
+        for question in questions:
+            answers.append(_ask(question, getattr(probes, question.probe), yes=yes))
+            show.say(f"  {answers[-1].verdict.value}: {answers[-1].detail}")
+            if not ledger.remove_all():
+                show.note("some things remain; this command tries again at its end and at its next start")
+            steps.write(
+                out,
+                answers,
+                redaction,
+                region=conn.deployment.region,
+                local=aws.is_local(),
+                at=datetime.now(UTC),
+            )
+    finally:
+        clean = ledger.remove_all()
+    show.say(f"the answers, redacted: {out}")
+    if not clean or any(one.verdict is Verdict.FAILED for one in answers):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _ask(question: Question, probe: Callable[[], Any], *, yes: bool) -> Answer:
+    show.say(f"{question.name}: {question.text}")
+    show.say(f"  {question.why}")
+    show.say(f"  This {question.step}. It costs at most ${question.price}, and needs {', '.join(question.needs)}.")
+    try:
+        context.confirm("  Run it" if question.kind is Kind.READS else f"  Run it ({question.kind})", yes)
+    except CliError:
+        return Answer(question, Verdict.SKIPPED, "you did not agree")
+    return steps.answer(question, probe, local=aws.is_local())
+
+
+def _run(ctx: typer.Context, conn: Connection, ledger: Ledger) -> Mapping[str, Any]:
+    """Runs the benchmark of the node's questions, and returns its record."""
+    changes = {"parameters.system": False} if aws.is_local() else {}
+    source, client = bench_files.load(_NODE, None, changes), conn.client.benchmarks
+    started, _ = starting.start(client, source, None, changes, str(uuid4()))
+    ledger.add("run", started["run"])
+    return bench_follow.follow(ctx, client, started["run"], [], quiet=True)
+
+
+def _names(conn: Connection, session: Any) -> list[str]:
+    """Returns names that answers may contain: of the stack, its resources and outputs, and of the caller."""
+    names = list(conn.deployment.outputs.values())
+    try:
+        names += aws.client(session, "sts").get_caller_identity()["Arn"].split("/")[1:]
+        pages = aws.client(session, "cloudformation").get_paginator("list_stack_resources")
+        for page in pages.paginate(StackName=conn.deployment.name):
+            names += [one.get("PhysicalResourceId", "") for one in page["StackResourceSummaries"]]
+    except (BotoCoreError, ClientError) as error:
+        raise CliError(Exit.FORBIDDEN, f"cannot list what to redact: {' '.join(str(error).split())}") from None
+    own = [] if conn.deployment.name == context.Options().deployment else [conn.deployment.name]
+    return [*own, *(name for name in names if len(name) > _SHORT)]
+
+
+_SHORT = 5
+"""Characters of a name that could be a part of ordinary words."""

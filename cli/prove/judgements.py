@@ -1,0 +1,102 @@
+"""Judges what AWS answered. Pure: evidence in, verdict and sentence out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cli.prove.model import Judgement, Verdict
+
+ALLOWED = "DryRunOperation"
+"""EC2's code for a dry run that the caller's permissions allow."""
+DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
+_ABSENT = frozenset({"NoSuchEntity", "NoSuchEntityException"})
+
+
+def mapping_tags(evidence: Mapping[str, int]) -> Judgement:
+    """Judges the number of event source mappings, and of those with the deployment's tag."""
+    mappings, tagged = evidence["mappings"], evidence["tagged"]
+    if not mappings:
+        return Verdict.OPEN, "the stack has no event source mapping"
+    return _verdict(tagged == mappings), f"{tagged} of {mappings} mappings have the tag of the stack"
+
+
+def late_termination(evidence: Sequence[Mapping[str, Any]]) -> Judgement:
+    """Judges dry runs on terminated instances of groups: their tags, and the code with Troop's condition."""
+    if not evidence:
+        return Verdict.OPEN, "no instance of a group was terminated in the last hour: ask again after troop terminate"
+    refused = [one for one in evidence if one["code"] in DENIED]
+    if refused:
+        bare = sum(not one["has_tag"] for one in refused)
+        return Verdict.NO, f"IAM refuses {len(refused)} of {len(evidence)}, of which {bare} have lost the tag"
+    return Verdict.YES, f"IAM refuses none of {len(evidence)}"
+
+
+def absent_role(code: str) -> Judgement:
+    """Judges the code of GetRole for a service-linked role that does not exist."""
+    if code in _ABSENT:
+        return Verdict.YES, "IAM says that the role does not exist"
+    return (Verdict.NO if code in DENIED else Verdict.OPEN), f"IAM answers {code}"
+
+
+def alarm_states(evidence: Mapping[str, int]) -> Judgement:
+    """Judges how many alarms on filled metrics are in each state."""
+    if not evidence:
+        return Verdict.OPEN, "the stack has no alarm on filled metrics"
+    without_data = evidence.get("INSUFFICIENT_DATA", 0)
+    return _verdict(not without_data), f"{without_data} of {sum(evidence.values())} alarms have insufficient data"
+
+
+def attribute_condition(evidence: Mapping[str, str]) -> Judgement:
+    """Judges dry runs that read an allowed and another attribute of an instance."""
+    if not evidence:
+        return Verdict.OPEN, "the region has no instance to ask about"
+    allowed, other = evidence["allowed"], evidence["other"]
+    if allowed == ALLOWED and other in DENIED:
+        return Verdict.YES, "IAM allows the named attribute, and refuses user data"
+    if allowed == ALLOWED and other == ALLOWED:
+        return Verdict.NO, "IAM allows user data, too"
+    if allowed in DENIED:
+        return Verdict.NO, "IAM refuses the named attribute"
+    return Verdict.OPEN, f"EC2 answers {allowed} and {other}"
+
+
+def runtime(evidence: Mapping[str, str]) -> Judgement:
+    """Judges the codes of ListLayers for the runtime and the processor; "" for an answer without error."""
+    refused = [f"{what} ({code})" for what, code in evidence.items() if code]
+    return _verdict(not refused), f"Lambda refuses {', '.join(refused)}" if refused else "Lambda accepts both"
+
+
+def crashes(evidence: Mapping[str, Any]) -> Judgement:
+    """Judges events: crashes as requested, those that became shutdowns, and what AWS said of the latter."""
+    direct, shut_down = evidence["without_shutdown"], evidence["with_shutdown"]
+    if not direct + shut_down:
+        return Verdict.OPEN, "no crash is on record: ask again after troop terminate"
+    return _verdict(not shut_down), f"{direct} of {direct + shut_down} crashes had no shutdown"
+
+
+def stack_failures(evidence: Sequence[str]) -> Judgement:
+    """Judges the reasons for which resources of the stack failed."""
+    if not evidence:
+        return Verdict.YES, "no resource has failed"
+    return Verdict.NO, f"{len(evidence)} resources have failed: see the evidence"
+
+
+def import_steps(evidence: Sequence[Mapping[str, str]]) -> Judgement:
+    """Judges the steps of an import, in order; each has a step and a status."""
+    failed = [one["step"] for one in evidence if one["status"] != "done"]
+    return _verdict(not failed), f"failed: {failed[0]}" if failed else f"all {len(evidence)} steps succeeded"
+
+
+def node_checks(evidence: Sequence[Mapping[str, Any]]) -> Judgement:
+    """Judges the checks on a node."""
+    if not evidence:
+        return Verdict.OPEN, "the node answered nothing"
+    failed = [str(one["name"]) for one in evidence if not one["ok"]]
+    if failed:
+        return Verdict.NO, f"{len(failed)} of {len(evidence)} checks failed: {', '.join(failed)}"
+    return Verdict.YES, f"all {len(evidence)} checks passed"
+
+
+def _verdict(holds: bool) -> Verdict:
+    return Verdict.YES if holds else Verdict.NO

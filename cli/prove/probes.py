@@ -1,0 +1,312 @@
+"""Asks AWS, and returns what it answers as JSON. Judges nothing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import boto3
+from botocore.exceptions import ClientError, WaiterError
+
+from cli.client.client import TroopClient
+from cli.client.deployment import Deployment
+from cli.prove.ledger import PREFIX, Ledger, Remove, tags
+from cli.prove.node.ask import MARK
+from cli.shared import aws
+from cli.shared.errors import CliError, Exit
+from troop.faults.crash import CRASH
+from troop.tags import DEPLOYMENT_TAG
+
+_MOST = 5
+"""Instances to ask about."""
+_PROPAGATION_TRIES, _PROPAGATION_SECONDS = 12, 5.0
+GROUP_NAME_TAG = "aws:autoscaling:groupName"
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The steps, each a method without arguments.
+
+    Attributes:
+        start_run: starts the run of the node's questions, follows it, and returns its record.
+        sleep: waits for seconds.
+    """
+
+    session: boto3.Session
+    deployment: Deployment
+    client: TroopClient
+    ledger: Ledger
+    start_run: Callable[[], Mapping[str, Any]]
+    sleep: Callable[[float], None] = time.sleep
+
+    def mapping_tags(self) -> dict[str, int]:
+        client, mappings = self._client("lambda"), self._resources("AWS::Lambda::EventSourceMapping")
+        lists = [
+            client.list_tags(Resource=client.get_event_source_mapping(UUID=one)["EventSourceMappingArn"])["Tags"]
+            for one in mappings
+        ]
+        return {"mappings": len(lists), "tagged": sum(DEPLOYMENT_TAG in one for one in lists)}
+
+    def late_termination(self) -> list[dict[str, Any]]:
+        victims = {event["instance_id"] for event in self.client.events({}, 100) if event.get("instance_id")}
+        ended = [
+            instance
+            for instance in self._instances("terminated")
+            if instance["InstanceId"] in victims or _has_group(instance)
+        ][:_MOST]
+        if not ended:
+            return []
+        statement = {
+            "Effect": "Allow",
+            "Action": "ec2:TerminateInstances",
+            "Resource": "*",
+            "Condition": {"Null": {f"aws:ResourceTag/{GROUP_NAME_TAG}": "false"}},
+        }
+        with self._role("late-termination", statement) as session:
+            ec2 = self._client("ec2", session)
+
+            def code(instance: str) -> str:
+                # A dry run, on an instance that has already ended.
+                return _code(lambda: ec2.terminate_instances(InstanceIds=[instance], DryRun=True))
+
+            return [
+                {
+                    "has_tag": _has_group(instance),
+                    "since": instance.get("StateTransitionReason", ""),
+                    "code": code(instance["InstanceId"]),
+                }
+                for instance in ended
+            ]
+
+    def absent_role(self) -> str:
+        resource = f"arn:{self._partition}:iam::{self.deployment.account}:role/aws-service-role/*"
+        with self._role("absent-role", {"Effect": "Allow", "Action": "iam:GetRole", "Resource": resource}) as session:
+            iam = self._client("iam", session)
+            return _code(lambda: iam.get_role(RoleName="AWSServiceRoleForNothingOfTroop"))
+
+    def alarm_states(self) -> dict[str, int]:
+        names = self._resources("AWS::CloudWatch::Alarm")
+        pages = self._client("cloudwatch").get_paginator("describe_alarms")
+        alarms = [
+            alarm
+            for start in range(0, len(names), 100)
+            for page in pages.paginate(AlarmNames=names[start : start + 100])
+            for alarm in page["MetricAlarms"]
+        ]
+        filled = [
+            alarm for alarm in alarms if any("FILL" in one.get("Expression", "") for one in alarm.get("Metrics", []))
+        ]
+        return dict(Counter(alarm["StateValue"] for alarm in filled))
+
+    def attribute_condition(self) -> dict[str, str]:
+        instances = [one["InstanceId"] for one in self._instances("running")][:1]
+        if not instances:
+            return {}
+        statement = {
+            "Effect": "Allow",
+            "Action": "ec2:DescribeInstanceAttribute",
+            "Resource": "*",
+            "Condition": {"StringEqualsIgnoreCase": {"ec2:Attribute": "disableApiTermination"}},
+        }
+        with self._role("attribute-condition", statement) as session:
+            ec2 = self._client("ec2", session)
+
+            def read(attribute: str) -> str:
+                request = {"InstanceId": instances[0], "Attribute": attribute, "DryRun": True}
+                return _code(lambda: ec2.describe_instance_attribute(**request))
+
+            return {"allowed": read("disableApiTermination"), "other": read("userData")}
+
+    def runtime(self) -> dict[str, str]:
+        client = self._client("lambda")
+        return {
+            "python3.14": _code(lambda: client.list_layers(CompatibleRuntime="python3.14", MaxItems=1), ""),
+            "arm64": _code(lambda: client.list_layers(CompatibleArchitecture="arm64", MaxItems=1), ""),
+        }
+
+    def crashes(self) -> dict[str, Any]:
+        events = [one for one in self.client.events({}, 1000) if one["method"] == CRASH.name]
+        called = [one for one in events if one["os_shutdown"] is not None]
+        shut_down = [one for one in called if one["os_shutdown"]]
+        unclear = [one for one in events if one["os_shutdown"] or one["status"] == "ABANDONED"]
+        return {
+            "without_shutdown": len(called) - len(shut_down),
+            "with_shutdown": len(shut_down),
+            "details": sorted({one["detail"].replace(one["group"], "GROUP") for one in unclear}),
+        }
+
+    def stack_failures(self) -> list[str]:
+        pages = self._client("cloudformation").get_paginator("describe_stack_events")
+        events = [event for page in pages.paginate(StackName=self.deployment.name) for event in page["StackEvents"]]
+        failed = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
+        return [f"{one['ResourceType']}: {one.get('ResourceStatusReason', '')}" for one in failed]
+
+    def import_steps(self) -> list[dict[str, str]]:
+        """Creates a table in one stack, and imports it into another, as a take-over of retained tables does."""
+        stacks = self._client("cloudformation")
+        first, second, table = (f"{PREFIX}{part}-{uuid4().hex[:8]}" for part in ("first", "second", "table"))
+        for kind, name in (("table", table), ("stack", first), ("stack", second)):
+            self.ledger.add(kind, name)
+        create = {"TemplateBody": _table_template(table)}
+        change = {"StackName": second, "ChangeSetName": f"{PREFIX}import"}
+        resource = {
+            "ResourceType": "AWS::DynamoDB::Table",
+            "LogicalResourceId": "Table",
+            "ResourceIdentifier": {"TableName": table},
+        }
+        imported = {**change, **create, "ChangeSetType": "IMPORT", "ResourcesToImport": [resource]}
+        update = {"StackName": second, "TemplateBody": _table_template(table, streams=True)}
+        plan: list[tuple[str, Callable[..., Any], dict[str, Any], str, dict[str, str]]] = [
+            ("create", stacks.create_stack, {"StackName": first, **create}, "stack_create", {"StackName": first}),
+            ("leave", stacks.delete_stack, {"StackName": first}, "stack_delete", {"StackName": first}),
+            ("prepare", stacks.create_change_set, imported, "change_set_create", change),
+            ("import", stacks.execute_change_set, change, "stack_import", {"StackName": second}),
+            ("add a stream", stacks.update_stack, update, "stack_update", {"StackName": second}),
+        ]
+        outcome: list[dict[str, str]] = []
+        for step, call, request, waiter, until in plan:
+            try:
+                call(**request)
+                stacks.get_waiter(f"{waiter}_complete").wait(**until)
+            except (ClientError, WaiterError) as error:
+                return [*outcome, {"step": step, "status": " ".join(str(error).split())}]
+            outcome.append({"step": step, "status": "done"})
+        return outcome
+
+    def node_checks(self) -> list[dict[str, Any]]:
+        run = self.start_run()["run"]["run"]
+        bucket = self.deployment.outputs["ResultsBucket"]
+        s3 = self._client("s3")
+        listed = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{run}/")
+        keys = [one["Key"] for one in listed.get("Contents", []) if "/output/ask/" in one["Key"]]
+        texts = [gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).decode() for key in keys]
+        return [answer for text in texts for answer in answers_in(text)]
+
+    @property
+    def _partition(self) -> str:
+        return self.deployment.api_arn.split(":")[1]
+
+    def _client(self, service: str, session: boto3.Session | None = None) -> Any:
+        return aws.client(session or self.session, service)
+
+    def _resources(self, kind: str) -> list[str]:
+        pages = self._client("cloudformation").get_paginator("list_stack_resources")
+        return [
+            one["PhysicalResourceId"]
+            for page in pages.paginate(StackName=self.deployment.name)
+            for one in page["StackResourceSummaries"]
+            if one["ResourceType"] == kind and one.get("PhysicalResourceId")
+        ]
+
+    def _instances(self, state: str) -> list[dict[str, Any]]:
+        pages = self._client("ec2").get_paginator("describe_instances")
+        filters = [{"Name": "instance-state-name", "Values": [state]}]
+        return [
+            instance
+            for page in pages.paginate(Filters=filters)
+            for reservation in page["Reservations"]
+            for instance in reservation["Instances"]
+        ]
+
+    @contextmanager
+    def _role(self, question: str, statement: Mapping[str, Any]) -> Iterator[boto3.Session]:
+        """Yields a session with only these permissions: that of a role which only this caller can assume."""
+        caller = self._client("sts").get_caller_identity()
+        trust = {
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:{self._partition}:iam::{self.deployment.account}:root"},
+            "Action": "sts:AssumeRole",
+            "Condition": {"StringEquals": {"aws:userid": caller["UserId"]}},
+        }
+        iam, name = self._client("iam"), f"{PREFIX}{uuid4().hex[:8]}"
+        self.ledger.add("role", name)
+        role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=_policy(trust), Tags=tags(question))["Role"]
+        iam.put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=_policy(statement))
+        yield self._assumed(role["Arn"])
+
+    def _assumed(self, arn: str) -> boto3.Session:
+        sts = self._client("sts")
+        for attempt in range(_PROPAGATION_TRIES):
+            try:
+                keys = sts.assume_role(RoleArn=arn, RoleSessionName="troop-prove", DurationSeconds=900)["Credentials"]
+            except ClientError as error:
+                # A new role is not known everywhere at once.
+                if attempt == _PROPAGATION_TRIES - 1 or error.response["Error"]["Code"] != "AccessDenied":
+                    raise
+                self.sleep(_PROPAGATION_SECONDS)
+                continue
+            self.sleep(_PROPAGATION_SECONDS)  # nor is its policy
+            return boto3.Session(
+                keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], self.session.region_name
+            )
+        raise CliError(Exit.FORBIDDEN, "the probe's role cannot be assumed")
+
+
+def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
+    """Returns what removes each kind of thing that the steps create."""
+
+    def role(name: str) -> None:
+        iam = aws.client(session, "iam")
+        with suppress(iam.exceptions.NoSuchEntityException):
+            for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]:
+                iam.delete_role_policy(RoleName=name, PolicyName=policy)
+            iam.delete_role(RoleName=name)
+
+    def stack(name: str) -> None:
+        stacks = aws.client(session, "cloudformation")
+        stacks.delete_stack(StackName=name)
+        stacks.get_waiter("stack_delete_complete").wait(StackName=name)
+
+    def table(name: str) -> None:
+        dynamodb = aws.client(session, "dynamodb")
+        with suppress(dynamodb.exceptions.ResourceNotFoundException):
+            dynamodb.delete_table(TableName=name)
+
+    def run(name: str) -> None:
+        if not client.benchmarks.run(name, resources=False)["run"]["ended_at"]:
+            client.benchmarks.stop_run(name)
+
+    return {"role": role, "stack": stack, "table": table, "run": run}
+
+
+def answers_in(text: str) -> list[dict[str, Any]]:
+    """Returns the answers in the output of a node's script."""
+    return [json.loads(line[len(MARK) :]) for line in text.splitlines() if line.startswith(MARK)]
+
+
+def _code(call: Callable[[], Any], succeeded: str = "success") -> str:
+    """Returns the code of the error that a call raises."""
+    try:
+        call()
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    return succeeded
+
+
+def _has_group(instance: Mapping[str, Any]) -> bool:
+    return any(tag["Key"] == GROUP_NAME_TAG for tag in instance.get("Tags", []))
+
+
+def _policy(statement: Mapping[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+def _table_template(name: str, *, streams: bool = False) -> str:
+    properties: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "key", "KeyType": "HASH"}],
+        "Tags": tags("import"),  # not of the stack: an import may not add tags
+    }
+    if streams:
+        properties["StreamSpecification"] = {"StreamViewType": "NEW_IMAGE"}
+    table = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
+    return json.dumps({"Resources": {"Table": {**table, "Properties": properties}}})

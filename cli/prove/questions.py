@@ -1,0 +1,150 @@
+"""Lists the questions, the cheapest first."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from cli.prove import judgements
+from cli.prove.model import Kind, Question
+
+_FREE = Decimal(0)
+_ROLE = (
+    *("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:ListRolePolicies", "iam:DeleteRolePolicy"),
+    *("iam:DeleteRole", "sts:AssumeRole"),
+)
+_STACK = ("cloudformation:ListStackResources",)
+
+QUESTIONS: tuple[Question, ...] = (
+    Question(
+        name="runtime",
+        text="Does Lambda offer python3.14 and arm64 here?",
+        why="Without them, the deployment fails at the first layer.",
+        step="lists layers for the runtime and for the processor",
+        price=_FREE,
+        kind=Kind.READS,
+        needs=("lambda:ListLayers",),
+        probe="runtime",
+        judge=judgements.runtime,
+    ),
+    Question(
+        name="mapping-tags",
+        text="Do event source mappings have the tags of the stack?",
+        why="AWS documents that China has no such tags.",
+        step="reads the tags of the stack's event source mappings",
+        price=_FREE,
+        kind=Kind.READS,
+        needs=(*_STACK, "lambda:GetEventSourceMapping", "lambda:ListTags"),
+        probe="mapping_tags",
+        judge=judgements.mapping_tags,
+    ),
+    Question(
+        name="alarm-states",
+        text="Are alarms on filled metrics OK while the metrics have no value?",
+        why="Otherwise they show insufficient data for as long as nothing happens.",
+        step="reads the states of the stack's alarms",
+        price=_FREE,
+        kind=Kind.READS,
+        needs=(*_STACK, "cloudwatch:DescribeAlarms"),
+        probe="alarm_states",
+        judge=judgements.alarm_states,
+    ),
+    Question(
+        name="stack-failures",
+        text="Did CloudFormation create everything at the first try?",
+        why="A role that IAM does not know everywhere yet can fail the schedules that use it.",
+        step="reads the events of the stack",
+        price=_FREE,
+        kind=Kind.READS,
+        needs=("cloudformation:DescribeStackEvents",),
+        probe="stack_failures",
+        judge=judgements.stack_failures,
+    ),
+    Question(
+        name="crashes",
+        text="Does EC2 end instances without a shutdown of the operating system?",
+        why="Where EC2 refuses that, a crash becomes a shutdown; the text of the refusal decides.",
+        step="reads the terminations on record",
+        price=_FREE,
+        kind=Kind.READS,
+        needs=("execute-api:Invoke",),
+        probe="crashes",
+        judge=judgements.crashes,
+    ),
+    Question(
+        name="absent-role",
+        text="Does IAM say of a service-linked role that it does not exist, if the policy has its path?",
+        why="Otherwise Troop takes a missing role for an existing one, and the message for administrators is lost.",
+        step="creates a role that may read service-linked roles, and asks for one that does not exist",
+        price=_FREE,
+        kind=Kind.CREATES,
+        needs=_ROLE,
+        probe="absent_role",
+        judge=judgements.absent_role,
+    ),
+    Question(
+        name="attribute-condition",
+        text="Does IAM honour ec2:Attribute when an attribute of an instance is read?",
+        why="Then the roles of Troop need not be able to read user data, which can contain secrets.",
+        step="creates a role with this condition, and reads two attributes of a running instance as dry runs",
+        price=_FREE,
+        kind=Kind.CREATES,
+        needs=(*_ROLE, "ec2:DescribeInstances"),
+        probe="attribute_condition",
+        judge=judgements.attribute_condition,
+    ),
+    Question(
+        name="late-termination",
+        text="Does the condition on the group's tag hold for an instance that has ended?",
+        why="If not, IAM refuses a repeated termination, which must not count as a missing permission.",
+        step="creates a role with Troop's condition, and repeats terminations of ended instances as dry runs",
+        price=_FREE,
+        kind=Kind.CREATES,
+        needs=(*_ROLE, "ec2:DescribeInstances", "execute-api:Invoke"),
+        probe="late_termination",
+        judge=judgements.late_termination,
+    ),
+    Question(
+        name="import",
+        text="Does CloudFormation import a retained table, and then add a stream to it?",
+        why="A new deployment takes over the tables of an earlier one in this way.",
+        step="creates an empty table in a stack, removes the stack, and imports the table into another stack",
+        price=Decimal("0.01"),
+        kind=Kind.CREATES,
+        needs=(
+            *("cloudformation:CreateStack", "cloudformation:DeleteStack", "cloudformation:UpdateStack"),
+            *("cloudformation:CreateChangeSet", "cloudformation:DescribeChangeSet", "cloudformation:ExecuteChangeSet"),
+            *("cloudformation:DescribeStacks", "cloudformation:TagResource"),
+            *("dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable", "dynamodb:DeleteTable"),
+            *("dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:ListTagsOfResource"),
+            *("dynamodb:DescribeContinuousBackups", "dynamodb:DescribeContributorInsights"),
+            *("dynamodb:DescribeKinesisStreamingDestination", "dynamodb:DescribeTimeToLive"),
+            "dynamodb:GetResourcePolicy",
+        ),
+        probe="import_steps",
+        judge=judgements.import_steps,
+    ),
+    Question(
+        name="node",
+        text="Does a node have the packages, modules, devices and units that the catalogue's benchmarks use?",
+        why="No local test has Amazon Linux 2023 with its packages, kernel, NVMe volumes and systemd.",
+        step="runs a benchmark of one t4g.small, whose script installs packages and asks the kernel; Troop removes it",
+        price=Decimal("0.05"),
+        kind=Kind.LAUNCHES,
+        needs=("execute-api:Invoke", "s3:ListBucket", "s3:GetObject"),
+        probe="node_checks",
+        judge=judgements.node_checks,
+    ),
+)
+
+
+def selected(names: list[str]) -> list[Question]:
+    """Returns the questions of these names in the order of the table; all without names.
+
+    Raises:
+        KeyError: there is no such question.
+    """
+    known = {question.name for question in QUESTIONS}
+    for name in names:
+        if name not in known:
+            raise KeyError(name)
+    return [question for question in QUESTIONS if not names or question.name in names]

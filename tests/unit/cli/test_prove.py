@@ -1,0 +1,347 @@
+"""`troop prove` asks about each step, removes what it creates, and writes answers in which nobody finds the account."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from moto import mock_aws
+
+from cli.bench import files as bench_files
+from cli.client.client import TroopClient
+from cli.client.deployment import Deployment
+from cli.commands import prove
+from cli.prove import judgements as judge
+from cli.prove.ledger import PREFIX, Ledger
+from cli.prove.model import Kind, Verdict
+from cli.prove.node import ask
+from cli.prove.probes import Probes, answers_in, removers
+from cli.prove.questions import QUESTIONS
+from cli.prove.redaction import Redaction
+from cli.shared import aws
+from cli.shared.errors import Exit
+from infra import ROOT
+from tests.aws_facts.sources import authorization
+from tests.unit.cli.conftest import ARN, FakeApi, Run, event
+
+REGION = "eu-central-1"
+NODE = Path(ask.__file__).parent
+
+
+# What a redacted file must not contain.
+
+_ACCOUNTS = st.from_regex(r"[0-9]{12}", fullmatch=True)
+_IDS = st.builds(
+    "{}-{}".format, st.sampled_from(["i", "vpc", "eni", "eipalloc"]), st.from_regex("[0-9a-f]{17}", fullmatch=True)
+)
+_ARNS = st.builds("arn:{}:iam::{}:role/a b".format, st.sampled_from(["aws", "aws-cn", "aws-us-gov"]), _ACCOUNTS)
+_SECRETS = st.one_of(_ACCOUNTS, _IDS, st.ip_addresses().map(str), _ARNS)
+_AROUND = st.sampled_from(["", " ", "'", "(", "role ", ": ", "=", "\n", "x/"])
+_TEXTS = st.builds("{}{}{}".format, _AROUND, _SECRETS, st.sampled_from(["", " ", "'", ")", ".", ",", "\n"]))
+_DOCUMENTS = st.recursive(
+    st.one_of(_TEXTS, st.integers(), st.booleans(), st.none()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_TEXTS, inner, max_size=3)),
+    max_leaves=8,
+)
+_FORBIDDEN = re.compile(r"\d{12}|arn:|\b[a-z]+-[0-9a-f]{17}\b|\b\d{1,3}(\.\d{1,3}){3}\b|[0-9a-f]:[0-9a-f]*:")
+
+
+@given(_DOCUMENTS)
+def test_no_account_no_arn_no_id_and_no_address_is_left(document: Any) -> None:
+    assert not _FORBIDDEN.search(json.dumps(Redaction().document(document)))
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("arn:aws:iam::111122223333:role/x and 111122223333", "<arn 1> and <account 1>"),
+        ("111122223333, 444455556666, 111122223333", "<account 1>, <account 2>, <account 1>"),
+        ("arn:aws-cn:sts::111122223333:assumed-role/Ada/ada@example.com", "<arn 1>"),
+        ("AROAEXAMPLEEXAMPLEEX:i-0123456789abcdef0", "<principal 1>:<id 1>"),
+        ("ip-10-0-1-2.eu-central-1.compute.internal, ip-10-0-1-2", "<host 1>, <host 2>"),
+        ("https://b.s3.amazonaws.com/k?X-Amz-Signature=1", "<url 1>"),
+        ("vol0123456789abcdef0 on 02:42:ac:11:00:02", "<id 1> on <mac 1>"),
+        ("fe80::1ff:fe23:4567:890a, 2001:db8:0:0:0:0:0:1", "<address 1>, <address 2>"),
+        (
+            "at 12:30:45 with 6.1.134-152.225.amzn2023 and 2.9.19",
+            "at 12:30:45 with 6.1.134-152.225.amzn2023 and 2.9.19",
+        ),
+        ("ada@example.com", "<mail 1>"),
+        ("the stack Shop-prod of shop-prod-results", "the stack <name 1> of <name 2>"),
+    ],
+)
+def test_the_same_value_has_the_same_label(text: str, redacted: str) -> None:
+    assert Redaction(["Shop-prod", "shop-prod-results", ""]).text(text) == redacted
+
+
+# The table.
+
+
+def test_questions_are_complete() -> None:
+    assert len({question.name for question in QUESTIONS}) == len(QUESTIONS)
+    for question in QUESTIONS:
+        assert callable(getattr(Probes, question.probe))
+        assert question.text.endswith("?")
+        assert question.why.endswith(".")
+        assert question.price == 0 or question.kind is not Kind.READS
+        assert question.needs
+        assert [action for action in question.needs if authorization(action) is None] == []
+    assert sum(question.price for question in QUESTIONS) <= Decimal("0.10")
+
+
+@pytest.mark.parametrize(
+    ("judged", "verdict"),
+    [
+        (judge.runtime({"python3.14": "", "arm64": ""}), Verdict.YES),
+        (judge.runtime({"python3.14": "InvalidParameterValueException", "arm64": ""}), Verdict.NO),
+        (judge.mapping_tags({"mappings": 4, "tagged": 4}), Verdict.YES),
+        (judge.mapping_tags({"mappings": 4, "tagged": 0}), Verdict.NO),
+        (judge.mapping_tags({"mappings": 0, "tagged": 0}), Verdict.OPEN),
+        (judge.alarm_states({"OK": 3}), Verdict.YES),
+        (judge.alarm_states({"OK": 3, "INSUFFICIENT_DATA": 1}), Verdict.NO),
+        (judge.alarm_states({}), Verdict.OPEN),
+        (judge.stack_failures([]), Verdict.YES),
+        (judge.stack_failures(["AWS::Scheduler::Schedule: the role cannot be assumed"]), Verdict.NO),
+        (judge.crashes({"without_shutdown": 2, "with_shutdown": 0}), Verdict.YES),
+        (judge.crashes({"without_shutdown": 2, "with_shutdown": 1}), Verdict.NO),
+        (judge.crashes({"without_shutdown": 0, "with_shutdown": 0}), Verdict.OPEN),
+        (judge.absent_role("NoSuchEntity"), Verdict.YES),
+        (judge.absent_role("AccessDenied"), Verdict.NO),
+        (judge.absent_role("Throttling"), Verdict.OPEN),
+        (judge.attribute_condition({"allowed": "DryRunOperation", "other": "UnauthorizedOperation"}), Verdict.YES),
+        (judge.attribute_condition({"allowed": "DryRunOperation", "other": "DryRunOperation"}), Verdict.NO),
+        (judge.attribute_condition({"allowed": "UnauthorizedOperation", "other": "UnauthorizedOperation"}), Verdict.NO),
+        (judge.attribute_condition({"allowed": "InternalError", "other": "InternalError"}), Verdict.OPEN),
+        (judge.attribute_condition({}), Verdict.OPEN),
+        (judge.late_termination([{"has_tag": True, "code": "DryRunOperation"}]), Verdict.YES),
+        (judge.late_termination([{"has_tag": False, "code": "UnauthorizedOperation"}]), Verdict.NO),
+        (judge.late_termination([]), Verdict.OPEN),
+        (judge.import_steps([{"step": "create", "status": "done"}]), Verdict.YES),
+        (judge.import_steps([{"step": "create", "status": "done"}, {"step": "leave", "status": "no"}]), Verdict.NO),
+        (judge.node_checks([{"name": "a", "ok": True}]), Verdict.YES),
+        (judge.node_checks([{"name": "a", "ok": True}, {"name": "b", "ok": False}]), Verdict.NO),
+        (judge.node_checks([]), Verdict.OPEN),
+    ],
+)
+def test_evidence_is_judged(judged: tuple[Verdict, str], verdict: Verdict) -> None:
+    assert judged[0] is verdict
+    assert judged[1]
+
+
+# What steps create.
+
+
+class Things:
+    """Things that exist, and what removes them; ``broken`` ones stay."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+        self.broken: set[str] = set()
+
+    def remove(self, name: str) -> None:
+        if name in self.broken:
+            raise RuntimeError("no")
+        self.removed.append(name)
+
+
+def test_what_is_created_is_on_record_before_and_goes_whatever_happens(tmp_path: Path) -> None:
+    path, things = tmp_path / "created.json", Things()
+    ledger = Ledger(path, {"role": things.remove})
+    for name in ("a", "b", "c"):
+        ledger.add("role", PREFIX + name)
+        assert PREFIX + name in path.read_text()
+    things.broken = {PREFIX + "b"}
+    assert not ledger.remove_all()
+    assert things.removed == [PREFIX + "c", PREFIX + "a"], "the newest first, and one failure keeps no other"
+    things.broken = set()
+    assert Ledger(path, {"role": things.remove}).remove_all(), "by the next command"
+    assert things.removed[-1] == PREFIX + "b"
+    assert not path.exists()
+
+
+def test_nothing_is_removed_that_this_command_cannot_have_created(tmp_path: Path) -> None:
+    path, things = tmp_path / "created.json", Things()
+    path.write_text('[["role", "Admin"]]')
+    assert not Ledger(path, {"role": things.remove}).remove_all()
+    assert things.removed == []
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    session = boto3.Session("a", "b", region_name=REGION)
+    monkeypatch.setattr(aws, "make_session", lambda *_: session)
+    monkeypatch.setattr("cli.prove.probes._PROPAGATION_SECONDS", 0)
+    monkeypatch.setattr(prove, "_names", lambda *_: ["Shop-prod"])
+    with mock_aws():
+        yield session
+
+
+@pytest.fixture
+def probes(account: boto3.Session, client: TroopClient, tmp_path: Path) -> Probes:
+    deployment = Deployment("Troop", REGION, "123456789012", {}, ARN)
+    ledger = Ledger(tmp_path / "created.json", removers(account, client))
+    return Probes(account, deployment, client, ledger, dict)
+
+
+def test_a_role_has_only_the_asked_permissions_and_only_this_caller_may_assume_it(
+    probes: Probes, account: boto3.Session
+) -> None:
+    ec2, iam = account.client("ec2"), account.client("iam")
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    other, ended = (one["InstanceId"] for one in ec2.run_instances(ImageId=image, MinCount=2, MaxCount=2)["Instances"])
+    ec2.terminate_instances(InstanceIds=[ended])
+    ec2.create_tags(Resources=[ended], Tags=[{"Key": "aws:autoscaling:groupName", "Value": "web"}])
+    before = {role["RoleName"] for role in iam.list_roles()["Roles"]}
+    (answer,) = probes.late_termination()
+    assert (answer["has_tag"], answer["code"]) == (True, "DryRunOperation")
+    assert probes.attribute_condition() == {"allowed": "success", "other": "success"}, "moto knows no dry run here"
+    assert probes.absent_role() == "NoSuchEntity"
+    roles = [role for role in iam.list_roles()["Roles"] if role["RoleName"] not in before]
+    assert len(roles) == 3
+    actions = set()
+    for role in roles:
+        assert role["RoleName"].startswith(PREFIX)
+        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+        caller = account.client("sts").get_caller_identity()["UserId"]
+        assert trust["Condition"] == {"StringEquals": {"aws:userid": caller}}
+        policy = iam.get_role_policy(RoleName=role["RoleName"], PolicyName="probe")["PolicyDocument"]
+        actions |= {statement["Action"] for statement in policy["Statement"]}
+        assert iam.list_role_tags(RoleName=role["RoleName"])["Tags"][0]["Key"] == "troop:prove"
+    assert actions == {"ec2:TerminateInstances", "ec2:DescribeInstanceAttribute", "iam:GetRole"}
+    assert probes.ledger.remove_all()
+    assert {role["RoleName"] for role in iam.list_roles()["Roles"]} == before
+    state = ec2.describe_instances(InstanceIds=[other])["Reservations"][0]["Instances"][0]["State"]["Name"]
+    assert state == "running"
+
+
+# The command.
+
+
+def test_the_list_needs_no_account(run: Run) -> None:
+    result = run("prove", "--list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == [question.name for question in QUESTIONS]
+
+
+def test_each_step_is_shown_with_its_price_and_asked_about(
+    run: Run, api: FakeApi, account: boto3.Session, tmp_path: Path
+) -> None:
+    api.events = [
+        event("web", method="crash", os_shutdown=True, detail="i-0123456789abcdef0 of Shop-prod", group="web"),
+        event("web", method="crash", os_shutdown=False),
+    ]
+    out = tmp_path / "answers.json"
+    words = ("prove", "--out", str(out), "--only", "crashes", "--only", "absent-role")
+    result = run(*words, typed="y\nn\n")
+    assert result.exit_code == 0, result.output
+    assert "It costs at most $0, and needs execute-api:Invoke." in result.output
+    document = json.loads(out.read_text())
+    assert [(one["name"], one["verdict"]) for one in document["answers"]] == [
+        ("crashes", "no"),
+        ("absent-role", "skipped"),
+    ]
+    assert document["answers"][0]["evidence"]["details"] == ["<id 1> of <name 1>"]
+    assert [role for role in account.client("iam").list_roles()["Roles"] if role["RoleName"].startswith(PREFIX)] == []
+
+
+def test_nobody_to_ask_needs_a_yes_in_advance(run: Run, account: boto3.Session, tmp_path: Path) -> None:
+    assert account
+    assert run("prove", "--out", str(tmp_path / "a.json")).exit_code == Exit.NOT_CONFIRMED
+    assert run("prove", "--only", "everything").exit_code == Exit.USAGE
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_step_leaves_nothing(
+    run: Run, account: boto3.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Probes, "_assumed", interrupt)
+    run("prove", "--yes", "--out", str(tmp_path / "a.json"), "--only", "absent-role")
+    assert [role for role in account.client("iam").list_roles()["Roles"] if role["RoleName"].startswith(PREFIX)] == []
+    assert list(tmp_path.glob("*created*")) == []
+
+
+def test_local_aws_proves_nothing(
+    run: Run, account: boto3.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert account
+    monkeypatch.setattr(aws, "is_local", lambda: True)
+    monkeypatch.setattr(Probes, "runtime", lambda _: {"arm64": ""})
+
+    def fail(_: Probes) -> Any:
+        raise ValueError("no such operation")
+
+    monkeypatch.setattr(Probes, "absent_role", fail)
+    out = tmp_path / "a.json"
+    assert run("prove", "--yes", "--out", str(out), "--only", "runtime", "--only", "absent-role").exit_code == 0
+    answers = json.loads(out.read_text())["answers"]
+    assert {one["verdict"] for one in answers} == {"only AWS proves this"}
+    assert [one["detail"] for one in answers] == [
+        "local AWS: yes, Lambda accepts both",
+        "local AWS cannot run this step: no such operation",
+    ]
+
+
+# The node.
+
+
+def test_the_nodes_benchmark_costs_no_more_than_it_says() -> None:
+    source = bench_files.load(NODE)
+    (question,) = [one for one in QUESTIONS if one.kind is Kind.LAUNCHES]
+    assert Decimal(str(source.document["budget"])) == question.price
+    assert source.plan.nodes == 1
+    assert source.benchmark.expires_after <= 1800
+    assert ast.parse((NODE / "ask.py").read_text(), feature_version=(3, 9))
+
+
+def test_a_node_answers_one_line_a_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    checks = [
+        ask.Check("fine", ("echo", "7")),
+        ask.Check("pattern", ("sh", "-c", "echo masked; exit 1"), "masked"),
+        ask.Check("other", ("echo", "enabled"), "masked"),
+        ask.Check("missing", ("no-such-program",)),
+        ask.Check("change", ("touch", str(tmp_path / "changed")), changes=True),
+    ]
+    monkeypatch.setattr(ask, "checks", lambda _: iter(checks))
+    (tmp_path / "parameters.json").write_text('{"system": true}')
+    monkeypatch.setenv("TROOP_PARAMETERS", str(tmp_path / "parameters.json"))
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")
+    ask.main()
+    answers = answers_in("noise\n" + capsys.readouterr().out)
+    assert [(one["name"], one["ok"]) for one in answers] == [
+        ("fine", True),
+        ("pattern", True),
+        ("other", False),
+        ("missing", False),
+    ]
+    assert not (tmp_path / "changed").exists(), "a node of local AWS is somebody's machine"
+    monkeypatch.delenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
+    ask.main()
+    assert (tmp_path / "changed").exists()
+
+
+def test_what_changes_a_machine_is_marked() -> None:
+    for check in ask.checks("6.12.40-64.114.amzn2023.aarch64"):
+        risky = {"dnf", "modprobe", "sysctl"} & set(check.command) or "drop_caches" in " ".join(check.command)
+        assert check.changes or not risky, check.name
+    (extra,) = [one for one in ask.checks("6.12.40-64.114.amzn2023.aarch64") if "modules-extra" in one.name]
+    assert "kernel6.12-modules-extra-6.12.40-64.114.amzn2023 ||" in extra.command[-1]
+
+
+def test_documents_link_to_the_command() -> None:
+    for document in ("command.md", "first-hour.md"):
+        assert "troop prove" in (ROOT / "docs" / document).read_text(encoding="utf-8")
+    rows = "".join(f"| `{one.name}` | {one.text} | {one.kind} | ${one.price} |\n" for one in QUESTIONS)
+    assert rows in (ROOT / "docs" / "command.md").read_text(encoding="utf-8")

@@ -93,3 +93,10 @@ def test_metrics_that_are_written_all_month_are_counted_as_that() -> None:
 def test_what_single_routes_would_cost_is_reckoned_for_all_of_them() -> None:
     assert f"of each of {len(ROUTES)} routes" in IDLE
     assert f"${len(ROUTES) * 5 * PRICES['metric'][0]:.2f} a month" in IDLE
+
+
+def test_the_table_of_cold_starts_has_every_handler_and_no_other() -> None:
+    measured = re.search(r"^\| handler \| import .*\n(?:\|.*\n)+", DOCUMENT, re.MULTILINE)
+    assert measured
+    handlers = [path.stem for path in (ROOT / "functions" / "handlers").glob("[!_]*.py")]
+    assert re.findall(r"^\| `(\w+)` \|", measured[0], re.MULTILINE) == sorted(handlers)

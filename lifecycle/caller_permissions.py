@@ -34,6 +34,7 @@ _RETAINED = "to find the tables of an earlier deployment"
 _TAKE_OVER = "to take over the tables of an earlier deployment (not with ADOPT=none)"
 _ZONES = "to choose the zones of the network for benchmarks (not with troop:benchmarks=false)"
 _QUOTA = "to check the quota of VPCs before one more is created"
+_REMOVED = "to check whether executions still call functions that an update removes"
 _RULES = "to remove rules of other people on the deployment's bus, which cannot be deleted before them"
 _EMPTY = "to empty the buckets of a deployment that retains nothing, and all with PURGE=1"
 _PURGE = "to remove what stays (only with PURGE=1)"
@@ -57,6 +58,8 @@ RIGHTS: Mapping[str, Right] = {
     "GetProducts": _right("to check whether Lambda has arm64 here", "pricing:GetProducts"),
     "GetRole": _right("to check whether AWS's service-linked roles exist", "iam:GetRole"),
     "DescribeKey": _right("to check the key in troop:key, and those of retained tables", "kms:DescribeKey"),
+    "DescribeStateMachine": _right(_REMOVED, "states:DescribeStateMachine"),
+    "ListExecutions": _right(_REMOVED, "states:ListExecutions"),
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),

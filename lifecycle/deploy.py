@@ -27,6 +27,7 @@ from lifecycle.data_key import refuse_other_key, refuse_unusable_key
 from lifecycle.open_runs import refuse_while_open
 from lifecycle.project import cdk, chosen, settings_with
 from lifecycle.quota import refuse_beyond_quota, warn_of_concurrency
+from lifecycle.removed_functions import refuse_while_called
 from lifecycle.resources import Resource, resources_of, template_of
 from lifecycle.zones import choose_zones, zones_available, zones_there
 
@@ -75,6 +76,7 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     refuse_unusable_key(session, settings)
     warn_of_account(session, settings.chaos, new=new)
     template = _synthesise(session, name, overrides, assembly)
+    refuse_while_called(session, there, template)
     tables = to_adopt(session, settings, template, there, args.adopt, new=new)
     refuse_other_key(session, settings, tables)
     say_left(session, name, template, there)

@@ -178,6 +178,8 @@ _PREFIXES = {
     "GetProducts": "pricing",
     "GetRole": "iam",
     "DescribeKey": "kms",
+    "DescribeStateMachine": "states",
+    "ListExecutions": "states",
     "ListRules": "events",
     "ListTargetsByRule": "events",
     "RemoveTargets": "events",

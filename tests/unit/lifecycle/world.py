@@ -61,6 +61,8 @@ class World:
         self.roles = {role.name for role in SERVICE_ROLES}
         self.keys: dict[str, dict[str, str]] = {KEY: {}}
         self.key_of_tables: str | None = AWS_KEY
+        self.definitions: dict[str, str] = {}
+        self.running: dict[str, list[str]] = {}
         self.refuses: dict[str, str] = {}
         self.done: list[tuple[str, ...]] = []
         self.typed: str | None = None
@@ -135,6 +137,13 @@ class World:
     def describe_table(self, TableName: str) -> dict[str, Any]:
         encryption = {"SSEDescription": {"KMSMasterKeyArn": self.key_of_tables}} if self.key_of_tables else {}
         return {"Table": {"TableName": TableName, **encryption}}
+
+    def describe_state_machine(self, stateMachineArn: str) -> dict[str, str]:
+        return {"definition": self.definitions[stateMachineArn]}
+
+    def list_executions(self, stateMachineArn: str, statusFilter: str, maxResults: int) -> dict[str, Any]:
+        assert statusFilter == "RUNNING"
+        return {"executions": [{"executionArn": arn} for arn in self.running.get(stateMachineArn, [])[:maxResults]]}
 
     def _refuse(self, operation: str) -> None:
         if operation in self.refuses:

@@ -20,7 +20,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from infra import ROOT
+from infra import ROOT, settings_doc
 from infra.store import BUILD, build_folder
 from release.relocation import PACKAGE, RelocationError, relocate
 from tests.patience import PATIENCE
@@ -263,7 +263,7 @@ def test_every_setting_is_a_typed_property() -> None:
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     keys = {key.removeprefix("troop:") for key in context if key.startswith("troop:")}
     assert set(Settings.__annotations__) == keys - {"stage", "stages"}
-    assert set(Calendar.__annotations__) == set(context["troop:calendars"]["default"])
+    assert set(Calendar.__annotations__) == set(settings_doc.CALENDAR)
 
 
 def test_an_installed_package_builds_in_the_users_cache(tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def _read_salt(data: Data) -> iam.PolicyStatement:
 _HAS_KEYS = {"Null": {"dynamodb:LeadingKeys": "false"}}
 """``ForAllValues``, which DynamoDB requires with these keys, alone also holds for a request without keys."""
 
-_WRITE_ITEMS = (
+WRITE_ITEMS = (
     "dynamodb:BatchWriteItem",
     "dynamodb:DeleteItem",
     "dynamodb:PartiQLDelete",
@@ -374,7 +374,7 @@ def writes_state(
 def _never_switches(state: dynamodb.ITable) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         effect=iam.Effect.DENY,
-        actions=list(_WRITE_ITEMS),
+        actions=list(WRITE_ITEMS),
         resources=[state.table_arn],
         conditions={"ForAnyValue:StringEquals": {"dynamodb:LeadingKeys": [SWITCH]}},
     )

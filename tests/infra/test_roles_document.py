@@ -1,0 +1,56 @@
+"""The tables of roles in docs/security.md are those of the templates, and leave nothing out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from infra import roles_doc
+from tests.infra.cfn import of_type
+from tests.infra.statements import Template
+
+DOCUMENT = roles_doc.PATH.read_text(encoding="utf-8")
+
+Templates = tuple[Template, Template, Template]
+
+
+@pytest.fixture
+def templates(template: Template, synthesised: Callable[..., Template]) -> Templates:
+    return synthesised(**roles_doc.WITHOUT_BENCHMARKS), template, synthesised(**roles_doc.WITH_MORE)
+
+
+def test_they_are_current(templates: Templates) -> None:
+    assert roles_doc.text(DOCUMENT, *templates) == DOCUMENT, "run: make openapi"
+
+
+def test_every_role_has_a_row(template: Template) -> None:
+    roles = {name.removesuffix("Role") for name in of_type(template, "AWS::IAM::Role")}
+    assert roles == roles_doc.CHAOS.keys() | roles_doc.BENCHMARKS.keys()
+
+
+def test_every_action_of_a_role_is_in_its_rows(templates: Templates) -> None:
+    """Besides those that the text before the tables names."""
+    for template in templates:
+        for role, grants in roles_doc._grants(template).items():
+            names = {named[role][0] for named in (roles_doc.CHAOS, roles_doc.BENCHMARKS) if role in named}
+            names |= {name.removesuffix(", in addition") for name in names}
+            rows = "".join(line for line in DOCUMENT.splitlines() if line.startswith(tuple(f"| {n} |" for n in names)))
+            for effect, action, _, _ in grants:
+                if effect == "Allow":
+                    assert re.search(rf"`({action}|{action.partition(':')[2]})`", rows), (role, action)
+
+
+def test_a_new_permission_changes_them(templates: Templates) -> None:
+    without, default, more = templates
+    name = next(name for name in default["Resources"] if name.startswith("FunctionsWidgetsRole"))
+    role = default["Resources"][name]
+    extra = {"Effect": "Allow", "Action": "dynamodb:DeleteItem", "Resource": "*"}
+    policies = [
+        {**policy, "PolicyDocument": {"Statement": [*policy["PolicyDocument"]["Statement"], extra]}}
+        for policy in role["Properties"]["Policies"]
+    ]
+    changed = {**role, "Properties": {**role["Properties"], "Policies": policies}}
+    wider = {**default, "Resources": {**default["Resources"], name: changed}}
+    assert "`dynamodb:DeleteItem` on `*`" in roles_doc.text(DOCUMENT, without, wider, more)

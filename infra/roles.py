@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import aws_cdk as cdk
 import jsii
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct, IValidation
 
 from infra.keys import uses_key
@@ -57,6 +58,8 @@ update.
 _LENGTHS = {"AWS::Partition": 10, "AWS::Region": 14, "AWS::AccountId": 12, "AWS::URLSuffix": 16, "Arn": 130}
 _LENGTH_OF_A_NAME = 64
 """The most characters of the names that CloudFormation creates here."""
+_LENGTH_OF_A_BUCKET = len("arn:aws-us-gov:s3:::") + 63
+"""The most characters of a bucket's ARN."""
 
 
 @jsii.implements(IValidation)
@@ -67,7 +70,12 @@ class _Size:
         self._role, self._permissions = role, permissions
 
     def validate(self) -> list[str]:
-        size = characters(cdk.Stack.of(self._role).resolve(self._permissions))
+        stack = cdk.Stack.of(self._role)
+        resolved = stack.resolve(self._permissions)
+        size = characters(resolved)
+        if size > MOST_CHARACTERS:  # the search for buckets takes long, so only where it can matter
+            buckets = (one for one in stack.node.find_all() if isinstance(one, s3.CfnBucket))
+            size = characters(resolved, [str(stack.resolve(bucket.logical_id)) for bucket in buckets])
         if size <= MOST_CHARACTERS:
             return []
         return [
@@ -77,21 +85,27 @@ class _Size:
         ]
 
 
-def characters(resolved: Any) -> int:
-    """Returns the most characters that a resolved part of a template can have in JSON without white space."""
+def characters(resolved: Any, buckets: Collection[str] = ()) -> int:
+    """Returns the most characters that a resolved part of a template can have in JSON without white space.
+
+    Args:
+        buckets: logical ids of buckets, whose ARNs are shorter than others.
+    """
     if isinstance(resolved, Mapping):
         if len(resolved) == 1:
             ((name, argument),) = resolved.items()
             if name == "Ref":
                 return _LENGTHS.get(argument, _LENGTH_OF_A_NAME) + 2
             if name == "Fn::GetAtt":
-                return _LENGTHS.get(argument[1], _LENGTH_OF_A_NAME) + 2
+                logical_id, attribute = argument
+                is_bucket = attribute == "Arn" and logical_id in buckets
+                return (_LENGTH_OF_A_BUCKET if is_bucket else _LENGTHS.get(attribute, _LENGTH_OF_A_NAME)) + 2
             if name == "Fn::Join":
                 separators = len(argument[0]) * max(0, len(argument[1]) - 1)
-                return sum(characters(part) - 2 for part in argument[1]) + separators + 2
-        return 1 + sum(len(json.dumps(key)) + 2 + characters(value) for key, value in resolved.items())
+                return sum(characters(part, buckets) - 2 for part in argument[1]) + separators + 2
+        return 1 + sum(len(json.dumps(key)) + 2 + characters(value, buckets) for key, value in resolved.items())
     if isinstance(resolved, (list, tuple)):
-        return 1 + sum(1 + characters(value) for value in resolved)
+        return 1 + sum(1 + characters(value, buckets) for value in resolved)
     return len("".join(json.dumps(resolved).split()))
 
 

@@ -32,10 +32,11 @@ WITH_MORE: Mapping[str, Any] = {
     "allowed_images": "ami-0123456789abcdef0,/your-parameter",
     "allowed_snapshots": "snap-0123456789abcdef0",
     "allowed_targets": "your-load-balancer:443,sg-0123456789abcdef0:443,10.20.0.0/16:443",
+    "calendars": {"default": written_context()[f"{PREFIX}calendars"]["default"] | {"change_calendar": "CALENDAR"}},
     "network": json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}),
     "own_data": True,
 }
-"""Settings that give roles further permissions."""
+"""Settings that give roles further permissions. ``key`` gives them all the same ones, see :mod:`infra.keys`."""
 
 CHAOS: Mapping[str, tuple[str, str]] = {
     "Decide": (

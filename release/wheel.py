@@ -11,7 +11,7 @@ from pathlib import Path
 
 from release.relocation import relocate
 
-GENERATORS = ("openapi", "bench_schema", "report_schema", "settings_doc")
+GENERATORS = ("openapi", "bench_schema", "report_schema", "roles_doc", "settings_doc")
 """Modules of ``infra`` that write documents of the checkout."""
 DATA = ("cdk.json", "package.json", "package-lock.json")
 AS_IT_IS = ("functions", "statemachines", "agent", "benchmarks", "fleets")

@@ -13,6 +13,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 
+from infra import roles_doc
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import of_type, permissions, text
@@ -152,6 +153,12 @@ def test_a_role_has_room_for_settings(template: Template) -> None:
         assert sum(map(characters, documents)) <= MOST_CHARACTERS - 250, name
 
 
+def test_all_settings_together_leave_room(synthesised: Callable[..., Template]) -> None:
+    """Synth refuses a role that IAM could find too large."""
+    key = "arn:aws:kms:us-east-1:111122223333:key/01234567-89ab-cdef-0123-456789abcdef"
+    assert synthesised(**roles_doc.WITH_MORE, key=key)["Resources"]
+
+
 def test_no_action_is_a_pattern(template: Template) -> None:
     for role in of_type(template, "AWS::IAM::Role"):
         assert not [grant for grant in permissions(template, role) if "*" in grant[1]], role
@@ -269,6 +276,8 @@ def test_the_characters_of_permissions_are_those_that_iam_counts() -> None:
     assert characters(document) == len(json.dumps(document, separators=(",", ":")))
     joined = {"Fn::Join": ["-", ["a", {"Ref": "AWS::Region"}, "b"]]}
     assert characters(joined) == len('"a-ap-southeast-1-b"')
+    bucket = {"Fn::GetAtt": ["Results", "Arn"]}
+    assert characters(bucket, ["Results"]) == len("arn:aws-us-gov:s3:::") + 63 + 2 < characters(bucket)
 
 
 def test_launch_uses_own_snapshots_that_are_allowed_and_the_api_describes_them(

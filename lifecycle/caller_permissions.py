@@ -42,7 +42,9 @@ _PURGE = "to remove what stays (only with PURGE=1)"
 RIGHTS: Mapping[str, Right] = {
     "DescribeStacks": _right("to check whether the deployment exists", "cloudformation:DescribeStacks"),
     "ListStackResources": _right("to list the resources of the deployment", "cloudformation:ListStackResources"),
-    "GetTemplate": _right("to determine what remains of the deployment", "cloudformation:GetTemplate"),
+    "GetTemplate": _right(
+        "to compare the settings, and to determine what remains of the deployment", "cloudformation:GetTemplate"
+    ),
     "GetParameter": _right("to check whether the CDK is bootstrapped here", "ssm:GetParameter"),
     "DescribeAvailabilityZones": _right(_ZONES, "ec2:DescribeAvailabilityZones"),
     "DescribeSubnets": _right(_ZONES, "ec2:DescribeSubnets"),

@@ -332,7 +332,10 @@ def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
     todo = "their opt-outs and their switch have no effect here. "
     if newest:
         names = ",".join(sorted(newest.values()))
-        todo += f"To adopt them, run make destroy, which keeps all tables, then make deploy ADOPT={names}. "
+        todo += (
+            "To adopt them, run make destroy, which keeps all tables, then the make deploy that it prints, with "
+            f"ADOPT={names}. "
+        )
     todo += (
         f"Otherwise delete them or, to keep them unused, remove their tag {DATA_TAG}; "
         "docs/deploying.md#tables-of-an-earlier-deployment"

@@ -197,7 +197,7 @@ def test_a_role_has_only_the_asked_permissions_and_only_this_caller_may_assume_i
     probes: Probes, account: boto3.Session
 ) -> None:
     ec2, iam = account.client("ec2"), account.client("iam")
-    image = ec2.describe_images()["Images"][0]["ImageId"]
+    image = ec2.register_image(Name="image")["ImageId"]
     other, ended = (one["InstanceId"] for one in ec2.run_instances(ImageId=image, MinCount=2, MaxCount=2)["Instances"])
     ec2.terminate_instances(InstanceIds=[ended])
     ec2.create_tags(Resources=[ended], Tags=[{"Key": "aws:autoscaling:groupName", "Value": "web"}])

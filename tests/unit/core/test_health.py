@@ -328,7 +328,7 @@ def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_ove
     finding = check("earlier-tables", beside=(failed, *tables, older))
     assert (finding.status, finding.value, finding.threshold) == (Grade.WARN, 4, 0)
     assert "does not use the tables of an earlier one of this name: Troop-8 (State, made 20" in finding.detail
-    assert "make deploy ADOPT=Troop-0,Troop-1." in finding.todo
+    assert "then the make deploy that it prints, with ADOPT=Troop-0,Troop-1." in finding.todo
     assert check("earlier-tables", beside=()).status is Grade.OK
 
 

@@ -83,31 +83,6 @@ def _key(value: Any) -> str | None:
     return value.strip()
 
 
-_MOST_TAGS = 40
-"""CloudFormation allows 50 tags of a stack, and resources have some of Troop and of AWS."""
-_TAG = re.compile(r"[\w .:/=+@-]*")
-_TAGS = (
-    f'an object of at most {_MOST_TAGS} tags such as {{"CostCenter": "1234"}}: keys up to 128 and values up to 256 '
-    "letters, digits, spaces and _.:/=+-@; keys do not begin with aws: or troop:"
-)
-
-
-def _tags(value: Any) -> Mapping[str, str]:
-    try:
-        tags = chaos.json_object(value)
-    except values.BadValue:
-        raise values.BadValue(_TAGS) from None
-    for key, text in tags.items():
-        is_text = isinstance(text, str) and len(text) <= 256 and _TAG.fullmatch(text)
-        if not is_text or not 1 <= len(key) <= 128 or not _TAG.fullmatch(key):
-            raise values.BadValue(_TAGS)
-        if key.lower().startswith(("aws:", "troop:")):
-            raise values.BadValue(_TAGS)
-    if len(tags) > _MOST_TAGS:
-        raise values.BadValue(_TAGS)
-    return tags
-
-
 _ZONE = re.compile(values.ZONE_NAME)
 _ZONES = (
     f"a whole number from 1 to {MOST_ZONES}, or names of as many availability zones of one region, such as "
@@ -162,7 +137,6 @@ _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
     "daily_cost_alarm": values.number(0.01, 1_000_000),
     "bundle": _bundle,
     "key": _key,
-    "tags": _tags,
     "network": _network,
     "zones": _zones,
     "dns_firewall": values.boolean,
@@ -187,7 +161,6 @@ class DeploymentSettings:
         daily_cost_alarm: the lowest daily cost of benchmarks that is an alarm; in dollars, in China in yuan.
         bundle: the platform of the layers' wheels: ``lambda``, or this ``machine`` for local AWS.
         key: the ARN of the key that encrypts the deployment's data; None for keys of AWS.
-        tags: of the stack, and so of its resources.
         network: where fleets are launched; None for a network of the deployment's own.
         zones: the number of availability zones of the own network, or their names, in the order of its subnets;
             ignored with an existing network.
@@ -208,7 +181,6 @@ class DeploymentSettings:
     daily_cost_alarm: float
     bundle: str
     key: str | None
-    tags: Mapping[str, str]
     network: ExistingNetwork | None
     zones: int | tuple[str, ...]
     dns_firewall: bool

@@ -31,8 +31,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "key": "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
         "variables; null for keys of AWS. Its policy must admit services of AWS "
         "([more](deploying.md#a-key-of-your-own)).",
-        "tags": "Tags of the stack, which CloudFormation gives to all its resources, such as those that your "
-        "organization demands ([more](deploying.md#rules-of-your-organization)).",
+        "tags": "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those "
+        "that your organization demands ([more](deploying.md#rules-of-your-organization)).",
     },
     "Chaos": {
         "leashed": "Whether chaos only decides and records. It applies until somebody uses the switch (`troop "

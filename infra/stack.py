@@ -62,7 +62,7 @@ class TroopStack(cdk.Stack):
             construct_id or name,
             stack_name=name,
             description="Troop: Chaos Monkey and benchmark fleets",
-            tags={DEPLOYMENT_TAG: name, **settings.tags},
+            tags={DEPLOYMENT_TAG: name, **settings.chaos.tags},
             analytics_reporting=False,
             env=env,
             synthesizer=synthesizer,

@@ -59,6 +59,7 @@ class Settings:
             name that ends with ``*`` allows all names with that beginning.
         allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
         allowed_targets: what nodes can reach if a file names it, as :func:`troop.targets.parse_allowed` reads it.
+        tags: of everything that the deployment and its runs create, besides Troop's own.
         own_data: whether nodes can create and delete objects below ``data/`` of the results bucket, if a benchmark
             requests it.
     """
@@ -89,6 +90,7 @@ class Settings:
     allowed_snapshots: tuple[str, ...]
     allowed_targets: tuple[str, ...]
     own_data: bool
+    tags: Mapping[str, str]
 
     def __hash__(self) -> int:
         return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
@@ -195,6 +197,32 @@ def _run_cost(value: Any) -> float | None:
         raise values.BadValue(f"{NO_LIMIT}, or {error}") from None
 
 
+_MOST_TAGS = 40
+"""CloudFormation allows 50 tags of a stack, and resources have some of Troop and of AWS."""
+_TAG = re.compile(r"[\w .:/=+@-]*")
+_TAGS = (
+    f'an object of at most {_MOST_TAGS} tags such as {{"CostCenter": "1234"}}: keys up to 128 and values up to 256 '
+    "letters, digits, spaces and _.:/=+-@; keys do not begin with aws: or troop:"
+)
+
+
+def _tags(value: Any) -> Mapping[str, str]:
+    """Parses tags, which AWS must accept, and which are not Troop's own."""
+    try:
+        tags = json_object(value)
+    except values.BadValue:
+        raise values.BadValue(_TAGS) from None
+    for key, text in tags.items():
+        is_text = isinstance(text, str) and len(text) <= 256 and _TAG.fullmatch(text)
+        if not is_text or not 1 <= len(key) <= 128 or not _TAG.fullmatch(key):
+            raise values.BadValue(_TAGS)
+        if key.lower().startswith(("aws:", "troop:")):
+            raise values.BadValue(_TAGS)
+    if len(tags) > _MOST_TAGS:
+        raise values.BadValue(_TAGS)
+    return tags
+
+
 _SCALARS: dict[str, Callable[[Any], Any]] = {
     "deployment": _deployment,
     "leashed": values.boolean,
@@ -220,6 +248,7 @@ _SCALARS: dict[str, Callable[[Any], Any]] = {
     "allowed_snapshots": _snapshots,
     "allowed_targets": _targets,
     "own_data": values.boolean,
+    "tags": _tags,
 }
 
 KEYS = (*_SCALARS, "units", "calendars")

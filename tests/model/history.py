@@ -74,6 +74,7 @@ def settings(max_per_day: int, max_in_flight: int, method: str, leashed: bool) -
             "allowed_snapshots": [],
             "allowed_targets": [],
             "own_data": False,
+            "tags": {},
         }
     )
 

@@ -72,6 +72,7 @@ def launching() -> Launching:
     ec2 = client("ec2")
     return Launching(
         deployment=settings().deployment,
+        tags=settings().tags,
         network=Network(variable(Variable.NETWORK_VPC), tuple(variable(Variable.NETWORK_SUBNETS).split(","))),
         profile=variable(Variable.NODE_PROFILE),
         role_id=variable(Variable.NODE_ROLE_ID),
@@ -90,6 +91,7 @@ def backup() -> Backup:
     ec2, autoscaling = client("ec2"), client("autoscaling")
     return Backup(
         deployment=settings().deployment,
+        tags=settings().tags,
         runs=runs(),
         store=cell_store(),
         groups=BackupGroups(autoscaling),

@@ -57,6 +57,7 @@ DEFAULTS: dict[str, Any] = {
     "allowed_snapshots": [],
     "allowed_targets": [],
     "own_data": False,
+    "tags": {},
     "units": {},
     "calendars": {"default": DEFAULT_CALENDAR},
 }

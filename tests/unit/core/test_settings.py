@@ -60,6 +60,12 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("allowed_snapshots", ["snap-1"], "a list of snapshot ids"),
     ("allowed_snapshots", "snap-*", "a list of snapshot ids"),
     ("own_data", "perhaps", "true or false"),
+    ("tags", "CostCenter=1234", "an object of at most 40 tags"),
+    ("tags", {"troop:run": "x"}, "an object of at most 40 tags"),
+    ("tags", {"AWS:x": "x"}, "an object of at most 40 tags"),
+    ("tags", {"CostCenter": 1234}, "an object of at most 40 tags"),
+    ("tags", {"CostCenter": "12;34"}, "an object of at most 40 tags"),
+    ("tags", {"": "x"}, "an object of at most 40 tags"),
     ("allowed_buckets", None, "a list of bucket names"),
     ("allowed_buckets", {}, "a list of bucket names"),
     ("allowed_buckets", "[", "a list of bucket names"),
@@ -270,3 +276,10 @@ def test_a_long_value_is_cut_in_the_message() -> None:
 )
 def test_buckets_are_a_list_or_its_text(setting: Any, buckets: tuple[str, ...]) -> None:
     assert parse_settings(raw_settings(allowed_buckets=setting)).allowed_buckets == buckets
+
+
+def test_there_is_room_for_tags_of_troop_and_of_aws() -> None:
+    tags = {f"tag{number}": "x" for number in range(40)}
+    assert parse_settings(raw_settings(tags=json.dumps(tags))).tags == tags
+    with pytest.raises(SettingsError, match="at most 40 tags"):
+        parse_settings(raw_settings(tags=tags | {"one more": ""}))

@@ -119,6 +119,7 @@ def spot(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Spot:
     return Spot(bench, monkeypatch)
 
 
+@pytest.mark.parametrize("settings", [{"tags": {"CostCenter": "1234"}}], indirect=True)
 def test_what_spot_has_not_given_in_time_is_launched_on_demand(spot: Spot) -> None:
     bench = spot.launched().bench
     spot.register()
@@ -133,6 +134,7 @@ def test_what_spot_has_not_given_in_time_is_launched_on_demand(spot: Spot) -> No
     assert backup["LaunchTemplate"]["LaunchTemplateName"] == spot.own
     assert backup["VPCZoneIdentifier"] == own["VPCZoneIdentifier"]
     assert {t["Key"]: t["Value"] for t in backup["Tags"]} == {t["Key"]: t["Value"] for t in own["Tags"]}
+    assert {"CostCenter", "troop:run"} <= {t["Key"] for t in backup["Tags"]}
     assert bench.gather() == "waiting"
     spot.register()
     assert bench.gather() == "ready"

@@ -60,6 +60,18 @@ def test_a_fleet_is_a_group_of_exactly_its_nodes_that_chaos_never_touches(bench:
         assert all(tag["PropagateAtLaunch"] for tag in group["Tags"])
 
 
+@pytest.mark.parametrize("settings", [{"tags": {"CostCenter": "1234", "Name": "ours"}}], indirect=True)
+def test_all_that_a_cell_creates_has_the_deployments_own_tags_from_the_beginning(bench: Bench) -> None:
+    bench.launched()
+    fleet = names.fleet_name(bench.run, CELL, "servers")
+    templates = bench.ec2.describe_launch_templates()["LaunchTemplates"]
+    created = [*bench.groups().values(), *bench.security_groups(), *templates]
+    specified = bench.template_data(fleet)["TagSpecifications"]
+    assert len(created) == 2 + 1 + 2
+    assert [one for one in [*created, *specified] if _tags(one).get("CostCenter") != "1234"] == []
+    assert _tags(bench.groups()[fleet])["Name"] == fleet, "the run's own tags win"
+
+
 def test_when_a_run_expires_auto_scaling_itself_takes_its_groups_down(bench: Bench) -> None:
     """Nodes shut themselves down at that moment, and a group would replace them as long as nobody else is there."""
     bench.launched()

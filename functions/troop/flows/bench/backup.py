@@ -7,7 +7,7 @@ Every step can be repeated and continues from what it finds. There are never mor
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -29,9 +29,11 @@ class Backup:
 
     Attributes:
         deployment: the stack's name.
+        tags: of all groups, besides those that tell a run's.
     """
 
     deployment: str
+    tags: Mapping[str, str]
     runs: RunTable
     store: CellStore
     groups: BackupGroups
@@ -89,10 +91,11 @@ class Backup:
         if backup:
             self.groups.resize(name, rest)
         else:
-            tags = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
+            own = names.tags(self.deployment, launch.run, launch.cell, moments.iso(record.expires_at))
+            tags = names.of_fleet({**self.tags, **own}, fleet.role)
             subnets = self._subnets(spot, rest)
             on_demand_fleet = replace(fleet, count=rest, purchase=ON_DEMAND, zones=len(subnets))
-            self.fleets.group(name, on_demand_fleet, spot.template, subnets, names.of_fleet(tags, fleet.role))
+            self.fleets.group(name, on_demand_fleet, spot.template, subnets, tags)
             self.fleets.keep(name, record.expires_at)
         self.runs.resources.created([planned], self.clock())
 

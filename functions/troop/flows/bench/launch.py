@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -50,6 +50,7 @@ class Launching:
 
     Attributes:
         deployment: the stack's name.
+        tags: of all resources, besides those that tell a run's.
         profile: ARN of the nodes' instance profile.
         role_id: id of the nodes' role, under which IAM lets a node write.
         region: the region of all resources.
@@ -57,6 +58,7 @@ class Launching:
     """
 
     deployment: str
+    tags: Mapping[str, str]
     network: Network
     profile: str
     role_id: str
@@ -115,7 +117,7 @@ class Launching:
         for step in benchmark.steps:
             self.store.write(names.barrier_key(run, cell, step.name), barrier(step, BarrierState.HOLD))
 
-        tags = names.tags(self.deployment, run, cell, moments.iso(record.expires_at))
+        tags = {**self.tags, **names.tags(self.deployment, run, cell, moments.iso(record.expires_at))}
         group_name = names.security_group_name(run, cell)
         self._check(launch)
         group = self.fleets.security_group(group_name, self.network.vpc, tags | {"Name": group_name})

@@ -104,12 +104,13 @@ def _roles(stack: TroopStack) -> Iterator[Acknowledgement]:
             f"IAM5[Resource::arn:<AWS::Partition>:vpc-lattice:{ours}:targetgroup/*]",
             "The groups to check, and so the target groups of VPC Lattice to read, are decided at run time.",
         )
-    yield Acknowledgement(
-        functions.roles["api"],
-        f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{ours}:table/<AWS::StackName>-*]",
-        "CloudFormation generates the ends of table names. The role may describe tables that earlier stacks of "
-        "this name left, but read nothing in them.",
-    )
+    for name in ("api",) if stack.leashed else ("api", "decide"):
+        yield Acknowledgement(
+            functions.roles[name],
+            f"IAM5[Resource::arn:<AWS::Partition>:dynamodb:{ours}:table/<AWS::StackName>-*]",
+            "CloudFormation generates the ends of table names. The role may describe tables that earlier stacks of "
+            "this name left, and count their items, but read no item.",
+        )
     yield Acknowledgement(workflow.role, f"IAM5[{ticks}]", _TICKS)
     yield Acknowledgement(
         workflow.role,

@@ -25,6 +25,7 @@ from infra.scheduled_runs import ScheduledRuns
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
 from troop.environment import Variable
+from troop.tables import RUNS
 
 _LATEST_HOURS = 1  # by then, the scheduled reaper has run
 _ATTEMPTS = 8
@@ -63,6 +64,7 @@ class Benchmarks(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self.data = BenchData(self, "Data", settings=settings)
+        data.name_on_salt(RUNS, self.data.runs)
         self.network = Network(self, "Network", settings=settings, results=self.data.results)
         self.nodes = Nodes(self, "Nodes", settings=settings, results=self.data.results, vpc=self.network.vpc_id)
         self.images, self.snapshots = settings.chaos.allowed_images, settings.chaos.allowed_snapshots

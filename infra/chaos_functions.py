@@ -23,8 +23,12 @@ class ChaosFunctions:
     sweep: lambda_.Function
 
 
-def make_chaos_functions(functions: Functions, data: Data) -> ChaosFunctions:
-    """Creates the functions in ``functions``."""
+def make_chaos_functions(functions: Functions, data: Data, *, leashed: bool) -> ChaosFunctions:
+    """Creates the functions in ``functions``.
+
+    Args:
+        leashed: the setting.
+    """
     decisions = {Variable.DECISIONS_TABLE: data.decisions.table_name}
     policy = {
         Variable.GROUP_TAGS_TABLE: data.group_tags.table_name,
@@ -33,8 +37,14 @@ def make_chaos_functions(functions: Functions, data: Data) -> ChaosFunctions:
     return ChaosFunctions(
         decide=functions.make(
             "decide",
-            [*permissions.decide(data), *functions.reads_change_calendars()],
-            {**data.environment(), **policy, **decisions, Variable.WORK_BUCKET: data.work.bucket_name},
+            [*permissions.decide(data, leashed=leashed), *functions.reads_change_calendars()],
+            {
+                **data.environment(),
+                **policy,
+                **decisions,
+                Variable.CHANGES_TABLE: data.changes.table_name,
+                Variable.WORK_BUCKET: data.work.bucket_name,
+            },
             seconds=300,
             megabytes=1024,
         ),

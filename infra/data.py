@@ -15,7 +15,7 @@ from infra.keys import data_key
 from troop import tables
 from troop.chaos.work_keys import TICKS_PREFIX
 from troop.environment import Variable
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG, TABLE_TAG
 
 _TICKS_DAYS = 7
 
@@ -43,6 +43,12 @@ class Data(Construct):
             generate_secret_string=secretsmanager.SecretStringGenerator(password_length=64, exclude_punctuation=True),
             removal_policy=removal(retain),
         )
+        for described, table in zip(tables.CHAOS_TABLES, self.tables, strict=True):
+            self.name_on_salt(described, table)
+
+    def name_on_salt(self, described: tables.Table, table: dynamodb.ITable) -> None:
+        """Names a table on the secret, which outlives the stack: that proves later whose table it was."""
+        cdk.Tags.of(self.salt).add(f"{TABLE_TAG}{described.name}", table.table_name)
 
     @property
     def tables(self) -> tuple[dynamodb.Table, ...]:

@@ -46,9 +46,14 @@ _READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem")
 _TRACE = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
 
 
-def decide(data: Data) -> list[iam.PolicyStatement]:
-    """Allows reading groups and policies, and writing decisions, LEASHED events and the list of terminations."""
+def decide(data: Data, *, leashed: bool) -> list[iam.PolicyStatement]:
+    """Allows reading groups and policies, and writing decisions, LEASHED events and the list of terminations.
+
+    Args:
+        leashed: the setting. If it is false, the function looks for tables of earlier deployments before it applies.
+    """
     return [
+        *([] if leashed else [*earlier_tables(cdk.Stack.of(data)), allow(["dynamodb:GetItem"], data.state.table_arn)]),
         *_read_unit(data),
         allow(["dynamodb:Scan"], data.group_tags.table_arn, data.state.table_arn),
         allow(["dynamodb:BatchWriteItem"], data.decisions.table_arn),
@@ -203,10 +208,18 @@ def account(stack: cdk.Stack) -> list[iam.PolicyStatement]:
     """Allows reading the deployment's surroundings: Lambda's concurrency limit, and its tables with those that earlier
     deployments left. All their names begin with the stack's.
     """
+    return [allow(["lambda:GetAccountSettings"], "*"), *earlier_tables(stack)]  # knows no resources
+
+
+def earlier_tables(stack: cdk.Stack) -> list[iam.PolicyStatement]:
+    """Allows finding the tables that earlier deployments left, and checking whether they are empty, but reading no
+    item.
+    """
     left = stack.format_arn(service="dynamodb", resource="table", resource_name=f"{cdk.Aws.STACK_NAME}-*")
     return [
-        allow(["lambda:GetAccountSettings", "tag:GetResources"], "*"),  # know no resources
+        allow(["tag:GetResources"], "*"),  # knows no resources
         allow(["dynamodb:DescribeTable"], left),
+        allow(["dynamodb:Scan"], left, conditions={"StringEquals": {"dynamodb:Select": "COUNT"}}),
     ]
 
 

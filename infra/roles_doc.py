@@ -33,6 +33,7 @@ WITH_MORE: Mapping[str, Any] = {
     "allowed_snapshots": "snap-0123456789abcdef0",
     "allowed_targets": "your-load-balancer:443,sg-0123456789abcdef0:443,10.20.0.0/16:443",
     "calendars": {"default": written_context()[f"{PREFIX}calendars"]["default"] | {"change_calendar": "CALENDAR"}},
+    "leashed": False,
     "network": json.dumps({"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123456789abcdef0"]}),
     "own_data": True,
 }
@@ -43,7 +44,8 @@ CHAOS: Mapping[str, tuple[str, str]] = {
         "Decide",
         "decides for every unit, and records decisions, `LEASHED` events and items without a unit. The permission to "
         "read attributes includes user data, because IAM cannot tell attributes apart; Troop reads "
-        "`disableApiTermination` and `disableApiStop` only",
+        "`disableApiTermination` and `disableApiStop` only. With `troop:leashed` false, it looks for data of an "
+        "earlier deployment before it terminates anything, and reads no item of it",
     ),
     "Terminate": (
         "Terminate",

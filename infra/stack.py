@@ -79,7 +79,8 @@ class TroopStack(cdk.Stack):
         # a dashboard (with the region) must be.
         self.bus = events.EventBus(self, "Bus", event_bus_name=cdk.Aws.STACK_NAME, description="Events of Troop")
         self.functions = Functions(self, "Functions", settings=settings)
-        self.chaos = make_chaos_functions(self.functions, self.data)
+        self.leashed = settings.chaos.leashed
+        self.chaos = make_chaos_functions(self.functions, self.data, leashed=self.leashed)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.chaos)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
         watched = Watched(
@@ -119,6 +120,7 @@ class TroopStack(cdk.Stack):
         self.observers.set_other_schedules(len(calls))
         if self.benchmarks:
             scheduled = self.benchmarks.scheduled
+            self.chaos.decide.add_environment(Variable.RUNS_TABLE, self.benchmarks.data.runs.table_name)
             self.observers.watchdog.add_environment(Variable.RUN_SCHEDULE_GROUP, scheduled.group.ref)
             self.observers.watchdog.add_environment(Variable.START_FUNCTION, scheduled.start.function_arn)
         self.api = Api(self, "Api", settings=settings, handler=self.observers.api)

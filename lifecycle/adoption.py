@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 import boto3
@@ -12,11 +13,25 @@ from infra.settings import DeploymentSettings
 from lifecycle import retained
 from lifecycle.console import say
 from lifecycle.leftovers import KINDS, remains, removed_by
+from lifecycle.origin import proven
 from lifecycle.resources import Resource, template_of
 
 _DATA = {kind: KINDS[kind] for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket")}
 SWITCH = "State"
 """The part of the table that holds the switch."""
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """What happens to the tables of earlier deployments.
+
+    Attributes:
+        tables: those that the deployment takes over, by logical id.
+        declined: those that no deployment uses any more.
+    """
+
+    tables: Mapping[str, retained.RetainedTable] = field(default_factory=dict)
+    declined: Sequence[retained.RetainedTable] = ()
 
 
 def to_adopt(
@@ -27,8 +42,8 @@ def to_adopt(
     how: str,
     *,
     new: bool,
-) -> dict[str, retained.RetainedTable]:
-    """Returns the retained tables to take over, by logical id.
+) -> Adoption:
+    """Decides about the tables of earlier deployments, and prints the decision.
 
     Args:
         there: the stack's resources by logical id; for a new deployment, tables that an earlier attempt took over.
@@ -36,66 +51,81 @@ def to_adopt(
         new: whether nothing has been deployed yet.
 
     Raises:
-        CliError: the choice is ambiguous, or a table cannot be taken over.
+        CliError: nobody has decided about a table with data, the choice is ambiguous, or a table cannot be taken over.
     """
+    name = settings.chaos.deployment
     parts_by_id = retained.parts(template)
     if new and (taken := {part: there[key].physical_id for key, part in parts_by_id.items() if key in there}):
         _refuse_to_throw_away(settings, "first remove the stack with make destroy, which keeps them")
         _say_taken(taken)
     missing = {part for key, part in parts_by_id.items() if key not in there}
-    by_name = how not in ("ask", "newest", "none")
-    if how == "none" or not (missing or by_name):
-        return {}
     held = {resource.physical_id for resource in there.values()}
-    every = retained.find_retained(session, settings.chaos.deployment)
+    every = [table for table in retained.find_retained(session, name) if table.part in parts_by_id.values()]
     free = [table for table in every if table.name not in held]
-    if by_name:
+    undecided = [table for table in free if not table.declined]
+    if how == "none":
+        return Adoption(declined=_declined([table for table in undecided if not table.empty]))
+    if by_name := how not in ("ask", "newest"):
         # An earlier attempt may have taken over some of them.
-        names = [name for part in how.split(",") if (name := part.strip()) and name not in held]
+        names = [one for part in how.split(",") if (one := part.strip()) and one not in held]
         meant = retained.named(free, names)
+        if has := sorted({table.part for table in meant} - missing):
+            raise CliError(
+                Exit.USAGE,
+                f"the deployment already has tables for {', '.join(has)}: first remove it with make destroy, which "
+                "keeps them, and name the tables again",
+            )
     else:
         # A stack counts as used if any of its tables has items, including those that this stack has already taken over.
-        used = retained.used([table for table in every if table.is_of(settings.chaos.deployment)])
-        meant = _left_by_us(free, used, settings.chaos.deployment, str(session.region_name))
-    if by_name and (has := sorted({table.part for table in meant} - missing)):
-        raise CliError(
-            Exit.USAGE,
-            f"the deployment already has tables for {', '.join(has)}: first remove it with make destroy, which keeps "
-            "them, and name the tables again",
-        )
-    candidates = [table for table in meant if table.part in missing]
-    if not candidates:
-        return {}
+        used = retained.used(proven(session, name, every if undecided else []))
+        meant = [table for table in used if table.part in missing and table.name in {one.name for one in undecided}]
+    chosen = retained.choose(meant, newest=how == "newest")
+    others = [table for table in undecided if table.name not in {one.name for one in chosen.values()}]
+    decided = others if by_name else [table for table in others if table in meant]
+    if left := [table for table in others if table not in decided and not table.empty]:
+        raise _undecided(left, chosen, missing)
+    if new:
+        _say_unused([table for table in others if table.empty], str(session.region_name))
+    if not chosen:
+        return Adoption(declined=_declined([table for table in decided if not table.empty]))
     _refuse_to_throw_away(settings, "start with empty tables with ADOPT=none")
-    tables = retained.imports(template, retained.choose(candidates, newest=how == "newest"))
+    tables = retained.imports(template, chosen)
     retained.refuse_shared(session, tables.values())
     say("This deployment takes over these tables of an earlier one of this name (not with ADOPT=none):")
     for table in tables.values():
-        say(f"  {table.part}: {table.name}, created {table.created:%Y-%m-%d %H:%M}")
+        say(f"  {table}")
     if new:
         say("The salt is new. To check rolls of earlier days, use the earlier secret.")
-    return tables
+    return Adoption(tables, _declined([table for table in decided if not table.empty]))
 
 
-def _left_by_us(
-    free: Sequence[retained.RetainedTable], used: Sequence[retained.RetainedTable], name: str, region: str
-) -> list[retained.RetainedTable]:
-    """Returns the tables that stacks of this name created and used; prints the others.
+def _undecided(
+    tables: Sequence[retained.RetainedTable], chosen: Mapping[str, retained.RetainedTable], missing: Set[str]
+) -> CliError:
+    """Returns the refusal to deploy beside tables with data about which nobody has decided.
 
-    Anyone who may tag a table can make it look like the deployment's, with an unleashed switch. Such a table is taken
-    over only if a person names it.
+    Anyone who may make and tag tables can make one look like the deployment's, with an unleashed switch. So only a
+    person can decide about a table of unknown origin.
     """
-    _say_foreign([table for table in free if not table.is_of(name)], name)
-    _say_unused([table for table in free if table.is_of(name) and table not in used], region)
-    return [table for table in free if table in used]
+    listing = "\n".join(f"  {table}{'' if table.stack else ', of unknown origin'}" for table in tables)
+    take = {table.part: table.name for table in reversed(tables)} | {part: t.name for part, t in chosen.items()}
+    adopt = f"ADOPT={','.join(take[part] for part in sorted(take))}"
+    if not take.keys() <= missing:
+        adopt = f"make destroy, which keeps all tables, and then make deploy {adopt}"
+    return CliError(
+        Exit.USAGE,
+        f"tables with data have the tags of this deployment, which does not use them:\n{listing}\n"
+        f"Nothing was changed. If you trust their contents, use them with {adopt}. Otherwise decline them with "
+        "ADOPT=none: they stay, but no deployment uses them",
+    )
 
 
-def _say_foreign(tables: Sequence[retained.RetainedTable], name: str) -> None:
-    if not tables:
-        return
-    say(f"These tables have the tags of this deployment, but CloudFormation did not create them for a stack {name}.")
-    say("They are not taken over. If you created them, for example from a backup, and trust their contents, use:")
-    say(f"  ADOPT={','.join(table.name for table in tables)}")
+def _declined(tables: Sequence[retained.RetainedTable]) -> Sequence[retained.RetainedTable]:
+    if tables:
+        say("These tables of earlier deployments are not used, and get a tag that says so:")
+        for table in tables:
+            say(f"  {table}")
+    return tables
 
 
 def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], there: Mapping[str, Resource]) -> None:
@@ -134,8 +164,8 @@ def _say_taken(tables: Mapping[str, str]) -> None:
 def _say_unused(tables: Sequence[retained.RetainedTable], region: str) -> None:
     if not tables:
         return
-    say("A deployment of this name that recorded nothing left empty tables. They are not taken over.")
-    say("To remove them, run:")
+    say("Empty tables have the tags of this deployment, as a first deployment that failed leaves them.")
+    say("They are not taken over. To remove them, run:")
     for table in tables:
         for command in removed_by(retained.TABLE, table.name, {"DeletionProtectionEnabled": table.protected}, region):
             say(f"  {command}")

@@ -31,6 +31,8 @@ def _right(why: str, *actions: str) -> Right:
 
 
 _RETAINED = "to find the tables of an earlier deployment"
+_ORIGIN = "to prove which tables of an earlier deployment are this deployment's own"
+_DECIDED = "to record which tables of an earlier deployment are declined (only with ADOPT)"
 _TAKE_OVER = "to take over the tables of an earlier deployment (not with ADOPT=none)"
 _ZONES = "to choose the zones of the network for benchmarks (not with troop:benchmarks=false)"
 _QUOTA = "to check the quota of VPCs before one more is created"
@@ -42,6 +44,9 @@ _PURGE = "to remove what stays (only with PURGE=1)"
 RIGHTS: Mapping[str, Right] = {
     "DescribeStacks": _right("to check whether the deployment exists", "cloudformation:DescribeStacks"),
     "ListStackResources": _right("to list the resources of the deployment", "cloudformation:ListStackResources"),
+    "ListStacks": _right(_ORIGIN, "cloudformation:ListStacks"),
+    "ListSecrets": _right(_ORIGIN, "secretsmanager:ListSecrets"),
+    "DescribeSecret": _right(_ORIGIN, "secretsmanager:DescribeSecret"),
     "GetTemplate": _right(
         "to compare the settings, and to determine what remains of the deployment", "cloudformation:GetTemplate"
     ),
@@ -65,6 +70,8 @@ RIGHTS: Mapping[str, Right] = {
     "ListTables": _right(_RETAINED, "dynamodb:ListTables"),
     "DescribeTable": _right(_RETAINED, "dynamodb:DescribeTable"),
     "ListTagsOfResource": _right(_RETAINED, "dynamodb:ListTagsOfResource"),
+    "TagResource": _right(_DECIDED, "dynamodb:TagResource"),
+    "UntagResource": _right(_DECIDED, "dynamodb:UntagResource"),
     "Scan": _right("to check whether a retained table has items", "dynamodb:Scan"),
     "GetResourcePolicy": _right("to check retained tables for resource policies", "dynamodb:GetResourcePolicy"),
     "GetItem": _right("to check whether the deployment starts leashed", "dynamodb:GetItem"),

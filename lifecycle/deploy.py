@@ -17,7 +17,7 @@ from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from infra.settings import PREFIX, DeploymentSettings
 from infra.settings_record import record_in
-from lifecycle import takeover
+from lifecycle import retained, takeover
 from lifecycle.account import warn_of_account
 from lifecycle.adoption import SWITCH, say_left, switch_table, to_adopt
 from lifecycle.bootstrap import bootstrap_missing
@@ -77,7 +77,8 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     warn_of_account(session, settings.chaos, new=new)
     template = _synthesise(session, name, overrides, assembly)
     refuse_while_called(session, there, template)
-    tables = to_adopt(session, settings, template, there, args.adopt, new=new)
+    adoption = to_adopt(session, settings, template, there, args.adopt, new=new)
+    tables = adoption.tables
     refuse_other_key(session, settings, tables)
     say_left(session, name, template, there)
     starts = new or any(table.part == SWITCH for table in tables.values())
@@ -98,10 +99,12 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     ask(f"Deploy {into}", args.yes, "YES=1")
     if bootstrap:
         cdk(session, "bootstrap", f"aws://{caller['Account']}/{session.region_name}", "--app", "")
+    retained.decline(session, adoption.declined)
     if stack and not there and (tables or stack["StackStatus"].startswith("IMPORT_ROLLBACK")):
         takeover.clear_away(session, stack["StackId"])
     if tables:
         say("Taking over the retained tables ...")
+        retained.accept(session, tables.values())
         if there:
             takeover.adopt_into(session, name, assembly, template, tables)
         else:
@@ -227,7 +230,7 @@ def main() -> int:
         "--adopt",
         metavar="newest|none|TABLE,...",
         default="ask",
-        help="retained tables to take over: the newest of each part, none, or the named ones",
+        help="retained tables to take over: the newest of each part, the named ones, or none; the others are declined",
     )
     parser.add_argument("--unleashed", action="store_true", help="with --yes: accept an unleashed retained switch")
     parser.add_argument("--repair", action="store_true", help="restore resources that were changed manually")

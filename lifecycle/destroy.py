@@ -22,6 +22,7 @@ from lifecycle.changes import command_for
 from lifecycle.console import answer, run, say
 from lifecycle.leftovers import KINDS, Remain, buckets_to_empty, remains
 from lifecycle.open_runs import refuse_while_open
+from lifecycle.origin import proven
 from lifecycle.project import chosen, settings_with
 from lifecycle.purge import empty_bucket, purge
 from lifecycle.resources import Resource, resources_of, template_of
@@ -47,9 +48,10 @@ def destroy(args: argparse.Namespace) -> None:
     template = template_of(session, name)
     resources = resources_of(session, name)
     physical_ids = {logical_id: resource.physical_id for logical_id, resource in resources.items()}
-    rules, empty = _rules(session, resources), _never_used(session, name, stack)
-    going = {table.name for table in empty}
-    left = [one for one in remains(template, physical_ids, session.region_name or "") if one.physical_id not in going]
+    rules, rolled_back = _rules(session, resources), _rolled_back(session, name, stack)
+    empty = [table for table in rolled_back if table.empty]
+    used = {key: table.name for table in rolled_back if not table.empty for key in _ids_of(template, table)}
+    left = remains(template, physical_ids | used, session.region_name or "")
     say(f"This removes the deployment {name} from account {account}, region {session.region_name}.")
     _say_rules(rules)
     _say_empty(empty)
@@ -84,11 +86,18 @@ def _say_rules(rules: list[Rule]) -> None:
     say()
 
 
-def _never_used(session: boto3.Session, name: str, stack: Mapping[str, Any]) -> list[retained.RetainedTable]:
-    """Lists the empty tables of a stack whose first deployment failed; none of other stacks."""
+def _rolled_back(session: boto3.Session, name: str, stack: Mapping[str, Any]) -> list[retained.RetainedTable]:
+    """Lists the tables of a stack whose first deployment failed, which its rollback could not delete; none of other
+    stacks.
+    """
     if stack["StackStatus"] not in _NEVER_CAME_UP:
         return []
-    return [t for t in retained.find_retained(session, name) if t.empty and t.stack == stack["StackId"]]
+    tables = proven(session, name, retained.find_retained(session, name))
+    return [table for table in tables if table.stack == stack["StackId"]]
+
+
+def _ids_of(template: Mapping[str, Any], table: retained.RetainedTable) -> list[str]:
+    return [key for key, part in retained.parts(template).items() if part == table.part]
 
 
 def _say_empty(empty: Sequence[retained.RetainedTable]) -> None:
@@ -139,7 +148,8 @@ def _say_commands(name: str, left: Sequence[Remain], settings: Record | None) ->
         for command in remain.commands:
             say(f"  {command}")
     if any(remain.kind == KINDS["AWS::DynamoDB::Table"] for remain in left):
-        say(f"\nTo use the tables again, deploy again: {command_for(name, settings)}\n")
+        say(f"\nTo use the tables again, deploy again: {command_for(name, settings)}")
+        say("The secret proves, beyond 90 days too, that they are this deployment's: keep it with them.\n")
 
 
 def _confirm(name: str, typed_name: str | None) -> None:

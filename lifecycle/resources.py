@@ -11,8 +11,8 @@ from botocore.exceptions import ClientError
 
 from cli.shared import aws
 
-_GONE = frozenset({"DELETE_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"})
-"""States of resources that a stack lists but does not have; the latter is a failed import."""
+_GONE = frozenset({"DELETE_COMPLETE", "DELETE_SKIPPED", "IMPORT_ROLLBACK_COMPLETE"})
+"""States of resources that a stack lists but does not have: deleted, retained, and not imported."""
 
 
 @dataclass(frozen=True)

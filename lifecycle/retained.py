@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
+from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
 WAIT = {"Delay": 2, "MaxAttempts": 150}
@@ -31,7 +30,8 @@ class RetainedTable:
         streamed: whether it has a stream.
         empty: whether it has no items now.
         protected: whether it is protected from deletion.
-        stack: the ARN of the stack that created it or took it over last; "" if unknown.
+        stack: the ARN of the stack that had it last, by :mod:`lifecycle.origin`; "" if unknown.
+        declined: whether somebody decided not to use it any more.
         arn: the table's ARN.
     """
 
@@ -44,11 +44,11 @@ class RetainedTable:
     empty: bool = False
     protected: bool = True
     stack: str = ""
+    declined: bool = False
     arn: str = ""
 
-    def is_of(self, deployment: str) -> bool:
-        """Checks whether CloudFormation created the table for a stack of that name."""
-        return re.fullmatch(rf"arn:[^:]+:cloudformation:[^:]*:[^:]*:stack/{deployment}/[^/]+", self.stack) is not None
+    def __str__(self) -> str:
+        return f"{self.part}: {self.name}, created {self.created:%Y-%m-%d %H:%M}"
 
 
 def find_retained(session: boto3.Session, deployment: str) -> list[RetainedTable]:
@@ -79,7 +79,7 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
             streamed=bool(table.get("StreamSpecification", {}).get("StreamEnabled")),
             empty=is_empty(dynamodb, name),
             protected=bool(table.get("DeletionProtectionEnabled")),
-            stack=by_key.get(STACK_TAG, ""),
+            declined=DECLINED_TAG in by_key,
             arn=table["TableArn"],
         )
 
@@ -111,12 +111,29 @@ def delete_table(session: boto3.Session, name: str) -> None:
         return
 
 
+def decline(session: boto3.Session, tables: Iterable[RetainedTable]) -> None:
+    """Records on the tables that no deployment uses them any more."""
+    dynamodb = aws.client(session, "dynamodb")
+    with aws.translated_errors():
+        for table in tables:
+            dynamodb.tag_resource(ResourceArn=table.arn, Tags=[{"Key": DECLINED_TAG, "Value": "yes"}])
+
+
+def accept(session: boto3.Session, tables: Iterable[RetainedTable]) -> None:
+    """Removes that record from tables that are taken over."""
+    dynamodb = aws.client(session, "dynamodb")
+    with aws.translated_errors():
+        for table in tables:
+            if table.declined:
+                dynamodb.untag_resource(ResourceArn=table.arn, TagKeys=[DECLINED_TAG])
+
+
 def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:
-    """Returns the tables of stacks that wrote into at least one of theirs.
+    """Returns the tables of stacks that wrote into at least one of theirs; tables of unknown origin never count.
 
     The others belong to first deployments that failed: their rollback could not delete the tables, which are protected.
     """
-    written = {table.stack for table in tables if not table.empty}
+    written = {table.stack for table in tables if table.stack and not table.empty}
     return [table for table in tables if table.stack in written]
 
 
@@ -182,9 +199,7 @@ def choose(tables: Sequence[RetainedTable], newest: bool) -> dict[str, RetainedT
     for table in tables:
         chosen.setdefault(table.part, table)
     if len(chosen) < len(tables) and not newest:
-        several = "\n".join(
-            f"  {t.part}: {t.name}, created {t.created:%Y-%m-%d %H:%M}, {t.items} items" for t in tables
-        )
+        several = "\n".join(f"  {table}, {table.items} items" for table in tables)
         raise CliError(
             Exit.USAGE,
             f"several deployments of this name left tables:\n{several}\n"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, tool_environment
+from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, schemas, tool_environment
 
 Progress = Callable[[str], None]
 _MOST_RUNS = 3
@@ -87,12 +87,12 @@ def keep_logs_only(run: Path) -> None:
 
 
 class AccountProcess:
-    """The process of an account. `settings`: those of account/config.py, without the run directory."""
+    """The process of an account. `settings`: those of account/config.py, without its paths."""
 
     def __init__(self, run: Path, settings: Mapping[str, Any]) -> None:
         self.run = run
         self.log = run / "account.log"
-        self._settings = {**settings, "run": str(run), "aws": str(NODE_AWS)}
+        self._settings = {**settings, "run": str(run), "aws": str(NODE_AWS), "schemas": str(schemas())}
         self._process: subprocess.Popen[bytes] | None = None
         self._runner: int | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,17 @@ def check_set_up() -> None:
     missing = [str(path.relative_to(ROOT)) for path in (BIN, ACCOUNT_PYTHON, NODE_AWS, CDK) if not path.exists()]
     if missing:
         raise NotSetUpError(f"local AWS is not set up ({', '.join(missing)} missing). Run: make setup")
+
+
+def schemas() -> Path:
+    """Returns cfn-lint's folder of the schemas that AWS publishes of CloudFormation's types.
+
+    Raises NotSetUpError without cfn-lint.
+    """
+    spec = find_spec("cfnlint")
+    if spec is None or spec.origin is None:
+        raise NotSetUpError("local AWS is not set up (cfn-lint missing). Run: make setup")
+    return Path(spec.origin).parent / "data" / "schemas"
 
 
 def tool_environment() -> dict[str, str]:

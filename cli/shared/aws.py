@@ -162,6 +162,8 @@ _PREFIXES = {
     "DeleteBucket": "s3",
     "DeleteLogGroup": "logs",
     "DeleteSecret": "secretsmanager",
+    "DescribeSecret": "secretsmanager",
+    "ListSecrets": "secretsmanager",
     "GetSecretValue": "secretsmanager",
     "Scan": "dynamodb",
     "Query": "dynamodb",
@@ -185,6 +187,8 @@ _PREFIXES = {
     "RemoveTargets": "events",
     "DeleteRule": "events",
     "UpdateTable": "dynamodb",
+    "TagResource": "dynamodb",
+    "UntagResource": "dynamodb",
     "DeleteTable": "dynamodb",
     "DescribeAlarms": "cloudwatch",
 }

@@ -16,6 +16,11 @@ REAPER_OFF = "reaper_off"
 SCHEDULES_OFF = "schedules_off"
 """Attribute of the switch: schedules start no runs of benchmarks."""
 
+EARLIER_TABLES = "earlier-tables"
+"""When no table with data of an earlier deployment was undecided. Until then, the setting ``leashed: false`` has no
+effect; the switch's attribute ``leashed`` always has.
+"""
+
 IN_FLIGHT = "in-flight"
 """How many terminations are in flight."""
 
@@ -67,6 +72,7 @@ PRICE = "price#"
 
 WRITERS: dict[str, tuple[str, ...]] = {
     SWITCH: ("api",),
+    EARLIER_TABLES: ("api", "decide"),
     IN_FLIGHT: ("api", "check_recovery", "sweep", "terminate"),
     DAY: ("api", "sweep", "terminate"),
     UNIT: ("api", "check_recovery", "decide", "sweep", "terminate"),

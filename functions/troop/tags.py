@@ -11,8 +11,16 @@ DEPLOYMENT_TAG = "troop:deployment"
 DATA_TAG = "troop:data"
 """On each table, its contents: a later deployment finds the tables of an earlier one by it."""
 
+DECLINED_TAG = "troop:declined"
+"""On a table of an earlier deployment, with any value: somebody decided that no later deployment uses it."""
+
+TABLE_TAG = "troop:table:"
+"""With the contents of a table, on the secret with the salt: the table's name. See lifecycle/origin.py."""
+
 STACK_TAG = "aws:cloudformation:stack-id"
-"""The stack for which CloudFormation created a resource. Only AWS can set a tag that begins with ``aws:``."""
+"""The stack for which CloudFormation created a resource. Only AWS can set a tag that begins with ``aws:``; resources of
+some services do not have it, such as tables.
+"""
 
 RUN_TAG, CELL_TAG = "troop:run", "troop:cell"
 """Ids of the run and of the cell that created a resource."""

@@ -19,6 +19,7 @@ class Config:
     Attributes:
         run: a private, existing directory for everything that the account writes.
         aws: the AWS CLI in the PATH of instances.
+        schemas: AWS's schemas of CloudFormation's types, as cfn-lint packages them.
         processes: whether instances are processes (False for fleets of hundreds that only have to exist).
         reach: whether instances reach only what their security groups allow; the machine must have what
             :mod:`local.account.network` needs.
@@ -31,6 +32,7 @@ class Config:
 
     run: Path
     aws: Path
+    schemas: Path
     processes: bool = True
     reach: bool = False
     kernels: bool = False
@@ -45,4 +47,4 @@ class Config:
         unknown = settings.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(f"{VARIABLE}: unknown settings {sorted(unknown)}")
-        return cls(**{**settings, "run": Path(settings["run"]), "aws": Path(settings["aws"])})
+        return cls(**settings | {name: Path(settings[name]) for name in ("run", "aws", "schemas")})

@@ -12,8 +12,10 @@ from .patches import (
     cloudformation_alarm,
     cloudformation_custom,
     cloudformation_queries,
+    cloudformation_record,
     cloudformation_schedule,
     cloudformation_secret,
+    cloudformation_tags,
     cloudformation_ttl,
     cloudformation_url,
     decision_log,
@@ -79,6 +81,8 @@ def patch(config: Config, drawn: Secrets) -> None:
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
     cloudformation_secret.apply(config.secret)
+    cloudformation_record.apply()
+    cloudformation_tags.apply(config.schemas)
     cloudformation_ttl.apply()
     cloudformation_url.apply()
     cloudformation_queries.apply()

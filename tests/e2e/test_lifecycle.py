@@ -64,6 +64,12 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     dynamodb = lifecycle.account.client("dynamodb")
     switch: dict[str, Any] = {"key": {"S": "switch"}, "leashed": {"BOOL": False}, "halted": {"BOOL": True}}
     dynamodb.put_item(TableName=first["StateTable"], Item=switch)
+    opt_out: dict[str, Any] = {"unit": {"S": "ledger"}, "opt_out": {"BOOL": True}}
+    dynamodb.put_item(TableName=first["GroupTagsTable"], Item=opt_out)
+    for table in tables:
+        arn = dynamodb.describe_table(TableName=table)["Table"]["TableArn"]
+        tags = dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"]
+        assert {tag["Key"] for tag in tags} == {DEPLOYMENT_TAG, DATA_TAG}, "DynamoDB has no tags of CloudFormation"
 
     assert f"rerun with CONFIRM={DURABLE}" in lifecycle.run("destroy", "--deployment", DURABLE, code=Exit.NOT_CONFIRMED)
     assert "nothing was removed" in lifecycle.run(
@@ -78,24 +84,29 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     assert lifecycle.tables(DURABLE) == tables
     lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE, code=Exit.NO_DEPLOYMENT)
 
+    _stays_leashed_beside(lifecycle, first)
+
     # As an earlier version has left it, which told nobody.
     dynamodb.update_table(TableName=first["ChangesTable"], StreamSpecification={"StreamEnabled": False})
 
     # As somebody plants it who may make and tag tables.
     planted = f"{DURABLE}-DataState-PLANTED"
-    tags = [{"Key": DEPLOYMENT_TAG, "Value": DURABLE}, {"Key": DATA_TAG, "Value": "State"}]
+    planted_tags = [{"Key": DEPLOYMENT_TAG, "Value": DURABLE}, {"Key": DATA_TAG, "Value": "State"}]
     dynamodb.create_table(
         TableName=planted,
         BillingMode="PAY_PER_REQUEST",
         AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
         KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
-        Tags=tags,
+        Tags=planted_tags,
     )
+    dynamodb.put_item(TableName=planted, Item=switch)
+    output = lifecycle.deploy(DURABLE, "--yes", "--unleashed", code=Exit.USAGE)
+    assert f"State: {planted}, created" in output
+    assert "of unknown origin" in output
+    dynamodb.delete_table(TableName=planted)
     output = lifecycle.deploy(DURABLE, "--yes", "--unleashed", "-c", "troop:benchmarks=false")
     assert f"Deployment {DURABLE}, account 000000000000, region us-east-1" in output
     assert "New deployment" in output
-    assert f"  ADOPT={planted}\n" in output
-    dynamodb.delete_table(TableName=planted)
     assert "UNLEASHED (the switch in the retained table)" in output
     runs = first["RunsTable"]
     for table in tables - {runs}:
@@ -112,6 +123,8 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     named = {key for key in first if key.endswith("Table")}
     assert {second[key] for key in named} == {first[key] for key in named} == tables
     assert dynamodb.get_item(TableName=second["StateTable"], Key={"key": {"S": "switch"}})["Item"] == switch
+    key = {"unit": {"S": "ledger"}}
+    assert dynamodb.get_item(TableName=second["GroupTagsTable"], Key=key)["Item"] == opt_out
     table = dynamodb.describe_table(TableName=second["EventsTable"])["Table"]
     assert table["DeletionProtectionEnabled"] is True
     assert len(table["GlobalSecondaryIndexes"]) == 3
@@ -127,6 +140,21 @@ def test_a_second_deployment_takes_over_what_the_first_has_left(lifecycle: Lifec
     )
     assert lifecycle.tables(DURABLE) == set()
     assert second["WorkBucket"] not in {b["Name"] for b in lifecycle.account.client("s3").list_buckets()["Buckets"]}
+
+
+def _stays_leashed_beside(lifecycle: Lifecycle, earlier: dict[str, str]) -> None:
+    """Deploys as a plain `cdk deploy` does: with empty tables beside the retained ones, which nobody has declined."""
+    plain = Deployment(lifecycle.account, DURABLE)
+    refused = plain.view.api.request("PATCH", "switch", body={"leashed": False})
+    assert refused.status == 409
+    for key in ("StateTable", "GroupTagsTable"):
+        assert earlier[key] in refused.body["message"]
+    assert plain.view.api.get("switch").body["leashed"] is True
+    checks = {check["name"]: check for check in plain.view.api.get("health").body["checks"]}
+    assert earlier["StateTable"] in checks["earlier-tables"]["todo"]
+    output = lifecycle.deploy(DURABLE, "--yes", code=Exit.USAGE)
+    assert "then make deploy ADOPT=" in output
+    lifecycle.run("destroy", "--deployment", DURABLE, "--confirm", DURABLE, "--purge")
 
 
 def test_a_throw_away_deployment_goes_with_all_it_has(lifecycle: Lifecycle) -> None:

@@ -123,6 +123,7 @@ def _synthesise_two(partial: Path, folder: Path) -> None:
             app,
             deployment="Blue",
             retain_data="false",
+            leashed="false",
             tick_minutes="5",
             api_access_logs="true",
             calendars=json.dumps(CALENDARS),

@@ -43,6 +43,14 @@ WIDGETS = (
 )
 """They read, and write nothing but merges of what runs do: whoever sees a dashboard calls them."""
 
+_EARLIER = f"arn:<AWS::Partition>:dynamodb:{ACCOUNT}:table/<AWS::StackName>-*"
+EARLIER_TABLES = (
+    allow("*", "tag:GetResources")
+    | allow(_EARLIER, "dynamodb:DescribeTable")
+    | {(*grant, str({"StringEquals": {"dynamodb:Select": "COUNT"}})) for grant in allow(_EARLIER, "dynamodb:Scan")}
+)
+"""Of a scan, the number of items alone."""
+
 ROLES: dict[str, set[tuple[str, ...]]] = {
     **OF_BENCHMARKS,
     "WidgetsRole": WIDGETS
@@ -56,7 +64,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | LATTICE
     | allow("<GroupTags.Arn>", "dynamodb:Scan")
     | allow("<State.Arn>", "dynamodb:Scan")
-    | state("unit#*", "stray-items")
+    | state("earlier-tables", "unit#*", "stray-items")
     | allow("<Decisions.Arn>", "dynamodb:BatchWriteItem")
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
@@ -122,7 +130,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<GroupTags.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Scan", "dynamodb:UpdateItem")
     | allow("<State.Arn>", "dynamodb:GetItem", "dynamodb:BatchGetItem")
     | state(
-        *("switch", "in-flight", "day#*", "unit#*", "unrecovered", "key#*", "repeat#*"),
+        *("switch", "earlier-tables", "in-flight", "day#*", "unit#*", "unrecovered", "key#*", "repeat#*"),
         *("bench-schedules#*", "bench-schedule#*", "run-key#*", "report-claim#*", "live-claim#*", "price#*"),
     )
     | {grant for name in ("GroupTags", "State") for grant in allow(f"<{name}.Arn>", "dynamodb:ConditionCheckItem")}
@@ -134,8 +142,8 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | HEALTH
     | allow("*", "cloudwatch:DescribeAlarms")
     | allow("<AlarmsActNow>", "sns:GetTopicAttributes")
-    | allow("*", "lambda:GetAccountSettings", "tag:GetResources")
-    | allow(f"arn:<AWS::Partition>:dynamodb:{ACCOUNT}:table/<AWS::StackName>-*", "dynamodb:DescribeTable"),
+    | allow("*", "lambda:GetAccountSettings")
+    | EARLIER_TABLES,
     "WatchdogRole": of_function("Watchdog")
     | HEALTH
     | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.infra.cfn import of_type
+from tests.infra.cfn import of_type, text
 from tests.unit.core.build import FRIDAY, facts
 from troop.aws.chaos.decisions import to_item
 from troop.chaos.decisions import decide_all
+from troop.tags import TABLE_TAG
 
 Template = Mapping[str, Any]
 TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
@@ -148,6 +149,13 @@ def test_the_salt_is_made_at_deploy(template: Template) -> None:
     salt = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]
     assert salt["GenerateSecretString"] == {"ExcludePunctuation": True, "PasswordLength": 64}
     assert "SecretString" not in salt
+
+
+def test_the_salt_names_the_tables_of_its_stack(template: Template) -> None:
+    """It outlives them: a later deployment takes over a table that it names."""
+    tags = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]["Tags"]
+    named = {tag["Key"].removeprefix(TABLE_TAG): tag["Value"] for tag in tags if tag["Key"].startswith(TABLE_TAG)}
+    assert {name: text(value) for name, value in named.items()} == {name: f"<{name}>" for name in TABLES}
 
 
 def test_what_others_are_told_of_is_streamed_with_both_images(template: Template) -> None:

@@ -18,7 +18,7 @@ from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
 from tests.infra.cfn import of_type, permissions, text
 from tests.infra.conftest import SHARED_CALENDAR
-from tests.infra.roles import ROLES
+from tests.infra.roles import EARLIER_TABLES, ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
 from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects
 from troop import faults
@@ -34,6 +34,13 @@ def test_there_are_no_other_roles(template: Template) -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_may_do_exactly_this(template: Template, role: str) -> None:
     assert permissions(template, role) == ROLES[role]
+
+
+def test_ticks_look_for_earlier_tables_only_where_settings_unleash(blue: Template) -> None:
+    more = permissions(blue, "DecideRole") - ROLES["DecideRole"]
+    assert {grant for grant in more if not grant[1].startswith("ssm:")} == EARLIER_TABLES | allow(
+        "<State.Arn>", "dynamodb:GetItem"
+    )
 
 
 @pytest.mark.parametrize("stack", ["template", "blue"])

@@ -9,9 +9,11 @@ from botocore.exceptions import ClientError
 
 from troop.aws.account_reads import AccountReads
 from troop.aws.bench.service_roles import SPREADING, ServiceRoles
+from troop.aws.earlier_tables import EarlierTables
 from troop.bench.fleet_requests import LaunchImpossibleError
+from troop.concurrency import Concurrency
 from troop.service_roles import AUTO_SCALING, SPOT
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 from .helpers import World, allow, code, unique
 from .test_cloudformation import settled
@@ -27,24 +29,29 @@ TABLE = {
 }
 
 
-def reads(world: World, role: str | None = None, deployment: str = "None") -> AccountReads:
-    session = world.as_role(role) if role else None
-    lambda_, tagging, dynamodb = (
-        world.account.client(service, session) for service in ("lambda", "resourcegroupstaggingapi", "dynamodb")
+def earlier(world: World, role: str, deployment: str = "None") -> EarlierTables:
+    tagging, dynamodb = (
+        world.account.client(service, world.as_role(role)) for service in ("resourcegroupstaggingapi", "dynamodb")
     )
-    return AccountReads(lambda_, tagging, dynamodb, deployment=deployment, parts=["State"], own=())
+    return EarlierTables(tagging, dynamodb, deployment, parts=["State"], own=())
+
+
+def concurrency(world: World, role: str) -> Concurrency:
+    lambda_ = world.account.client("lambda", world.as_role(role))
+    return AccountReads(lambda_, earlier(world, role)).concurrency()
 
 
 def test_how_many_functions_run_at_a_time_has_to_be_allowed(world: World) -> None:
-    concurrency = reads(world, world.role(allow("lambda:GetAccountSettings"))).concurrency()
-    assert concurrency.limit >= concurrency.unreserved > 0
-    assert concurrency.region == "us-east-1"
+    read = concurrency(world, world.role(allow("lambda:GetAccountSettings")))
+    assert read.limit >= read.unreserved > 0
+    assert read.region == "us-east-1"
     with pytest.raises(ClientError, match="lambda:GetAccountSettings") as refused:
-        reads(world, world.role()).concurrency()
+        concurrency(world, world.role())
     assert "AccessDenied" in code(refused)
 
 
-def test_a_retained_table_keeps_the_tag_by_which_its_stack_is_known(world: World) -> None:
+def test_a_retained_table_is_known_by_the_tags_of_people_alone(world: World) -> None:
+    """DynamoDB has no tags of CloudFormation. Whether the table is empty is known without a right to read its items."""
     stacks, dynamodb, name = world.account.client("cloudformation"), world.account.client("dynamodb"), unique("Left")
     tags = [{"Key": DEPLOYMENT_TAG, "Value": name}, {"Key": DATA_TAG, "Value": "State"}]
     table = {**TABLE, "Properties": {**TABLE["Properties"], "Tags": tags}}  # type: ignore[dict-item]
@@ -55,16 +62,25 @@ def test_a_retained_table_keeps_the_tag_by_which_its_stack_is_known(world: World
     stacks.delete_stack(StackName=stack["StackId"])
     stacks.get_waiter("stack_delete_complete").wait(StackName=stack["StackId"], WaiterConfig={"Delay": 1})
     arn = dynamodb.describe_table(TableName=output["OutputValue"])["Table"]["TableArn"]
-    by_key = {tag["Key"]: tag["Value"] for tag in dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"]}
-    assert by_key["aws:cloudformation:stack-id"] == stack["StackId"]
+    assert {tag["Key"] for tag in dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"]} == {DEPLOYMENT_TAG, DATA_TAG}
 
+    left, counts = f"arn:aws:dynamodb:*:*:table/{name}-*", {"StringEquals": {"dynamodb:Select": "COUNT"}}
     role = world.role(
-        allow("tag:GetResources"), allow("dynamodb:DescribeTable", f"arn:aws:dynamodb:*:*:table/{name}-*")
+        allow("tag:GetResources"),
+        allow("dynamodb:DescribeTable", left),
+        allow("dynamodb:Scan", left, Condition=counts),
     )
-    (leftover,) = reads(world, role, name).tables_beside()
-    assert (leftover.name, leftover.part) == (output["OutputValue"], "State")
+    (leftover,) = earlier(world, role, name).undecided()
+    assert (leftover.name, leftover.part, leftover.empty) == (output["OutputValue"], "State", True)
+    dynamodb.put_item(TableName=leftover.name, Item={"k": {"S": "switch"}})
+    (leftover,) = earlier(world, role, name).undecided()
+    assert not leftover.empty
+    with pytest.raises(ClientError, match="dynamodb:Scan"):
+        world.account.client("dynamodb", world.as_role(role)).scan(TableName=leftover.name)
     with pytest.raises(ClientError, match="tag:GetResources"):
-        reads(world, world.role(), name).tables_beside()
+        earlier(world, world.role(), name).undecided()
+    dynamodb.tag_resource(ResourceArn=arn, Tags=[{"Key": DECLINED_TAG, "Value": "yes"}])
+    assert earlier(world, role, name).undecided() == ()
 
 
 def test_services_have_their_own_roles_under_their_own_names(world: World) -> None:

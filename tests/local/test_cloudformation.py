@@ -164,9 +164,55 @@ def test_what_a_failed_creation_has_made_goes_but_for_what_is_retained_even_then
     dynamodb, s3 = world.account.client("dynamodb"), world.account.client("s3")
     assert not [one for one in s3.list_buckets()["Buckets"] if one["Name"].startswith(name)]
     (left,) = [one for one in dynamodb.list_tables()["TableNames"] if one.startswith(name)]
-    arn = dynamodb.describe_table(TableName=left)["Table"]["TableArn"]
-    tags = {tag["Key"]: tag["Value"] for tag in dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"]}
-    assert tags["aws:cloudformation:stack-id"] == stack["StackId"]
+    listed = stacks.list_stack_resources(StackName=stack["StackId"])["StackResourceSummaries"]
+    statuses = {one["PhysicalResourceId"]: one["ResourceStatus"] for one in listed if one["PhysicalResourceId"]}
+    assert statuses.pop(left) == "DELETE_SKIPPED"
+    assert set(statuses.values()) == {"DELETE_COMPLETE"}
+
+
+def test_only_types_that_have_them_on_aws_get_the_tags_of_cloudformation(world: World) -> None:
+    resources = {
+        "Queue": {"Type": "AWS::SQS::Queue", "Properties": {"Tags": [{"Key": "team", "Value": "web"}]}},
+        "Topic": {"Type": "AWS::SNS::Topic"},
+    }
+    _, stack = deploy(world, resources)
+    url = reference(stack, "Queue")
+    assert world.account.client("sqs").list_queue_tags(QueueUrl=url)["Tags"] == {"team": "web"}
+    topic = world.account.client("sns").list_tags_for_resource(ResourceArn=reference(stack, "Topic"))
+    assert {"Key": "aws:cloudformation:stack-id", "Value": stack["StackId"]} in topic["Tags"]
+
+
+def test_what_a_deleted_stack_retained_stays_on_record_under_its_id(world: World) -> None:
+    """Also when another stack has its name, and in a stack that gave a resource up."""
+    stacks, waiter = world.account.client("cloudformation"), {"Delay": 1}
+    queue, topic = {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}, {"Type": "AWS::SNS::Topic"}
+    name, first = deploy(world, {"Queue": queue, "Topic": topic})
+    url = reference(first, "Queue")
+    stacks.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Topic": topic}}))
+    stacks.get_waiter("stack_update_complete").wait(StackName=name, WaiterConfig=waiter)
+
+    def states(stack_id: str) -> dict[str, str]:
+        listed = stacks.list_stack_resources(StackName=stack_id)["StackResourceSummaries"]
+        return {one["LogicalResourceId"]: one["ResourceStatus"] for one in listed}
+
+    assert states(first["StackId"]) == {"Queue": "DELETE_SKIPPED", "Topic": "UPDATE_COMPLETE"} or states(
+        first["StackId"]
+    ) == {"Queue": "DELETE_SKIPPED", "Topic": "CREATE_COMPLETE"}
+    stacks.delete_stack(StackName=name)
+    stacks.get_waiter("stack_delete_complete").wait(StackName=first["StackId"], WaiterConfig=waiter)
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps({"Resources": {"Topic": topic}}))
+    second = settled(world, name)
+    pages = stacks.get_paginator("list_stacks").paginate(StackStatusFilter=["CREATE_COMPLETE", "DELETE_COMPLETE"])
+    by_id = {one["StackId"]: one for page in pages for one in page["StackSummaries"] if one["StackName"] == name}
+    assert by_id.keys() == {first["StackId"], second["StackId"]}
+    assert "DeletionTime" in by_id[first["StackId"]]
+    assert states(first["StackId"]) == {"Queue": "DELETE_SKIPPED", "Topic": "DELETE_COMPLETE"}
+    (skipped,) = [
+        one
+        for one in stacks.list_stack_resources(StackName=first["StackId"])["StackResourceSummaries"]
+        if one["ResourceStatus"] == "DELETE_SKIPPED"
+    ]
+    assert skipped["PhysicalResourceId"] == url
 
 
 def test_a_reference_to_a_secret_is_its_arn(world: World) -> None:

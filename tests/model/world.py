@@ -67,6 +67,13 @@ class Faults:
     twin: float = 0.0
 
 
+class Settled(StateTable):
+    """Of an account where no earlier deployment left a table: its settings say how the switch starts."""
+
+    def knows_earlier_tables(self) -> bool:
+        return True
+
+
 @dataclass
 class World:
     """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'."""
@@ -92,14 +99,14 @@ class World:
         other = Client(self, Others(self))
         events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
         policies = PolicyTable(dynamodb, "GroupTags")
-        state = StateTable(dynamodb, "State", self.settings.leashed)
+        state = Settled(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
         clients = {"autoscaling": autoscaling, "ec2": ec2}
         reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)
         self.s3, self.events = other, events
         decisions = DecisionTable(dynamodb, "Decisions", timedelta(days=90), self.stage_sleep)
         strays = StrayTable(dynamodb, "State", self.stage_sleep)
-        self.tick = Tick(reader, decisions, events, strays, self._salt, self.clock)
+        self.tick = Tick(reader, decisions, events, strays, lambda: None, self._salt, self.clock)
         self.termination = Termination(
             reader,
             Claims(dynamodb, "Events", "State", "GroupTags", self.settings.leashed, self.stage_sleep),
@@ -110,7 +117,7 @@ class World:
             self.clock,
         )
         starts = Starts(other, "arn:aws:states:r:1:stateMachine:od")
-        self.on_demand = OnDemand(reader, self.termination.claims, events, starts, self.clock)
+        self.on_demand = OnDemand(reader, self.termination.claims, events, starts, lambda: None, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
         self.watcher = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
         self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)

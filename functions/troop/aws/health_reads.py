@@ -78,7 +78,7 @@ class HealthReads:
         """Reads everything. A part that AWS refuses or does not answer is marked as unread, and does not stop the rest.
 
         Makes at most 5 calls for schedules, 5 for executions, 1 for each table and 5 others; 6 for alarms; 3 for the
-        account, and 1 for each table of an earlier deployment, for each calendar, and for each SSM Change Calendar.
+        account, 2 for each table of an earlier deployment, and 1 for each calendar and each SSM Change Calendar.
         """
         alarms, account, spans = self.alarms, self.account, self.spans
         return Observed(
@@ -92,7 +92,7 @@ class HealthReads:
             subscribers=_read(alarms.subscribers) if alarms else None,
             strays=_read(self._strays) if account else None,
             concurrency=_read(account.concurrency) if account else None,
-            beside=_read(account.tables_beside) if account else None,
+            earlier=_read(account.earlier.undecided) if account else None,
             changes=self.changes(now) if self.changes else None,
             came=_read(lambda: self._came(spans(now))) if spans else None,
         )

@@ -9,14 +9,15 @@ from enum import StrEnum
 
 from troop import moments, zones
 from troop.calendars import Calendar
+from troop.chaos import earlier_tables
 from troop.chaos.change_calendars import ChangePeriod
+from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.expected_ticks import expected_ticks
-from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, TableBeside, Unread
+from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, Unread
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan, last_spans, shift
 from troop.concurrency import Concurrency, needed, remedy, shortage
 from troop.settings import OLDEST_TICK, Settings
-from troop.tags import DATA_TAG
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
 """A tick counts as missing after this time: its schedule retries for so long, and is precise to a minute."""
@@ -109,7 +110,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
             *([] if observed.subscribers is None else [_subscribers(observed.subscribers)]),
             *([] if observed.strays is None else [_strays(observed.strays)]),
             *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
-            *([] if observed.beside is None else [_beside(observed.beside)]),
+            *([] if observed.earlier is None else [_earlier_tables(observed.earlier)]),
             *([_change_calendars(observed.changes)] if observed.changes else []),
             *([] if observed.came is None else [_time_zones(observed.came, observed, calendars, tick_minutes, now)]),
         )
@@ -315,33 +316,22 @@ def _concurrency(concurrency: Concurrency | Unread, settings: Settings) -> Check
     return Check(CONCURRENCY, Grade.OK, concurrency.unreserved, required, detail)
 
 
-def _beside(tables: tuple[TableBeside, ...] | Unread) -> Check:
+def _earlier_tables(tables: tuple[EarlierTable, ...] | Unread) -> Check:
     """Warns of tables of earlier deployments, for example after a plain `cdk deploy`, which always creates empty
     tables.
     """
     if isinstance(tables, Unread):
         return _unread(EARLIER_TABLES, 0, tables)
     if not tables:
-        return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no earlier deployment of this name has left tables")
-    each = [f"{t.name} ({t.part}, made {t.created:%Y-%m-%d %H:%M}, about {t.items} items)" for t in tables]
-    detail = f"this deployment does not use the tables of an earlier one of this name: {_names(each)}"
-    ours = [table for table in tables if table.stack]
-    # A stack without items is one whose deployment failed. The count of items can be hours old.
-    written = {table.stack for table in ours if table.items} or {table.stack for table in ours}
-    newest = {table.part: table.name for table in reversed(ours) if table.stack in written}
-    todo = "their opt-outs and their switch have no effect here. "
-    if newest:
-        names = ",".join(sorted(newest.values()))
-        todo += (
-            "To adopt them, run make destroy, which keeps all tables, then the make deploy that it prints, with "
-            f"ADOPT={names}. "
+        return Check(EARLIER_TABLES, Grade.OK, 0, 0, "no table of an earlier deployment of this name is undecided")
+    detail = f"this deployment does not use the tables of an earlier one of this name: {earlier_tables.listed(tables)}"
+    if full := earlier_tables.with_data(tables):
+        todo = (
+            "their opt-outs and their switch have no effect here, and a leashed deployment stays leashed until you "
+            f"decide about them. {earlier_tables.ways_out(full)}"
         )
-    todo += (
-        f"Otherwise delete them or, to keep them unused, remove their tag {DATA_TAG}; "
-        "docs/deploying.md#tables-of-an-earlier-deployment"
-    )
-    if strange := [table.name for table in tables if not table.stack]:
-        todo = f"Do not adopt {_names(strange)}: CloudFormation did not create it for a stack of this name. {todo}"
+    else:
+        todo = f"delete them: they are empty; {earlier_tables.DOCUMENT}"
     return Check(EARLIER_TABLES, Grade.WARN, len(tables), 0, detail, todo)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from troop.chaos.change_calendars import ChangePeriod
+from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.strays import StrayRecord
 from troop.concurrency import Concurrency
 
@@ -81,24 +82,6 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class TableBeside:
-    """An unused table from an earlier deployment of the same name.
-
-    Attributes:
-        part: what it contains, such as ``Events``.
-        items: DynamoDB's count, some hours old.
-        stack: the id of the stack of this name for which CloudFormation created it; "" for a table that only has the
-            tags, which anyone can set.
-    """
-
-    name: str
-    part: str
-    created: datetime
-    items: int
-    stack: str = ""
-
-
-@dataclass(frozen=True)
 class Observed:
     """Everything that was read. ``tables``: status by name. ``unrecovered``: units that have left chaos.
 
@@ -107,7 +90,7 @@ class Observed:
         subscribers: the number of subscribers of act-now alarms; None if not read.
         strays: items whose key names no unit, as the last tick found them; None if not read.
         concurrency: how many functions the account may run at a time; None if not read.
-        beside: tables of earlier deployments, the newest first; None if not read.
+        earlier: undecided tables of earlier deployments, the newest first; None if not read.
         changes: the current periods of the SSM Change Calendars that calendars name; None if not read.
         came: by calendar, when ticks came around its last business day, to within five minutes; None if not read.
     """
@@ -122,6 +105,6 @@ class Observed:
     subscribers: int | Unread | None = None
     strays: StrayRecord | Unread | None = None
     concurrency: Concurrency | Unread | None = None
-    beside: tuple[TableBeside, ...] | Unread | None = None
+    earlier: tuple[EarlierTable, ...] | Unread | None = None
     changes: tuple[ChangePeriod, ...] | None = None
     came: Mapping[str, tuple[datetime, ...]] | Unread | None = None

@@ -32,6 +32,7 @@ def tick() -> Tick:
         decisions=chaos_tables.decisions(),
         events=chaos_tables.events(),
         strays=chaos_tables.strays(),
+        settle=chaos_tables.initial_switch().settle,
         salt=salt,
         clock=environment.now,
     )

@@ -26,6 +26,7 @@ def on_demand() -> OnDemand:
         claims=chaos_tables.claims(),
         events=chaos_tables.events(),
         starts=Starts(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
+        settle=chaos_tables.initial_switch().settle,
         clock=environment.now,
     )
 
@@ -58,4 +59,4 @@ def editor() -> Editor:
         chaos_tables.changes(),
         environment.sleep,
     )
-    return Editor(chaos_tables.policies(), chaos_tables.state(), edits, environment.now)
+    return Editor(chaos_tables.policies(), chaos_tables.state(), edits, chaos_tables.undecided_tables, environment.now)

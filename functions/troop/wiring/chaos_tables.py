@@ -16,8 +16,12 @@ from troop.aws.chaos.event_walk import EventWalk
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.stray_items import StrayTable
-from troop.aws.clients import client
+from troop.aws.clients import client, quick_client
+from troop.aws.earlier_tables import EarlierTables
+from troop.chaos.earlier_tables import EarlierTable
 from troop.environment import Variable
+from troop.flows.chaos.initial_switch import InitialSwitch
+from troop.tables import CHANGES, DECISIONS, EVENTS, GROUP_TAGS, RUNS, STATE
 from troop.wiring import environment
 from troop.wiring.environment import settings, variable
 
@@ -58,6 +62,35 @@ def state(of: Callable[[str], Any] = client) -> StateTable:
 
 def strays() -> StrayTable:
     return StrayTable(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+
+
+_NAMES = {
+    GROUP_TAGS: Variable.GROUP_TAGS_TABLE,
+    EVENTS: Variable.EVENTS_TABLE,
+    STATE: Variable.STATE_TABLE,
+    DECISIONS: Variable.DECISIONS_TABLE,
+    CHANGES: Variable.CHANGES_TABLE,
+    RUNS: Variable.RUNS_TABLE,
+}
+
+
+def names() -> dict[str, str]:
+    """Returns the names of the deployment's tables by what they hold."""
+    return {table.name: variable(name) for table, name in _NAMES.items() if table is not RUNS or settings().benchmarks}
+
+
+def earlier_tables() -> EarlierTables:
+    own, tagging = names(), quick_client("resourcegroupstaggingapi")
+    return EarlierTables(tagging, quick_client("dynamodb"), settings().deployment, own.keys(), set(own.values()))
+
+
+def undecided_tables() -> tuple[EarlierTable, ...]:
+    """Lists the tables of earlier deployments about which nobody has decided. Few deployments ever need that."""
+    return earlier_tables().undecided()
+
+
+def initial_switch() -> InitialSwitch:
+    return InitialSwitch(state(), undecided_tables, environment.now)
 
 
 def changes(of: Callable[[str], Any] = client) -> ChangeTable:

@@ -17,17 +17,8 @@ from troop.chaos.tick_times import last_spans
 from troop.environment import Variable
 from troop.flows.health import Health
 from troop.flows.repairs import DeadLetters
-from troop.tables import CHAOS_TABLES, RUNS
-from troop.wiring import environment
+from troop.wiring import chaos_tables, environment
 from troop.wiring.environment import settings, variable
-
-_TABLES = (
-    Variable.GROUP_TAGS_TABLE,
-    Variable.EVENTS_TABLE,
-    Variable.STATE_TABLE,
-    Variable.DECISIONS_TABLE,
-    Variable.CHANGES_TABLE,
-)
 
 
 @cache
@@ -35,7 +26,6 @@ def health() -> Health:
     """Creates the checks that the watchdog writes as metrics, without those of alarms, which depend on
     these metrics.
     """
-    tables = [*_TABLES, *([Variable.RUNS_TABLE] if settings().benchmarks else [])]
     reads = HealthReads(
         scheduler=quick_client("scheduler"),
         states=quick_client("stepfunctions"),
@@ -45,7 +35,7 @@ def health() -> Health:
         machine=variable(Variable.CHAOS_MACHINE),
         schedule_group=variable(Variable.SCHEDULE_GROUP),
         queue=variable(Variable.UNDELIVERED_QUEUE),
-        tables=[variable(table) for table in tables],
+        tables=list(chaos_tables.names().values()),
         state=variable(Variable.STATE_TABLE),
     )
     tick_minutes, others = int(variable(Variable.TICK_MINUTES)), int(variable(Variable.OTHER_SCHEDULES))
@@ -62,15 +52,7 @@ def health_and_alarms() -> Health:
         settings().deployment,
         variable(Variable.ACT_NOW_TOPIC),
     )
-    tables = [*CHAOS_TABLES, *([RUNS] if settings().benchmarks else [])]
-    account = AccountReads(
-        quick_client("lambda"),
-        quick_client("resourcegroupstaggingapi"),
-        quick_client("dynamodb"),
-        settings().deployment,
-        [table.name for table in tables],
-        seen.reads.tables,
-    )
+    account = AccountReads(quick_client("lambda"), chaos_tables.earlier_tables())
     spans = partial(last_spans, settings().calendars, seen.tick_minutes)
     reads = replace(
         seen.reads,

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.unit.core.build import at, calendar, settings
 from troop.calendars import Calendar
+from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.health import Check, Digest, Grade, digest
-from troop.chaos.health_facts import Alarm, Children, Observed, Runs, Schedule, TableBeside, Unread
+from troop.chaos.health_facts import Alarm, Children, Observed, Runs, Schedule, Unread
 from troop.chaos.strays import Stray, StrayRecord
 from troop.concurrency import Concurrency, needed
 from troop.settings import Settings
@@ -318,31 +319,43 @@ def test_a_raise_that_is_asked_for_is_enough() -> None:
     assert int(todo.rpartition(" ")[2]) >= max(1001, sum(needed(busy).values()))
 
 
-def test_tables_of_an_earlier_deployment_are_named_with_the_way_to_take_them_over() -> None:
-    tables = [
-        TableBeside(f"Troop-{n}", part, NOW - timedelta(days=n), n, "stack")
-        for n, part in enumerate(("State", "Events"))
-    ]
-    failed = TableBeside("Troop-8", "State", NOW, 0, "failed")
-    older = TableBeside("Troop-9", "State", LONG_AGO, 0, "stack")
-    finding = check("earlier-tables", beside=(failed, *tables, older))
+def earlier(name: str, part: str, days: int, *, empty: bool = False) -> EarlierTable:
+    arn = f"arn:aws-us-gov:dynamodb:us-gov-west-1:123456789012:table/{name}"
+    return EarlierTable(name, part, arn, NOW - timedelta(days=days), 0 if empty else 3, empty)
+
+
+def test_tables_of_an_earlier_deployment_are_named_with_both_ways_out() -> None:
+    tables = (
+        earlier("Troop-8", "State", 0, empty=True),
+        earlier("Troop-0", "State", 1),
+        earlier("Troop-1", "Events", 2),
+        earlier("Troop-9", "State", 300),
+    )
+    finding = check("earlier-tables", earlier=tables)
     assert (finding.status, finding.value, finding.threshold) == (Grade.WARN, 4, 0)
     assert "does not use the tables of an earlier one of this name: Troop-8 (State, made 20" in finding.detail
-    assert "then the make deploy that it prints, with ADOPT=Troop-0,Troop-1." in finding.todo
-    assert check("earlier-tables", beside=()).status is Grade.OK
+    assert "then the make deploy that it prints, with ADOPT=Troop-1,Troop-0." in finding.todo
+    assert "Troop-8" not in finding.todo
+    assert "tag-resources --region us-gov-west-1 --tags troop:declined=yes --resource-arn-list arn:aws-us-gov:" in (
+        finding.todo
+    )
+    assert check("earlier-tables", earlier=()).status is Grade.OK
+    failed = check("earlier-tables", earlier=tables[:1])
+    assert (failed.status, failed.todo.partition(":")[0]) == (Grade.WARN, "delete them")
 
 
-def test_nobody_is_told_to_take_over_a_table_that_only_carries_the_tags() -> None:
-    planted = TableBeside("Troop-x", "State", NOW, 1)
-    finding = check("earlier-tables", beside=(planted,))
-    assert "ADOPT" not in finding.todo
-    assert finding.todo.startswith("Do not adopt Troop-x: CloudFormation did not create it for a stack of this name")
+def test_aws_tags_twenty_tables_at_a_time() -> None:
+    tables = tuple(earlier(f"Troop-{n:02}", "State", n) for n in range(45))
+    finding = check("earlier-tables", earlier=tables)
+    commands = [part for part in finding.todo.split("; ") if "tag-resources" in part]
+    assert [command.count("arn:aws-us-gov:") for command in commands] == [20, 20, 5]
+    assert "and 35 more" in finding.detail
 
 
 @pytest.mark.parametrize(
     ("name", "read"),
     [("alarms", "alarms"), ("subscribers", "subscribers"), ("lambda-concurrency", "concurrency"),
-     ("earlier-tables", "beside")],
+     ("earlier-tables", "earlier")],
 )  # fmt: skip
 def test_what_only_people_are_told_and_be_read_is_not_well(name: str, read: str) -> None:
     finding = check(name, **{read: DENIED})

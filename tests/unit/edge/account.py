@@ -27,6 +27,7 @@ from troop.aws.chaos.events import EventTable
 from troop.aws.clients import client
 from troop.aws.dynamo import plain, typed
 from troop.chaos.events import Event
+from troop.state_keys import EARLIER_TABLES
 from troop.tables import CHAOS_TABLES
 
 WEB = f"{FRIDAY}#web"
@@ -55,6 +56,7 @@ ENVIRONMENT = {
     "TROOP_STATE_TABLE": "State",
     "TROOP_DECISIONS_TABLE": "Decisions",
     "TROOP_CHANGES_TABLE": "Changes",
+    "TROOP_RUNS_TABLE": "Runs",
     "TROOP_WORK_BUCKET": "work-bucket",
     "TROOP_SALT_SECRET": "Salt",
     "TROOP_EVENT_BUS": "chaos",
@@ -114,6 +116,7 @@ class Account:
     def _create(self) -> None:
         for table in CHAOS_TABLES:
             create_table(self.dynamodb, table)
+        self.put("State", typed({"key": EARLIER_TABLES, "settled_at": "2026-11-01T00:00:00Z"}))
         where = {"LocationConstraint": "eu-central-1"}
         client("s3").create_bucket(Bucket="work-bucket", CreateBucketConfiguration=where)
         client("secretsmanager").create_secret(Name="Salt", SecretString="s" * 64)
@@ -154,6 +157,10 @@ class Account:
 
     def policy(self, unit: str, **item: Any) -> None:
         self.dynamodb.put_item(TableName="GroupTags", Item=typed({"unit": unit} | item))
+
+    def unsettle(self) -> None:
+        """Makes the deployment as young as before its first tick."""
+        self.dynamodb.delete_item(TableName="State", Key={"key": {"S": EARLIER_TABLES}})
 
     def switch(self, **values: bool) -> None:
         self.dynamodb.put_item(TableName="State", Item=typed({"key": "switch"} | values))

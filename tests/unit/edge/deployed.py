@@ -22,7 +22,7 @@ from tests.unit.edge.fast_moto import calls_are_usual, once
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.tables import RUNS
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 REGION = "eu-central-1"
 ROLE = "arn:aws:iam::123456789012:role/role"
@@ -158,3 +158,21 @@ def _create(account: Account) -> tuple[str, str, str]:
     deployed.run(OVERDUE - timedelta(minutes=1))
     deployed.subscribers(1)
     return machine, queue, topic
+
+
+def leave(name: str, part: str, deployment: str = "Troop", *, full: bool = False) -> str:
+    """Leaves a table of an earlier deployment in the account, with an item if ``full``. Returns its ARN."""
+    table = client("dynamodb").create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+        Tags=[{"Key": DEPLOYMENT_TAG, "Value": deployment}, {"Key": DATA_TAG, "Value": part}],
+    )
+    if full:
+        client("dynamodb").put_item(TableName=name, Item={"key": {"S": "switch"}})
+    return str(table["TableDescription"]["TableArn"])
+
+
+def decline(arn: str) -> None:
+    client("dynamodb").tag_resource(ResourceArn=arn, Tags=[{"Key": DECLINED_TAG, "Value": "yes"}])

@@ -22,6 +22,7 @@ KEYS = [{key: {"S": "k"} for key in (table.partition, table.sort) if key} for ta
 def test_an_account_has_nothing_of_the_one_before_it(account: Account, turn: int) -> None:
     """Each turn finds what is deployed, complete and empty, and then fills and changes all of it."""
     s3, secrets, events = client("s3"), client("secretsmanager"), client("events")
+    account.unsettle()
     described = {t.name: account.dynamodb.describe_table(TableName=t.name)["Table"] for t in CHAOS_TABLES}
     assert account.dynamodb.list_tables()["TableNames"] == [table.name for table in CHAOS_TABLES]
     for table, key in zip(CHAOS_TABLES, KEYS, strict=True):

@@ -16,13 +16,12 @@ from moto.stepfunctions import stepfunctions_backends
 
 from handlers import api
 from tests.unit.edge.account import CONTEXT, FRIDAY, OVERDUE, calls
-from tests.unit.edge.deployed import REGION, TABLES, Deployed
+from tests.unit.edge.deployed import REGION, TABLES, Deployed, decline, leave
 from troop import zones
 from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
 from troop.chaos.tick_times import AROUND
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG, STACK_TAG
 
 
 def get_health() -> dict[str, Any]:
@@ -328,17 +327,6 @@ def test_an_account_that_runs_few_functions_at_a_time(deployed: Deployed) -> Non
     assert f"--region {REGION} --service-code lambda --quota-code L-B99A9384" in check["todo"]
 
 
-def leave(name: str, part: str, deployment: str = "Troop") -> None:
-    """A table of an earlier deployment."""
-    client("dynamodb").create_table(
-        TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
-        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
-        Tags=[{"Key": DEPLOYMENT_TAG, "Value": deployment}, {"Key": DATA_TAG, "Value": part}],
-    )
-
-
 def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain `cdk deploy` makes empty ones beside them, and nobody would miss the opt-outs."""
     leave("Troop-DataEvents-OWN", "Events")
@@ -356,21 +344,21 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypa
     assert "OWN" not in detail
 
 
-@pytest.mark.parametrize(
-    ("stack", "named"),
-    [("Troop/1", True), ("Troop-Staging/1", False), ("Other/Troop/1", False), (None, False)],
-)
-def test_only_a_table_that_cloudformation_made_is_to_be_taken_over(
-    deployed: Deployed, stack: str | None, named: bool
-) -> None:
+def test_what_is_in_a_table_of_an_earlier_deployment_is_looked_up(deployed: Deployed) -> None:
+    """DynamoDB's own count is hours old."""
     leave("Troop-DataState-OLD", "State")
-    if stack:
-        arn = f"arn:aws:dynamodb:{REGION}:123456789012:table/Troop-DataState-OLD"
-        tag = {"Key": STACK_TAG, "Value": f"arn:aws:cloudformation:{REGION}:123456789012:stack/{stack}"}
-        client("dynamodb").tag_resource(ResourceArn=arn, Tags=[tag])
     (check,) = [c for c in get_health()["checks"] if c["name"] == "earlier-tables"]
-    assert ("ADOPT=Troop-DataState-OLD" in check["todo"]) is named
-    assert ("Do not adopt Troop-DataState-OLD: CloudFormation did not create it" in check["todo"]) is not named
+    assert "(State, made " in check["detail"]
+    assert "empty)" in check["detail"]
+    assert "ADOPT" not in check["todo"]
+    client("dynamodb").put_item(TableName="Troop-DataState-OLD", Item={"key": {"S": "switch"}})
+    (check,) = [c for c in get_health()["checks"] if c["name"] == "earlier-tables"]
+    assert "ADOPT=Troop-DataState-OLD." in check["todo"]
+
+
+def test_a_table_that_was_declined_is_none_of_this_deployments(deployed: Deployed) -> None:
+    decline(leave("Troop-DataState-OLD", "State", full=True))
+    assert {c["name"]: c["status"] for c in get_health()["checks"]}["earlier-tables"] == "ok"
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

@@ -180,6 +180,7 @@ def test_a_service_has_the_same_addresses(service: str) -> None:
 
 def test_a_transaction_that_fails_leaves_every_table_as_it_was(account: Account) -> None:
     """After items of two tables have been written, of one of them twice."""
+    account.unsettle()
     for table, key in (("State", "key"), ("GroupTags", "unit")):
         account.dynamodb.put_item(TableName=table, Item={key: {"S": "old"}, "n": {"N": "1"}})
 

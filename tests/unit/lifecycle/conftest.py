@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from cli.shared import aws
-from lifecycle import console, deploy, retained, takeover
+from lifecycle import adoption, console, deploy, retained, takeover
 from tests.unit.lifecycle.world import SESSION, Run, World
 
 
@@ -35,6 +35,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     )
     monkeypatch.setattr(deploy, "resources_of", lambda *_: world.resources)
     monkeypatch.setattr(retained, "find_retained", lambda *_: world.retained)
+    monkeypatch.setattr(adoption, "proven", lambda _session, _name, tables: tables)
     monkeypatch.setattr(retained, "imports", lambda _, chosen: {f"Data{part}": t for part, t in chosen.items()})
     monkeypatch.setattr(takeover, "adopt", world.adopt)
     monkeypatch.setattr(takeover, "adopt_into", world.adopt_into)

@@ -70,7 +70,7 @@ def test_retained_tables_with_another_key_are_refused(
     assert steps(world) == ["synth"], "nothing is taken over"
     world.done.clear()
     run(*settings, yes=True, adopt="none")
-    assert steps(world) == ["synth", "deploy"]
+    assert steps(world) == ["synth", "tag", "deploy"]
 
 
 @pytest.mark.parametrize(("settings", "of_tables"), [((SETTING,), KEY), ((), AWS_KEY), ((), None)])

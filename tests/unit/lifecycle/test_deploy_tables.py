@@ -10,15 +10,75 @@ from cli.shared.errors import CliError, Exit
 from lifecycle import adoption
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, World, old
+from troop.tags import DECLINED_TAG
 
 
-def test_an_update_looks_for_nothing_retained(run: Run, world: World, capsys: Printed) -> None:
-    world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("t")]
+def test_an_update_beside_no_table_says_nothing_of_them(run: Run, world: World, capsys: Printed) -> None:
+    world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
+    world.retained = [old("empty", empty=True), old("declined", declined=True), old("runs", "Runs")]
     run("troop:leashed=false", yes=True)
     output = capsys.readouterr().out
     assert "It starts" not in output
     assert "this updates it" in output
+    assert "table" not in output
     assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+
+
+@pytest.mark.parametrize("yes", [True, False])
+@pytest.mark.parametrize("deployed", [True, False])
+def test_a_table_with_data_of_which_nothing_is_proven_stops_everybody(
+    run: Run, world: World, yes: bool, deployed: bool
+) -> None:
+    """Its opt-outs would have no effect; or somebody has planted it."""
+    if deployed:
+        world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
+    world.retained = [old("Troop-State-9", stack=""), old("Troop-Events-8", "Events", stack=""), old("e", empty=True)]
+    with pytest.raises(CliError, match=r"decline them with ADOPT=none") as refused:
+        run(yes=yes, typed="y\n")
+    assert (refused.value.code, [arguments[0] for arguments in world.done]) == (Exit.USAGE, ["synth"])
+    adopt = "ADOPT=Troop-Events-8,Troop-State-9"
+    destroyed_first = f"make destroy, which keeps all tables, and then make deploy {adopt}" in str(refused.value)
+    assert adopt in str(refused.value)
+    assert destroyed_first is deployed
+    run(yes=True, adopt="none")
+    assert world.done[-3:-1] == [("tag", f"arn:Troop-{name}", DECLINED_TAG) for name in ("State-9", "Events-8")]
+
+
+def test_a_table_beside_a_deployment_stops_it_also_with_a_proof(run: Run, world: World) -> None:
+    """As after a plain `cdk deploy`, which makes empty tables beside those of the last stack."""
+    world.status, world.resources, world.retained = "UPDATE_COMPLETE", DEPLOYED, [old("Troop-State-0")]
+    with pytest.raises(CliError, match=r"make destroy, .* then make deploy ADOPT=Troop-State-0"):
+        run(yes=True)
+
+
+def test_some_proven_and_some_not_is_for_a_person_to_decide(run: Run, world: World) -> None:
+    world.retained = [old("Troop-State-9", stack=""), old("Troop-Events-1", "Events")]
+    message = r"(?s)State: Troop-State-9, created .*unknown origin.*ADOPT=Troop-Events-1,Troop-State-9"
+    with pytest.raises(CliError, match=message):
+        run(yes=True)
+    world.retained[0] = dataclasses.replace(world.retained[0], empty=True)
+    run(yes=True)
+    assert world.done[-2] == ("adopt", "Troop", "Troop-Events-1")
+
+
+def test_names_decline_the_other_tables_and_take_back_what_was_declined(run: Run, world: World) -> None:
+    world.retained = [old("Troop-State-2"), old("Troop-State-1", declined=True), old("Troop-Events-1", "Events")]
+    run(yes=True, adopt="Troop-State-1")
+    assert world.done[1:-1] == [
+        ("tag", "arn:Troop-State-2", DECLINED_TAG),
+        ("tag", "arn:Troop-Events-1", DECLINED_TAG),
+        ("untag", "arn:Troop-State-1", DECLINED_TAG),
+        ("adopt", "Troop", "Troop-State-1"),
+    ]
+
+
+def test_the_newest_declines_older_ones_and_nothing_of_unknown_origin(run: Run, world: World) -> None:
+    world.retained = [old("Troop-State-2"), old("Troop-State-1")]
+    run(yes=True, adopt="newest")
+    assert world.done[1:-1] == [("tag", "arn:Troop-State-1", DECLINED_TAG), ("adopt", "Troop", "Troop-State-2")]
+    world.retained = [old("Troop-State-9", stack=""), *world.retained]
+    with pytest.raises(CliError, match="Troop-State-9, created"):
+        run(yes=True, adopt="newest")
 
 
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "IMPORT_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_FAILED"])
@@ -89,7 +149,7 @@ def test_what_a_deployment_leaves_behind_is_said_beforehand(
 def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: World, capsys: Printed) -> None:
     """It would have an empty one beside it, and nobody would learn of the other."""
     world.status, world.resources = "UPDATE_COMPLETE", {k: v for k, v in DEPLOYED.items() if k != "DataEvents"}
-    world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events"), old("Troop-State-0")]
+    world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events"), old("Troop-State-0", declined=True)]
     run(yes=True)
     output = capsys.readouterr().out
     assert "  Events: Troop-Events-1, created 2026-11-20 10:00\n" in output
@@ -99,7 +159,7 @@ def test_a_table_that_a_deployment_has_again_is_taken_over(run: Run, world: Worl
     assert world.done[-1][0] == "deploy"
     world.done.clear()
     run(yes=True, adopt="none")
-    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+    assert [arguments[0] for arguments in world.done] == ["synth", "tag", "deploy"]
 
 
 def test_an_empty_table_of_a_stack_whose_others_are_in_use_is_taken_over(run: Run, world: World) -> None:
@@ -118,20 +178,6 @@ def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys:
     assert output.index("Troop-Events-1") < output.index("[y/N]")
     assert output.index("UNLEASHED (the switch in the retained table)") < output.index("[y/N]")
     assert world.done[1] == ("adopt", "Troop", "Troop-State-1", "Troop-Events-1")
-
-
-@pytest.mark.parametrize("stack", ["", f"{STACKS}Troop-Staging/1", f"{STACKS}Other/Troop/1", "Troop"])
-def test_a_table_that_no_stack_of_this_name_has_made_is_taken_over_only_by_its_name(
-    run: Run, world: World, stack: str, capsys: Printed
-) -> None:
-    """Whoever may tag a table could unleash a deployment otherwise."""
-    world.retained = [old("Troop-State-planted", stack=stack), old("Troop-Events-1", "Events")]
-    run(yes=True)
-    assert "  ADOPT=Troop-State-planted\n" in capsys.readouterr().out
-    assert world.done[1] == ("adopt", "Troop", "Troop-Events-1")
-    world.done.clear()
-    run(yes=True, adopt="Troop-State-planted, Troop-Events-1")
-    assert world.done[1] == ("adopt", "Troop", "Troop-State-planted", "Troop-Events-1")
 
 
 @pytest.mark.parametrize(
@@ -195,7 +241,7 @@ def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, w
 def test_retained_tables_are_left_alone_on_request(run: Run, world: World) -> None:
     world.retained = [old("t")]
     run(yes=True, adopt="none")
-    assert [arguments[0] for arguments in world.done] == ["synth", "deploy"]
+    assert [arguments[0] for arguments in world.done] == ["synth", "tag", "deploy"]
 
 
 def test_a_throw_away_deployment_takes_nothing_over(run: Run, world: World) -> None:

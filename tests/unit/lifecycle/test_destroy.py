@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -38,21 +39,38 @@ class CloudFormation:
         self.meanwhile: Callable[[], None] = lambda: None
         self.events: list[dict[str, str]] = []
         self.deletions = 0
+        self.skipped: list[str] = []
 
     def get_template(self, **_: Any) -> dict[str, Any]:
-        resources = {"Work": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Delete"}}
+        tags = [{"Key": DATA_TAG, "Value": "Events"}]
+        table = {"Type": "AWS::DynamoDB::Table", "DeletionPolicy": "Retain", "Properties": {"Tags": tags}}
+        resources = {"Work": {"Type": "AWS::S3::Bucket", "DeletionPolicy": "Delete"}, "Events": table}
         return {"TemplateBody": json.dumps({"Resources": resources})}
 
     def get_paginator(self, operation: str) -> Any:
-        pages = {"list_stack_resources": self._resources, "describe_stack_events": lambda: {"StackEvents": self.events}}
+        listed = {"StackSummaries": [{"StackName": "Troop", "StackId": STACK_ID, "StackStatus": self.status}]}
+        pages = {
+            "list_stacks": lambda: listed,
+            "list_stack_resources": self._resources,
+            "describe_stack_events": lambda: {"StackEvents": self.events},
+        }
         return type("Pages", (), {"paginate": lambda *_, **__: iter([pages[operation]()])})()
 
     def _resources(self) -> dict[str, Any]:
         kinds = {"Bus": ("AWS::Events::EventBus", "Troop"), "Work": ("AWS::S3::Bucket", "work"),
                  "Own": ("AWS::Events::Rule", "Troop|own")}  # fmt: skip
-        summaries = [
+        summaries: list[dict[str, Any]] = [
             {"LogicalResourceId": key, "ResourceType": kind, "PhysicalResourceId": name, "ResourceStatus": "A"}
             for key, (kind, name) in kinds.items()
+        ]
+        at = datetime.now(UTC) + timedelta(minutes=1)
+        retained_table = {
+            "LogicalResourceId": "Events",
+            "ResourceType": "AWS::DynamoDB::Table",
+            "LastUpdatedTimestamp": at,
+        }
+        summaries += [
+            retained_table | {"PhysicalResourceId": name, "ResourceStatus": "DELETE_SKIPPED"} for name in self.skipped
         ]
         return {"StackResourceSummaries": summaries}
 
@@ -164,9 +182,9 @@ def test_what_fails_twice_is_told_with_the_last_reasons(stack: CloudFormation) -
     assert stack.deletions == 2
 
 
-def make_table(name: str, stack_id: str, *, used: bool = False) -> None:
+def make_table(name: str, *, used: bool = False) -> None:
     dynamodb = session().client("dynamodb")
-    tags = {DEPLOYMENT_TAG: "Troop", DATA_TAG: "Events", "aws:cloudformation:stack-id": stack_id}
+    tags = {DEPLOYMENT_TAG: "Troop", DATA_TAG: "Events"}
     dynamodb.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
@@ -188,12 +206,16 @@ def test_empty_tables_go_with_a_stack_that_never_came_up_and_with_no_other(
     stack: CloudFormation, status: str, left: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     stack.status = status
-    make_table("Troop-empty", STACK_ID)
-    make_table("Troop-used", STACK_ID, used=True)
-    make_table("Troop-earlier", STACK_ID + "0")
+    stack.skipped = ["Troop-empty", "Troop-used"]
+    make_table("Troop-empty")
+    make_table("Troop-used", used=True)
+    make_table("Troop-earlier")
     run()
     assert set(session().client("dynamodb").list_tables()["TableNames"]) == left
-    assert ("Troop-empty" in capsys.readouterr().out) is ("Troop-empty" not in left)
+    output = capsys.readouterr().out
+    assert ("Troop-empty" in output) is ("Troop-empty" not in left)
+    assert ("delete-table --region eu-west-1 --table-name Troop-used" in output) is ("Troop-empty" not in left)
+    assert "Troop-earlier" not in output
 
 
 RETAINED = {
@@ -214,7 +236,7 @@ def retaining(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> CloudFo
         for key, (kind, name) in RETAINED.items()
     ]
     monkeypatch.setattr(stack, "_resources", lambda: {"StackResourceSummaries": resources})
-    make_table("Troop-Events", STACK_ID, used=True)
+    make_table("Troop-Events", used=True)
     s3 = session().client("s3")
     s3.create_bucket(Bucket="results", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_bucket_versioning(Bucket="results", VersioningConfiguration={"Status": "Enabled"})

@@ -10,8 +10,8 @@ import boto3
 import pytest
 
 from cli.shared.errors import CliError, Exit
-from lifecycle.retained import RetainedTable, choose, find_retained, imports, refuse_shared, used
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from lifecycle.retained import RetainedTable, accept, choose, decline, find_retained, imports, refuse_shared, used
+from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
 TEMPLATE: dict[str, Any] = {
@@ -110,11 +110,21 @@ def test_further_indices_do_no_harm() -> None:
 
 def test_what_is_in_a_table_is_looked_up_for_its_count_lags_behind(session: boto3.Session) -> None:
     tags = {DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"}
-    make(session, "Troop-a", **tags, **{"aws:cloudformation:stack-id": "arn:stack/1"})
-    make(session, "Troop-b", **tags)
+    make(session, "Troop-a", **tags)
+    make(session, "Troop-b", **tags, **{DECLINED_TAG: "yes"})
     session.client("dynamodb").put_item(TableName="Troop-a", Item={"unit": {"S": "web"}})
-    tables = {table.name: (table.empty, table.stack) for table in find_retained(session, "Troop")}
-    assert tables == {"Troop-a": (False, "arn:stack/1"), "Troop-b": (True, "")}
+    tables = {table.name: (table.empty, table.declined) for table in find_retained(session, "Troop")}
+    assert tables == {"Troop-a": (False, False), "Troop-b": (True, True)}
+
+
+def test_tables_are_declined_and_accepted_again(session: boto3.Session) -> None:
+    make(session, "Troop-a", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"})
+    decline(session, find_retained(session, "Troop"))
+    (declined,) = find_retained(session, "Troop")
+    assert declined.declined
+    accept(session, [declined])
+    (accepted,) = find_retained(session, "Troop")
+    assert not accepted.declined
 
 
 def test_a_table_with_a_policy_of_its_own_is_refused(session: boto3.Session) -> None:
@@ -137,3 +147,4 @@ def test_what_a_failed_creation_has_left_is_not_taken_for_the_data(session: boto
     assert used([*wreck, *data]) == data
     assert choose(used([*wreck, *data]), newest=False) == {"Events": data[0], "Changes": data[1]}
     assert used(wreck) == []
+    assert used([table("planted"), replace(table("p", "Changes"), empty=True)]) == []

@@ -154,6 +154,12 @@ class World:
             raise ClientError({"Error": {"Code": "PolicyNotFoundException", "Message": ""}}, "GetResourcePolicy")
         return {"Policy": "{}"}
 
+    def tag_resource(self, ResourceArn: str, Tags: list[dict[str, str]]) -> None:
+        self.done.append(("tag", ResourceArn, *(tag["Key"] for tag in Tags)))
+
+    def untag_resource(self, ResourceArn: str, TagKeys: list[str]) -> None:
+        self.done.append(("untag", ResourceArn, *TagKeys))
+
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {"Item": self.switch} if self.switch else {}
 
@@ -193,6 +199,9 @@ Printed = pytest.CaptureFixture[str]
 STACKS = "arn:aws:cloudformation:eu-west-1:111122223333:stack/"
 
 
-def old(name: str, part: str = "State", stack: str = f"{STACKS}Troop/1") -> retained.RetainedTable:
+def old(
+    name: str, part: str = "State", stack: str = f"{STACKS}Troop/1", *, empty: bool = False, declined: bool = False
+) -> retained.RetainedTable:
     moment = datetime(2026, 11, 20, 10, tzinfo=UTC)
-    return retained.RetainedTable(name, part, moment, 1, {}, stack=stack, arn=f"arn:{name}")
+    arn = f"arn:{name}"
+    return retained.RetainedTable(name, part, moment, 1, {}, empty=empty, stack=stack, declined=declined, arn=arn)

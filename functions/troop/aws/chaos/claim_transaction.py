@@ -45,7 +45,7 @@ class Claims:
     """Makes claims.
 
     Attributes:
-        leashed: the initial state of the switch.
+        leashed: the setting. If it is false, callers have checked that it has an effect, which then never ends.
         sleep: waits after a conflict with another transaction; an argument so that tests need not wait.
     """
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
+from troop import moments
 from troop.aws.chaos import stray_items
 from troop.aws.dynamo import batch_get, plain, scan
+from troop.chaos.events import SCHEMA
 from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.chaos.strays import StrayRecord
-from troop.state_keys import DAY, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, STRAYS, SWITCH, UNIT
+from troop.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, STRAYS, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class StateTable:
     """Reads the table ``State``.
 
     Attributes:
-        leashed: the initial state of the switch.
+        leashed: the setting.
     """
 
     client: Any
@@ -40,7 +42,7 @@ class StateTable:
         """Reads everything, strongly consistent."""
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
         return StateView(
-            switch=self.switch_of(by_key.get(SWITCH, {})),
+            switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
             counts=Counts(
                 by_day={
                     date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
@@ -77,10 +79,28 @@ class StateTable:
         return item
 
     def switch_of(self, item: Mapping[str, Any]) -> Switch:
-        """Converts the switch's item, in plain values; an empty one means the initial state."""
+        """Converts the switch's item, in plain values; an empty one means the initial state, which can cost a read."""
+        return self._switch(item, self.knows_earlier_tables)
+
+    def knows_earlier_tables(self) -> bool:
+        """Checks whether :meth:`note_earlier_tables` has ever been called."""
+        return bool(self.raw(EARLIER_TABLES))
+
+    def note_earlier_tables(self, now: datetime) -> None:
+        """Records that no table with data of an earlier deployment is undecided."""
+        self.client.update_item(
+            TableName=self.table,
+            Key={"key": {"S": EARLIER_TABLES}},
+            UpdateExpression="SET settled_at = :now, #schema = :schema",
+            ExpressionAttributeNames={"#schema": "schema"},
+            ExpressionAttributeValues={":now": {"S": moments.iso(now)}, ":schema": {"N": str(SCHEMA)}},
+        )
+
+    def _switch(self, item: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
+        leashed = item["leashed"] if "leashed" in item else self.leashed or not known()
         return Switch(
             halted=bool(item.get("halted", False)),
-            leashed=bool(item.get("leashed", self.leashed)),
+            leashed=bool(leashed),
             reaper_off=bool(item.get(REAPER_OFF, False)),
             schedules_off=bool(item.get(SCHEDULES_OFF, False)),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from troop.aws.chaos.edits import ChangedMeanwhile, Edits
 from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.dynamo import plain
 from troop.chaos.changes import Author, version_of
+from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
 from troop.chaos.facts import Switch
 from troop.errors import TroopError
 from troop.state_keys import SWITCH
@@ -22,6 +23,16 @@ TRIES = 5
 
 class ConflictError(TroopError):
     """Someone else has changed the item. The message says what to do."""
+
+
+class EarlierTablesError(TroopError):
+    """Nobody has decided about tables with data of an earlier deployment. The message says how."""
+
+    def __init__(self, tables: Sequence[EarlierTable]) -> None:
+        super().__init__(
+            f"chaos stays leashed: this deployment does not use tables with data of an earlier one of this name: "
+            f"{listed(tables)}. Their opt-outs and their switch have no effect here. {ways_out(tables)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -36,11 +47,16 @@ class SwitchView:
 
 @dataclass(frozen=True)
 class Editor:
-    """Changes stored items, and records the author."""
+    """Changes stored items, and records the author.
+
+    Attributes:
+        undecided: returns the tables of earlier deployments about which nobody has decided.
+    """
 
     policies: PolicyTable
     state: StateTable
     edits: Edits
+    undecided: Callable[[], Sequence[EarlierTable]]
     clock: Callable[[], datetime]
 
     def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
@@ -87,8 +103,12 @@ class Editor:
                 reason.
 
         Raises:
+            EarlierTablesError: it would unleash a deployment beside tables with data of an earlier one.
             ConflictError: others keep changing the switch.
         """
+        unleashes = changes.get("leashed") is False and self.switch().switch.leashed
+        if unleashes and (tables := with_data(self.undecided())):
+            raise EarlierTablesError(tables)
         for _ in range(TRIES):
             try:
                 self.edits.switch(self.state.raw(SWITCH), changes, author, self.clock())

@@ -68,12 +68,17 @@ class Requested:
 
 @dataclass(frozen=True)
 class OnDemand:
-    """Claims terminations and starts their workflow."""
+    """Claims terminations and starts their workflow.
+
+    Attributes:
+        settle: lets the settings' state of the switch take effect; see :mod:`troop.flows.chaos.initial_switch`.
+    """
 
     reader: AccountReader
     claims: Claims
     events: EventTable
     starts: Starts
+    settle: Callable[[], None]
     clock: Callable[[], datetime]
 
     def ask(self, group: str, key: str, received: datetime, method: str | None = None) -> Requested:
@@ -107,6 +112,7 @@ class OnDemand:
             event = self.events.get(on_demand_id(unit, key))  # of another group of the unit
             repeated = event is not None
             if event is None:
+                self.settle()
                 event, repeated = self._claimed(unit, request_key, members, named, method)
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")

@@ -43,12 +43,17 @@ class Ticked:
 
 @dataclass(frozen=True)
 class Tick:
-    """Decides for a tick. Calls ``salt`` only if there is a decision to make."""
+    """Decides for a tick. Calls ``salt`` only if there is a decision to make.
+
+    Attributes:
+        settle: lets the settings' state of the switch take effect; see :mod:`troop.flows.chaos.initial_switch`.
+    """
 
     reader: AccountReader
     decisions: DecisionTable
     events: EventTable
     strays: StrayTable
+    settle: Callable[[], None]
     salt: Callable[[], bytes]
     clock: Callable[[], datetime]
 
@@ -65,6 +70,7 @@ class Tick:
             )
         if is_stale(started, self.clock()):
             return Ticked([], [])
+        self.settle()
         account = replace(self.reader.account(), changes=self.reader.changes([calendar], started))
         salt = self.salt()
         with without_collections():

@@ -27,7 +27,7 @@ from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable, StepRefused
 from troop.aws.chaos.on_demand_executions import Starts
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.stray_items import StrayTable
+from troop.aws.chaos.stray_table import StrayTable
 from troop.aws.chaos.termination import Terminator
 from troop.flows.chaos.check_recovery import RecoveryCheck
 from troop.flows.chaos.on_demand import OnDemand

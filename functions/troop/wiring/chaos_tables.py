@@ -15,7 +15,7 @@ from troop.aws.chaos.event_queries import EventQueries
 from troop.aws.chaos.event_walk import EventWalk
 from troop.aws.chaos.events import EventTable
 from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.stray_items import StrayTable
+from troop.aws.chaos.stray_table import StrayTable
 from troop.aws.clients import client, quick_client
 from troop.aws.earlier_tables import EarlierTables
 from troop.chaos.earlier_tables import EarlierTable

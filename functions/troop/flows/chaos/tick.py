@@ -11,7 +11,7 @@ from troop import moments
 from troop.aws.chaos.account_reader import AccountReader
 from troop.aws.chaos.decisions import DecisionTable
 from troop.aws.chaos.events import EventTable
-from troop.aws.chaos.stray_items import StrayTable
+from troop.aws.chaos.stray_table import StrayTable
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.events import Event, Status
 from troop.chaos.facts import Account, UnitState, facts_of_units

@@ -9,6 +9,8 @@ from cli.prove.model import Judgement, Verdict
 
 ALLOWED = "DryRunOperation"
 """EC2's code for a dry run that the caller's permissions allow."""
+SUCCESS = "success"
+"""In place of a code, for a call without an error."""
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 _ABSENT = frozenset({"NoSuchEntity", "NoSuchEntityException"})
 
@@ -59,6 +61,21 @@ def attribute_condition(evidence: Mapping[str, str]) -> Judgement:
     if allowed in DENIED:
         return Verdict.NO, "IAM refuses the named attribute"
     return Verdict.OPEN, f"EC2 answers {allowed} and {other}"
+
+
+def leading_keys(evidence: Mapping[str, str]) -> Judgement:
+    """Judges writes of an allowed item and of the switch, alone and in transactions that check the other one."""
+    if evidence["item"] in DENIED:
+        return Verdict.OPEN, "IAM refuses also the allowed item: the policy may be too new, ask again"
+    allowed = [name for name in ("switch", "switch_if_item") if evidence[name] == SUCCESS]
+    if allowed:
+        return Verdict.NO, f"IAM allows a write of the switch: {', '.join(allowed)}"
+    if evidence["item_if_switch"] in DENIED:
+        return Verdict.NO, "IAM refuses a transaction that only checks the switch: claims need another policy"
+    as_expected = evidence["item"] == evidence["item_if_switch"] == SUCCESS
+    if as_expected and {evidence["switch"], evidence["switch_if_item"]} <= DENIED:
+        return Verdict.YES, "IAM allows a transaction that checks the switch, and none that writes it"
+    return Verdict.OPEN, f"DynamoDB answers {', '.join(evidence.values())}"
 
 
 def runtime(evidence: Mapping[str, str]) -> Judgement:

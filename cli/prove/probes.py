@@ -17,11 +17,13 @@ from botocore.exceptions import ClientError, WaiterError
 
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment
+from cli.prove.judgements import SUCCESS
 from cli.prove.ledger import PREFIX, Ledger, Remove, tags
 from cli.prove.node.ask import MARK
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from troop.faults.crash import CRASH
+from troop.state_keys import SWITCH, UNIT
 from troop.tags import DEPLOYMENT_TAG
 
 _MOST = 5
@@ -90,6 +92,36 @@ class Probes:
         with self._role("absent-role", {"Effect": "Allow", "Action": "iam:GetRole", "Resource": resource}) as session:
             iam = self._client("iam", session)
             return _code(lambda: iam.get_role(RoleName="AWSServiceRoleForNothingOfTroop"))
+
+    def leading_keys(self) -> dict[str, str]:
+        """Writes an item of a table and its switch, alone and in transactions that check the other one."""
+        dynamodb, table = self._client("dynamodb"), f"{PREFIX}{uuid4().hex[:8]}"
+        self.ledger.add("table", table)
+        arn = dynamodb.create_table(
+            TableName=table,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+            Tags=tags("leading-keys"),
+        )["TableDescription"]["TableArn"]
+        dynamodb.get_waiter("table_exists").wait(TableName=table)
+        item, switch = ({"TableName": table, "Key": {"key": {"S": key}}} for key in (f"{UNIT}probe", SWITCH))
+        change = {"UpdateExpression": "SET #on = :on", "ExpressionAttributeNames": {"#on": "on"}}
+        change["ExpressionAttributeValues"] = {":on": {"BOOL": True}}
+        check = {"ConditionExpression": "attribute_not_exists(halted)"}
+        with self._role("leading-keys", *state_policy(arn)) as session:
+            limited = self._client("dynamodb", session)
+
+            def transact(written: Mapping[str, Any], checked: Mapping[str, Any]) -> str:
+                parts = [{"ConditionCheck": {**checked, **check}}, {"Update": {**written, **change}}]
+                return _code(lambda: limited.transact_write_items(TransactItems=parts))
+
+            return {
+                "item": _code(lambda: limited.update_item(**item, **change)),
+                "switch": _code(lambda: limited.update_item(**switch, **change)),
+                "item_if_switch": transact(item, switch),
+                "switch_if_item": transact(switch, item),
+            }
 
     def alarm_states(self) -> dict[str, int]:
         names = self._resources("AWS::CloudWatch::Alarm")
@@ -216,7 +248,7 @@ class Probes:
         ]
 
     @contextmanager
-    def _role(self, question: str, statement: Mapping[str, Any]) -> Iterator[boto3.Session]:
+    def _role(self, question: str, *statements: Mapping[str, Any]) -> Iterator[boto3.Session]:
         """Yields a session with only these permissions: that of a role which only this caller can assume."""
         caller = self._client("sts").get_caller_identity()
         trust = {
@@ -228,7 +260,7 @@ class Probes:
         iam, name = self._client("iam"), f"{PREFIX}{uuid4().hex[:8]}"
         self.ledger.add("role", name)
         role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=_policy(trust), Tags=tags(question))["Role"]
-        iam.put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=_policy(statement))
+        iam.put_role_policy(RoleName=name, PolicyName="probe", PolicyDocument=_policy(*statements))
         yield self._assumed(role["Arn"])
 
     def _assumed(self, arn: str) -> boto3.Session:
@@ -281,7 +313,23 @@ def answers_in(text: str) -> list[dict[str, Any]]:
     return [json.loads(line[len(MARK) :]) for line in text.splitlines() if line.startswith(MARK)]
 
 
-def _code(call: Callable[[], Any], succeeded: str = "success") -> str:
+def state_policy(table: str) -> list[dict[str, Any]]:
+    """Returns statements like those of the functions that claim: they write units, and only check the switch.
+
+    Args:
+        table: the ARN of the table.
+    """
+    keys = "dynamodb:LeadingKeys"
+    units = {"ForAllValues:StringLike": {keys: [f"{UNIT}*"]}, "Null": {keys: "false"}}
+    switch = {"ForAnyValue:StringEquals": {keys: [SWITCH]}}
+    return [
+        {"Effect": "Allow", "Action": "dynamodb:UpdateItem", "Resource": table, "Condition": units},
+        {"Effect": "Allow", "Action": "dynamodb:ConditionCheckItem", "Resource": table},
+        {"Effect": "Deny", "Action": "dynamodb:UpdateItem", "Resource": table, "Condition": switch},
+    ]
+
+
+def _code(call: Callable[[], Any], succeeded: str = SUCCESS) -> str:
     """Returns the code of the error that a call raises."""
     try:
         call()
@@ -294,8 +342,8 @@ def _has_group(instance: Mapping[str, Any]) -> bool:
     return any(tag["Key"] == GROUP_NAME_TAG for tag in instance.get("Tags", []))
 
 
-def _policy(statement: Mapping[str, Any]) -> str:
-    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+def _policy(*statements: Mapping[str, Any]) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": statements})
 
 
 def _table_template(name: str, *, streams: bool = False) -> str:

@@ -104,6 +104,20 @@ QUESTIONS: tuple[Question, ...] = (
         judge=judgements.late_termination,
     ),
     Question(
+        name="leading-keys",
+        text="Does IAM check the key of each item of a transaction by that item's own action?",
+        why="If it puts the keys together, it refuses every claim, and Troop terminates nothing.",
+        step="creates an empty table, and a role that may check its switch but not write it; sends two transactions",
+        price=Decimal("0.01"),
+        kind=Kind.CREATES,
+        needs=(
+            *_ROLE,
+            *("dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:TagResource", "dynamodb:DeleteTable"),
+        ),
+        probe="leading_keys",
+        judge=judgements.leading_keys,
+    ),
+    Question(
         name="import",
         text="Does CloudFormation import a retained table, and then add a stream to it?",
         why="A new deployment takes over the tables of an earlier one in this way.",

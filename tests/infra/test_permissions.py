@@ -13,6 +13,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 
+from cli.prove.probes import state_policy
 from infra import roles_doc
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
@@ -20,7 +21,7 @@ from tests.infra.cfn import of_type, permissions, text
 from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import EARLIER_TABLES, ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
-from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects
+from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects, state
 from troop import faults
 from troop.bench import names
 from troop.faults.fault import Permission
@@ -61,6 +62,15 @@ def test_a_role_writes_only_its_own_items_of_state(stack: str, request: pytest.F
         if role != "ApiRole":
             assert {g[1] for g in its if g[0] == "Deny"} == WRITES_ITEMS, role
     assert {"ApiRole", "StartRole", "TerminateRole", "WidgetsRole"} <= writers
+
+
+def test_the_command_asks_aws_about_the_policy_that_claims_have() -> None:
+    checks = allow("<State.Arn>", "dynamodb:ConditionCheckItem")
+    assert checks <= ROLES["TerminateRole"]
+    statements = {
+        tuple(v if isinstance(v, str) else repr(v) for v in one.values()) for one in state_policy("<State.Arn>")
+    }
+    assert checks < statements < state("unit#*") | checks
 
 
 def test_change_calendars_are_read_by_whom_they_concern_and_no_others(template: Template, blue: Template) -> None:

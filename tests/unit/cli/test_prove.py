@@ -32,6 +32,7 @@ from cli.shared.errors import Exit
 from infra import ROOT
 from tests.aws_facts.sources import authorization
 from tests.unit.cli.conftest import ARN, FakeApi, Run, event
+from troop.state_keys import SWITCH, UNIT
 
 REGION = "eu-central-1"
 NODE = Path(ask.__file__).parent
@@ -98,6 +99,11 @@ def test_questions_are_complete() -> None:
     assert sum(question.price for question in QUESTIONS) <= Decimal("0.10")
 
 
+def _keys(**codes: str) -> dict[str, str]:
+    denied = "AccessDeniedException"
+    return {"item": "success", "switch": denied, "item_if_switch": "success", "switch_if_item": denied} | codes
+
+
 @pytest.mark.parametrize(
     ("judged", "verdict"),
     [
@@ -125,6 +131,13 @@ def test_questions_are_complete() -> None:
         (judge.late_termination([{"has_tag": True, "code": "DryRunOperation"}]), Verdict.YES),
         (judge.late_termination([{"has_tag": False, "code": "UnauthorizedOperation"}]), Verdict.NO),
         (judge.late_termination([]), Verdict.OPEN),
+        (judge.leading_keys(_keys()), Verdict.YES),
+        (judge.leading_keys(_keys(item_if_switch="AccessDeniedException")), Verdict.NO),
+        (judge.leading_keys(_keys(switch="success")), Verdict.NO),
+        (judge.leading_keys(_keys(switch_if_item="success")), Verdict.NO),
+        (judge.leading_keys(_keys(item="AccessDeniedException", item_if_switch="AccessDeniedException")), Verdict.OPEN),
+        (judge.leading_keys(_keys(item_if_switch="TransactionCanceledException")), Verdict.OPEN),
+        (judge.leading_keys(_keys(switch="ThrottlingException")), Verdict.OPEN),
         (judge.import_steps([{"step": "create", "status": "done"}]), Verdict.YES),
         (judge.import_steps([{"step": "create", "status": "done"}, {"step": "leave", "status": "no"}]), Verdict.NO),
         (judge.node_checks([{"name": "a", "ok": True}]), Verdict.YES),
@@ -222,6 +235,17 @@ def test_a_role_has_only_the_asked_permissions_and_only_this_caller_may_assume_i
     assert {role["RoleName"] for role in iam.list_roles()["Roles"]} == before
     state = ec2.describe_instances(InstanceIds=[other])["Reservations"][0]["Instances"][0]["State"]["Name"]
     assert state == "running"
+
+
+def test_the_items_of_a_transaction_are_tried_on_a_table_of_their_own(probes: Probes, account: boto3.Session) -> None:
+    dynamodb = account.client("dynamodb")
+    assert set(probes.leading_keys().values()) == {"success"}, "moto checks no permissions"
+    (table,) = dynamodb.list_tables()["TableNames"]
+    assert table.startswith(PREFIX)
+    keys = {item["key"]["S"] for item in dynamodb.scan(TableName=table)["Items"]}
+    assert keys == {f"{UNIT}probe", SWITCH}
+    assert probes.ledger.remove_all()
+    assert dynamodb.list_tables()["TableNames"] == []
 
 
 # The command.

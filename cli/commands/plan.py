@@ -21,6 +21,7 @@ from cli.shared.settings_files import TriedSettings
 from troop import moments, zones
 from troop.calendars import Calendar, clock
 from troop.chaos import forecast
+from troop.chaos.change_calendars import assumptions
 from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
@@ -129,9 +130,12 @@ def _of_account(
     windows = [calendars[name].window(day) for name, day in _days(chosen.chaos, requested_day, now).items()]
     first, last = min(opens for opens, _ in windows), max(closes for _, closes in windows)
     account = live_account.account(reader, first, last)
+    notes = [
+        "instance refreshes, stop alarms and the health reported by load balancers stay as they are now",
+        *assumptions(account.changes),
+    ]
     if unleashed:
         account = replace(account, switch=Switch(halted=False, leashed=False))
-    notes = ["instance refreshes, stop alarms and the health reported by load balancers stay as they are now"]
     if salt is not None:
         notes.append(what_if.salt_note(salt))
     return _Basis(account, chosen, key, now, live_account.details_reader(reader), str(deployment), notes)

@@ -10,6 +10,7 @@ from typing import Any
 from cli.shared.settings_files import TriedSettings
 from troop import moments
 from troop.calendars import Calendar, clock
+from troop.chaos.change_calendars import assumptions
 from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Switch
@@ -32,6 +33,9 @@ class Basis:
     salt: bytes | None
     no_salt: str = ""
 
+    def assumptions(self) -> list[str]:
+        return [*TAKEN_FOR_GRANTED, *assumptions(self.account.changes)]
+
 
 def document(basis: Basis, now: datetime, weeks: int, *, unleashed: bool = False) -> dict[str, Any]:
     """Returns every calendar from the Monday of its current week, and the terminations expected from now on, as JSON.
@@ -50,7 +54,7 @@ def document(basis: Basis, now: datetime, weeks: int, *, unleashed: bool = False
         "halted": switch.halted,
         "leashed": switch.leashed,
         "unleashed": unleashed,
-        "assumptions": list(TAKEN_FOR_GRANTED),
+        "assumptions": basis.assumptions(),
     }
 
 

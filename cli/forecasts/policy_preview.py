@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from cli.forecasts.calendar_ahead import TAKEN_FOR_GRANTED, Basis
+from cli.forecasts.calendar_ahead import Basis
 from troop import moments, values
 from troop.chaos.changes import to_store
 from troop.chaos.decisions import Decision
@@ -88,7 +88,7 @@ def document(
         "days": _days(basis, unit, item, after, now) if groups else [],
         "not_expected": basis.no_salt if basis.salt is None else "",
         "halted": basis.account.switch.halted,
-        "assumptions": list(TAKEN_FOR_GRANTED),
+        "assumptions": basis.assumptions(),
     }
 
 

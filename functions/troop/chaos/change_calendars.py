@@ -20,7 +20,7 @@ class ChangePeriod:
         document: the name or ARN of the Change Calendar, as in the settings.
         start: the moment for which the state was read.
         end: when the state changes; None if no change is known.
-        unread: why the state could not be read; then the period counts as closed.
+        unread: why the state could not be read; then ``is_open`` is what is assumed. A tick assumes closed.
     """
 
     document: str
@@ -52,6 +52,18 @@ def period_at(periods: Iterable[ChangePeriod], moment: datetime) -> ChangePeriod
 def documents(calendars: Iterable[Calendar]) -> tuple[str, ...]:
     """Lists the Change Calendars that calendars name, each once."""
     return tuple(dict.fromkeys(c.change_calendar for c in calendars if c.change_calendar))
+
+
+def assumptions(changes: Changes) -> tuple[str, ...]:
+    """Says what a forecast assumes of each Change Calendar that could not be read."""
+    unread = (period for periods in changes.values() for period in periods if period.unread)
+    return tuple(
+        dict.fromkeys(
+            f"SSM Change Calendar {period.document} stays {'open' if period.is_open else 'closed'}, because it cannot "
+            f"be read: {period.unread}"
+            for period in unread
+        )
+    )
 
 
 def assumed_open(calendars: Mapping[str, Calendar]) -> Changes:

@@ -144,8 +144,9 @@ def test_a_forecast_reads_every_change_but_not_forever(ssm: ChangeCalendars) -> 
     far = read_periods(client("ssm"), SHARED, first, first + timedelta(days=90))
     assert len(far) == PERIODS_READ + 1
     assert (far[-1].is_open, far[-1].end) == (True, None)
+    ssm.refusal = "InternalServerError"
     with pytest.raises(ClientError):
-        read_periods(client("ssm"), "unknown", first, first)
+        read_periods(client("ssm"), SHARED, first, first)
 
 
 @pytest.mark.parametrize(

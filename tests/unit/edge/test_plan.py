@@ -10,18 +10,21 @@ from typing import Any
 import boto3
 import pytest
 from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from cli.app import app
 from cli.client.deployment import Deployment
-from cli.commands import plan
-from cli.forecasts import what_if
-from cli.shared import aws
+from cli.commands import plan, ui
+from cli.forecasts import calendar_ahead, what_if
+from cli.shared import aws, times
 from cli.shared.errors import Exit
 from tests.unit.edge.account import OVERDUE, Account, calls
+from tests.unit.edge.test_change_calendar import NAMED
 from troop import moments
 
 OUTPUTS = {"ApiUrl": "https://api/v1/", "GroupTagsTable": "GroupTags", "StateTable": "State", "SaltSecretArn": "Salt"}
+DEPLOYMENT = Deployment("Troop", "eu-central-1", "123456789012", OUTPUTS, "arn:api")
 HALF_PAST_NOON = OVERDUE - timedelta(hours=2, minutes=16)
 
 Plan = Callable[..., Result]
@@ -37,9 +40,8 @@ def template(settings: dict[str, Any]) -> dict[str, Any]:
 def run(account: Account, monkeypatch: pytest.MonkeyPatch, template: dict[str, Any]) -> Plan:
     """Runs the command against the account, whose stack has the settings in its template."""
     account.clock.moment = HALF_PAST_NOON
-    deployment = Deployment("Troop", "eu-central-1", "123456789012", dict(OUTPUTS), "arn:api")
     monkeypatch.setattr(what_if, "now", account.clock)
-    monkeypatch.setattr(plan, "find_deployment", lambda session, name: deployment)
+    monkeypatch.setattr(plan, "find_deployment", lambda session, name: DEPLOYMENT)
     real = aws.client
 
     class CloudFormation:
@@ -167,3 +169,33 @@ def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch:
     assert result.exit_code == Exit.FORBIDDEN
     assert "must allow secretsmanager:GetSecretValue" in result.stderr
     assert planned_units(run, "--salt", "x")["web"]["reason"] == "terminate"
+
+
+@pytest.mark.parametrize("settings", [NAMED], indirect=True)
+@pytest.mark.parametrize(
+    ("code", "reason", "assumption"),
+    [
+        ("AccessDeniedException", "terminate", "prod stays open, because it cannot be read: your policies must allow"),
+        ("InvalidDocument", "change-calendar", "prod stays closed, because it cannot be read: An error occurred"),
+    ],
+)
+def test_a_change_calendar_that_cannot_be_read_is_told_and_hides_no_forecast(
+    run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch, code: str, reason: str, assumption: str
+) -> None:
+    """A missing permission is the caller's own; about a calendar that is missing, a tick decides the same."""
+    account.group("web")
+    monkeypatch.setattr(times, "now", account.clock)
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: Any) -> Any:
+        if operation == "GetCalendarState":
+            raise ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
+        return real(self, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    assert planned_units(run)["web"]["reason"] == reason
+    assert f"SSM Change Calendar {assumption}" in " ".join(run().stderr.split())
+    basis = ui.read(aws.make_session(None, "eu-central-1"), DEPLOYMENT)
+    page = calendar_ahead.document(basis, account.clock(), 2)
+    assert bool(page["expected"]) == (reason == "terminate")
+    assert sum(assumption in one for one in page["assumptions"]) == 1

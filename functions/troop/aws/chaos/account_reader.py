@@ -67,7 +67,7 @@ class AccountReader:
         return {name: (read_period(self.client("ssm"), one, now),) for name, one in named.items()}
 
     def changes_between(self, first: datetime, last: datetime) -> Changes:
-        """Reads all periods that a forecast needs; a call for each. An error is raised."""
+        """Reads all periods that a forecast needs, by :func:`read_periods`; a call for each."""
         named = self._change_calendars(self.settings.calendars)
         return {name: read_periods(self.client("ssm"), one, first, last) for name, one in named.items()}
 

@@ -13,6 +13,9 @@ from troop.chaos.change_calendars import ChangePeriod
 PERIODS_READ = 40
 """The most periods of a Change Calendar that a forecast reads. It takes what follows for open."""
 
+_DENIED = frozenset({"AccessDenied", "AccessDeniedException"})
+_UNREADABLE = frozenset({"InvalidDocument", "InvalidDocumentType", "UnsupportedCalendarException"})
+
 
 def read_period(ssm: Any, document: str, moment: datetime) -> ChangePeriod:
     """Returns the period of a moment; 1 call. A calendar that cannot be read is no reason to fail for all others: its
@@ -25,7 +28,23 @@ def read_period(ssm: Any, document: str, moment: datetime) -> ChangePeriod:
 
 
 def read_periods(ssm: Any, document: str, first: datetime, last: datetime) -> tuple[ChangePeriod, ...]:
-    """Returns the periods from ``first`` to ``last``, in order; 1 call for each, and the error if one fails."""
+    """Returns the periods from ``first`` to ``last``, in order; 1 call for each.
+
+    A calendar that only this caller may not read is taken for open, and one that nobody can read for closed, as by a
+    tick; its period says so. Any other error is raised.
+    """
+    try:
+        return _periods(ssm, document, first, last)
+    except ClientError as error:
+        code = error.response["Error"]["Code"]
+        if code in _DENIED:
+            return (ChangePeriod(document, first, None, True, "your policies must allow ssm:GetCalendarState"),)
+        if code in _UNREADABLE:
+            return (ChangePeriod(document, first, None, False, str(error)),)
+        raise
+
+
+def _periods(ssm: Any, document: str, first: datetime, last: datetime) -> tuple[ChangePeriod, ...]:
     periods = [_period(ssm, document, first)]
     while (end := periods[-1].end) and end <= last and len(periods) < PERIODS_READ:
         periods.append(_period(ssm, document, end))

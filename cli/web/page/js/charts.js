@@ -59,20 +59,32 @@ function fitted(label, draw) {
   return place;
 }
 
-/** The axes of a chart of seconds, up to `most`, from the first day with data: a new deployment's year is mostly empty. */
-function overDays(first, until, most) {
+/**
+ * The axes of a chart of seconds, up to `most`, from the first day with data: a new deployment's year is mostly empty.
+ * With `beyond`, a band above all seconds has this label: for what has no number of seconds.
+ */
+function overDays(first, until, most, beyond = "") {
   const latest = dayAfter(until, 1 - LEAST_DAYS);
   const since = first < latest ? first : latest;
   const short = time(until) - time(since) < 2 * LEAST_DAYS * DAY_MS;
   const customValues = short ? mondays(since, until) : months(since, until).map(([begin]) => begin); // ECharts' own are irregular
   const labels = short ? DATE : MONTH;
   const step = [10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200].find((one) => most / one <= 4) ?? 14_400;
+  const top = (Math.floor(most / step) + 1) * step;
+  const ticks = Array.from({ length: top / step + 1 }, (_, n) => n * step);
+  const seconds = (one) => (one > top ? beyond : one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0");
   return {
     useUTC: true,
     xAxis: { ...axis(""), type: "time", min: time(since), max: time(until) + DAY_MS, axisTick: { customValues }, splitLine: { show: false }, axisLabel: { customValues, color: colour("soft"), hideOverlap: true, formatter: (at) => labels.format(at) } },
-    yAxis: { ...axis(""), type: "value", min: 0, max: (Math.floor(most / step) + 1) * step, interval: step, axisLabel: { color: colour("soft"), formatter: (one) => (one ? duration(one).replace(/ 00s$/, "").replace(/ 00m$/, "") : "0") } },
+    yAxis: {
+      ...axis(""), type: "value", min: 0, max: beyond ? top + step : top, interval: step, axisTick: { customValues: ticks },
+      axisLabel: { color: colour("soft"), customValues: beyond ? [...ticks, top + step / 2] : ticks, formatter: seconds },
+    },
   };
 }
+
+/** The band of `overDays` for what has no number of seconds: [from, middle, to]. */
+const band = ({ yAxis: { max, interval } }) => [max - interval, max - interval / 2, max];
 
 const GRID = { left: 4, right: 14, top: 12, bottom: 4, outerBoundsMode: "same", outerBoundsContain: "axisLabel" };
 const [BLUE, ORANGE] = [{ colour: 0, dash: 0, symbol: 0 }, { colour: 1, dash: 1, symbol: 0 }];
@@ -122,15 +134,17 @@ export function recoveries(points, until) {
   const thresholds = points.filter((one) => one.slow_above !== null);
   const most = Math.max(30, ...known.map((one) => one.seconds), ...thresholds.map((one) => one.slow_above));
   const drawn = chart(text, 220, () => {
-    const dots = (list, symbolSize, itemStyle, words, more = {}) => ({ type: "scatter", symbolSize, itemStyle, data: list.map((one) => ({ value: [Date.parse(one.at), one.seconds ?? most], name: `${longDay(one.day)}: ${words(one)}` })), ...more });
+    const axes = overDays(dayAfter(points[0].day, -1), until, most, missing ? "not in time" : ""); // east of UTC, a day begins the day before
+    const [from, middle, to] = band(axes);
+    const dots = (list, symbolSize, itemStyle, words, more = {}) => ({ type: "scatter", symbolSize, itemStyle, data: list.map((one) => ({ value: [Date.parse(one.at), one.seconds ?? middle], name: `${longDay(one.day)}: ${words(one)}` })), ...more });
     const stairs = thresholds.map((one) => [Date.parse(one.at), one.slow_above]);
     return {
-      ...overDays(dayAfter(points[0].day, -1), until, most), // east of UTC, a day begins the day before
+      ...axes,
       series: [
         stairs.length && lineSeries({ name: "", style: ORANGE }, [...stairs, [time(until) + DAY_MS, stairs.at(-1)[1]]], { step: "end", silent: true }),
         dots(known.filter((one) => !one.slow), 8, { color: colour("s1") }, (one) => duration(one.seconds)),
         dots(known.filter((one) => one.slow), 10, { color: colour("s2") }, (one) => `${duration(one.seconds)}, slow`),
-        dots(points.filter((one) => one.seconds === null), 11, { color: "none", borderColor: colour("bad"), borderWidth: 2.5 }, () => "not recovered in time", { symbol: CROSS }),
+        dots(points.filter((one) => one.seconds === null), 11, { color: "none", borderColor: colour("bad"), borderWidth: 2.5 }, () => "not recovered in time", { symbol: CROSS, markArea: { silent: true, itemStyle: { color: colour("bad"), opacity: 0.08 }, data: missing ? [[{ yAxis: from }, { yAxis: to }]] : [] } }),
       ].filter(Boolean),
     };
   });

@@ -194,8 +194,10 @@ def test_filters_are_in_the_address_and_back_restores_them(looking: Looking) -> 
     other.get_by_role("link", name="closing").click()
     other.get_by_role("link", name="← Units").click()
     expect(other.get_by_label("Owner")).to_have_value("finance")
-    other.goto(f"{looking.server.address}/#/units?show=nonsense&sort=__proto__")
-    expect(other.locator("tbody tr")).to_have_count(5)
+    other.goto(f"{looking.server.address}/#/units?show=in&sort=__proto__")
+    expect(other.locator("tbody tr")).to_have_count(4)
+    other.goto(f"{looking.server.address}/#/units?show=no+such+state")
+    expect(other.get_by_text("0 of 5")).to_be_visible()
 
 
 def test_a_day_of_events_has_an_address(looking: Looking) -> None:
@@ -229,6 +231,36 @@ def test_shortcuts_work_but_never_while_somebody_types(looking: Looking) -> None
     page.keyboard.press("g")
     page.keyboard.press("e")
     expect(page.get_by_role("heading", name="Events")).to_be_visible()
+
+
+MARKS = """() => {
+  const { series, yAxis: [{ interval, max }] } = echarts.getInstanceByDom(document.querySelector(".chart")).getOption();
+  const dots = series.filter((one) => one.type === "scatter").flatMap((one) => one.data);
+  const marks = dots.map(({ value, name }) => [value[1], name]);
+  return { marks, from: max - interval, max };
+}"""
+
+
+def test_a_chart_has_no_mark_at_seconds_that_nobody_measured(looking: Looking) -> None:
+    """Also if a later recovery is longer than the axis of the others."""
+    looking.world.events = [
+        event("web", today(1), recovery_seconds=95.0),
+        event("web", today(2), status="UNRECOVERED"),
+        event("web", today(3), recovery_seconds=3.0),
+    ]
+    page = looking.go("units/web")
+    chart = page.get_by_role("img", name=re.compile("2 recoveries in a year, 0 of them slow, and 1 not in time"))
+    expect(chart.get_by_text("not in time")).to_be_visible()  # the label of the band
+    drawn = page.evaluate(MARKS)
+    seconds = {words: y for y, words in drawn["marks"]}
+    measured = {words: y for words, y in seconds.items() if "not recovered" not in words}
+    assert sorted(measured.values()) == [3, 95]
+    (beyond,) = {*seconds.values()} - {*measured.values()}
+    assert 95 < drawn["from"] < beyond < drawn["max"]
+    looking.world.events = looking.world.events[:1]
+    page.reload()
+    expect(page.get_by_role("img", name=re.compile("0 not in time"))).to_be_visible()
+    expect(page.get_by_role("img").get_by_text("not in time")).to_have_count(0)
 
 
 def test_a_unit_charts_its_recoveries_and_what_was_slow(looking: Looking) -> None:

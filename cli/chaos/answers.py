@@ -10,6 +10,7 @@ from typing import Any
 from troop import zones
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
+from troop.chaos.guards import in_words
 
 _EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor` checks whether ticks run"
 
@@ -68,11 +69,6 @@ def stretches(decisions: Iterable[Mapping[str, Any]]) -> list[Stretch]:
     return periods
 
 
-def words(reason: str) -> str:
-    """Returns a reason as words for a sentence."""
-    return reason.replace("-", " ")
-
-
 def answer(
     unit: str,
     day: date | None,
@@ -112,9 +108,8 @@ def _of_decisions(unit: str, day: date, decisions: Sequence[Mapping[str, Any]], 
             f"{unit}: {target} was selected for termination on {_day(day)} at {_clock(last.last, zone)}, "
             f"but no termination is on record: {why}, or the last check prevented it."
         )
-    reason, detail = words(last.reason), last.detail.rstrip(".")
-    why = detail if detail.startswith(reason) else f"{reason}: {detail}" if detail else reason
-    earlier = [words(reason) for reason in dict.fromkeys(s.reason for s in before) if reason != last.reason]
+    why = in_words(last.reason, last.detail)
+    earlier = [in_words(reason) for reason in dict.fromkeys(s.reason for s in before) if reason != last.reason]
     since = f" (since {_clock(last.first, zone)}, before that {', '.join(earlier)})" if earlier else ""
     if day == now.astimezone(zone).date():
         return f"{unit} has not been terminated today, {_day(day)}, so far: {why}{since}."

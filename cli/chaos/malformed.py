@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from cli.chaos.units import outlook
 from cli.client.client import TroopClient
 from cli.shared.errors import CliError, Exit
 
@@ -24,7 +25,7 @@ def check(client: TroopClient) -> dict[str, Any]:
             return base | {"status": "ok", "detail": f"not checked: {error}", "todo": ""}
         todo = "try again; `troop groups` reads the same data"
         return base | {"status": "warn", "detail": f"groups cannot be read: {error}", "todo": todo}
-    units = sorted({group["unit"] for group in groups if group["problems"]})
+    units = sorted({group["unit"] for group in groups if outlook(group)["reason"] == "malformed"})
     of = f" of the first {LOOKED_AT:,} groups" if len(groups) == LOOKED_AT else ""
     if not units:
         return base | {"status": "ok", "value": 0, "detail": f"the policy of every unit{of} is valid", "todo": ""}

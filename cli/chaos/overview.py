@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-STATES = ("taking part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected")
-"""States of units, in the order in which they are shown."""
+from cli.chaos.units import outlook
+from troop.chaos.outlook import TAKING_PART
 
 _TICKS, _STRAYS = "ticks-", "stray-items"
 
 
-def state_of(groups: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the state of a unit from its groups, as GET /groups returns them."""
-    if all(group.get("protected") for group in groups):
-        return "protected"
-    if any(group["problems"] for group in groups):
-        return "malformed"
-    if any(group["unrecovered"] for group in groups):
-        return "unrecovered"
-    if not all(group["takes_part"] for group in groups if not group.get("protected")):
-        settings = all(group["sources"].get("takes_part") == "settings" for group in groups)
-        return "not opted in" if settings else "opted out"
-    return "taking part" if any(group["desired"] for group in groups) else "no instances"
-
-
 def units_by_state(groups: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Counts units by state; states without a unit are omitted."""
-    units: dict[str, list[Mapping[str, Any]]] = {}
-    for group in groups:
-        units.setdefault(group["unit"], []).append(group)
-    counts = Counter(state_of(members) for members in units.values())
-    return {state: counts[state] for state in STATES if counts[state]}
+    """Counts units by the state that GET /groups gives them: those that take part first, then the most frequent."""
+    states = {group["unit"]: str(outlook(group)["state"]) for group in groups}
+    counts = Counter(states.values()).most_common()
+    return dict(sorted(counts, key=lambda pair: pair[0] != TAKING_PART))
 
 
 def events_by_status(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from cli.chaos.answers import answer, day_of, stretches, words, zone_of
+from cli.chaos.answers import answer, day_of, stretches, zone_of
 from cli.client.client import TroopClient
 from troop import moments, zones
+from troop.chaos.guards import in_words
 
 _MOST = 1500
 """Decisions of a unit on a day: more than the day has minutes."""
@@ -53,7 +54,7 @@ class Explanation:
         """Lists consecutive ticks with one reason: local times from-to, number, reason, detail."""
         zone = self.zone
         return [
-            (f"{s.first.astimezone(zone):%H:%M}-{s.last.astimezone(zone):%H:%M}", s.ticks, words(s.reason), s.detail)
+            (f"{s.first.astimezone(zone):%H:%M}-{s.last.astimezone(zone):%H:%M}", s.ticks, in_words(s.reason), s.detail)
             for s in stretches(self.decisions)
         ]
 

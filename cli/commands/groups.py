@@ -11,7 +11,7 @@ import typer
 
 from cli.chaos import banner
 from cli.chaos.events import row
-from cli.chaos.units import lapse, missing_alarms, protection
+from cli.chaos.units import missing_alarms, outlook, possible, state
 from cli.client.connection import connection
 from cli.shared import listings, show, watching
 from cli.shared.listings import Column
@@ -47,14 +47,13 @@ _DROPPED = ("calendar", "at least", "last", "probability", "in service", "owner"
 
 @dataclass(frozen=True)
 class _Row:
-    """A group, as GET /groups returns it; and whether its unit is malformed."""
+    """A group, as GET /groups returns it, with the state of its unit."""
 
     group: Mapping[str, Any]
-    malformed: bool
 
     @property
     def part(self) -> str:
-        return _part(self.group, self.malformed)
+        return state(self.group)
 
     @property
     def in_service(self) -> str:
@@ -62,7 +61,7 @@ class _Row:
 
     @property
     def why(self) -> str:
-        return "; ".join(filter(None, [_left_alone(self.group), *self.group["problems"]]))
+        return str(outlook(self.group)["why"])
 
 
 def groups(
@@ -92,21 +91,20 @@ def groups(
         return (
             (owner is None or (row.group.get("owner") or "").casefold() == owner.casefold())
             and (calendar is None or row.group["calendar"] == calendar)
-            and (takes_part is None or (row.part == "yes") is (takes_part is TakesPart.YES))
+            and (takes_part is None or outlook(row.group)["takes_part"] is (takes_part is TakesPart.YES))
             and (because is None or because.casefold() in f"{row.part} {row.why}".removeprefix("yes ").casefold())
         )
 
     def fetch() -> tuple[list[_Row], int, Callable[[], None]]:
         tell_banner = banner.ask(conn.client)
         listing = list(conn.client.groups())
-        malformed = {group["unit"] for group in listing if group["problems"]}  # one group's problem skips its unit
-        rows = [_Row(group, group["unit"] in malformed) for group in listing]
+        rows = [_Row(group) for group in listing]
         if not listings.is_for_programs(form):
             rows.sort(key=lambda row: (row.group["unit"], row.group["group"]))
         return listings.ordered(filter(matches, rows), _COLUMNS, sort, reverse)[:limit], len(listing), tell_banner
 
-    def tell(state: tuple[list[_Row], int, Callable[[], None]]) -> None:
-        rows, total, tell_banner = state
+    def tell(fetched: tuple[list[_Row], int, Callable[[], None]]) -> None:
+        rows, total, tell_banner = fetched
         tell_banner()
         records = [row.group for row in rows]
         if listings.is_for_programs(form):
@@ -119,30 +117,6 @@ def groups(
             show.note("this account and region have no Auto Scaling groups")
 
     watching.repeat(watch, fetch, tell)
-
-
-def _left_alone(group: Mapping[str, Any]) -> str:
-    """Returns why a unit is skipped, except for malformed values. Older deployments return no end and no reason."""
-    if tag := group.get("protected"):
-        return f"tag {tag}"
-    if group["unrecovered"]:
-        return f"has not recovered from {lapse(group)}"
-    if group["problems"]:
-        return ""
-    if group["takes_part"]:
-        return "" if group["desired"] else "too small: wants no instances"
-    if group["sources"].get("takes_part") == "settings":
-        return "not opted in"
-    until, reason = group.get("until"), group.get("reason")
-    return "opted out" + (f" until {until}" if until else "") + (f": {reason}" if reason else "")
-
-
-def _part(group: Mapping[str, Any], malformed: bool) -> str:
-    if group.get("protected"):
-        return "no (protected)"
-    if malformed:
-        return "no (malformed)"
-    return "no (unrecovered)" if group["unrecovered"] else _yes(group["takes_part"])
 
 
 def group(
@@ -167,25 +141,21 @@ def describe(unit: Mapping[str, Any]) -> None:
     facts = [
         ("unit", unit["unit"]),
         ("groups", groups or "none yet"),
+        ("takes part", state(unit)),
+        ("why skipped", outlook(unit)["why"]),
         ("last terminated on", unit["last_day"]),
-        ("next possible", show.moment(unit["next_possible"])),
+        ("next possible", possible(unit)),
     ]
     if decision := unit["decision"]:
         facts.append(("last decision", f"{show.moment(decision['tick'])}: {decision['reason']}: {decision['detail']}"))
     show.table(("", ""), facts)
-    if tag := protection(unit):
-        show.say(f"Protected by the {tag} of its groups: Troop never terminates their instances.", style="cyan")
     if unit["unrecovered"]:
-        show.say(
-            f"Not recovered from {lapse(unit)}. Skipped until you run `troop opt-in {unit['unit']}`.",
-            style="bold red",
-        )
-    for problem in unit["problems"]:
-        show.say(f"Skipped, because its policy is malformed: {problem}", style="bold red")
+        show.say(f"`troop opt-in {unit['unit']}` returns it to chaos.", style="bold red")
     for words in missing_alarms(unit):
         show.say(words, style="bold red")
     policy = [
-        (k, _yes(s["value"]) if k == "takes_part" else s["value"], s["source"]) for k, s in unit["policy"].items()
+        (k, ("yes" if s["value"] else "no") if k == "takes_part" else s["value"], s["source"])
+        for k, s in unit["policy"].items()
     ]
     if policy:
         show.table(("policy", "value", "from"), policy, title="\nPolicy")
@@ -203,7 +173,3 @@ def _event(event: Mapping[str, Any]) -> tuple[Any, ...]:
 def _change(change: Mapping[str, Any]) -> tuple[Any, ...]:
     parts = [f"{key}: {show.plain(c.get('old'))} -> {show.plain(c.get('new'))}" for key, c in change["changes"].items()]
     return (show.moment(change["at"]), change["caller"], "; ".join(parts))
-
-
-def _yes(value: Any) -> str:
-    return "yes" if value else "no"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.chaos.units import AHEAD_HINT, lapse, missing_alarms, protection
+from cli.chaos.units import AHEAD_HINT, lapse, missing_alarms, outlook
 from cli.client.client import TroopClient
 from cli.client.connection import connection
 from cli.policies.values import KEYS, OVER, BadPolicy, assignments, normal, over
@@ -48,8 +48,6 @@ def opt_in(ctx: typer.Context, unit: Unit, ahead: Ahead = False, as_json: AsJson
         show.note(f"{before['unit']} has not recovered from {lapse(before)}: this returns it to chaos")
         changes["unrecovered"] = False
     after = client.change_unit(before["unit"] if before else unit, changes)
-    if after["problems"] and not as_json:
-        show.note("opted in; but its policy is malformed, and it is skipped until somebody corrects the values", "red")
     _finish(after, as_json)
 
 
@@ -102,22 +100,13 @@ def _finish(unit: dict[str, Any], as_json: bool) -> None:
         return
     for words in missing_alarms(unit):
         show.note(words, style="red")
-    policy = unit["policy"]
-    part = policy.get("takes_part") if policy else None
-    if tag := protection(unit):
-        show.say(f"{unit['unit']} is skipped ({tag}), whatever its policy: the change applies once the tag is removed")
-    elif unit["problems"]:
-        show.say(
-            f"{unit['unit']} is skipped, because its policy is malformed: {'; '.join(unit['problems'])}", style="red"
-        )
-    elif unit["unrecovered"]:
-        show.say(f"{unit['unit']} is skipped until `troop opt-in`: it has not recovered from {lapse(unit)}")
-    elif not part or not unit["groups"]:
-        show.say(f"{unit['unit']}: recorded; applies once a group of this unit exists")
-    elif part["value"]:
-        probability = policy["probability"]["value"]
-        show.say(f"{unit['unit']} takes part ({part['source']}), with probability {probability:g} per business day")
+    now, name = outlook(unit), unit["unit"]
+    if not unit["groups"]:
+        show.say(f"{name}: recorded; applies once a group of this unit exists")
+    elif not now["takes_part"]:
+        show.say(f"{name} is skipped: {now['why']}", style="red" if now["reason"] == "malformed" else "")
     else:
-        until = policy["until"]["value"]
-        end = f" until {until}, that day included" if until else ""
-        show.say(f"{unit['unit']} is skipped ({part['source']}){end}")
+        probability = unit["policy"]["probability"]["value"]
+        show.say(f"{name} takes part, with probability {probability:g} per business day")
+        if now["why"]:
+            show.say(f"not now: {now['why']}")

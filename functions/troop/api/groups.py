@@ -42,8 +42,9 @@ def list_groups(
     cursor: Annotated[str | None, Query(max_length=4096)] = None,
 ) -> GroupsOut:
     """Lists the groups with their policies. Leaves out groups that are being deleted and Troop's own fleets, so a page
-    can be short. A page costs one call to Auto Scaling and one to DynamoDB for at most 100 items, however many groups
-    exist.
+    can be short. A page costs one call to Auto Scaling and at most four more for the other groups of its units, and
+    two to DynamoDB for at most 200 items, however many groups exist. A unit that a pattern of names makes costs one
+    query more.
     """
     with cursors.refused(BadToken, "cursor has expired: start again without it"):
         token = cursors.decode(cursor, LISTING)

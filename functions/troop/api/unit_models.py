@@ -9,11 +9,12 @@ from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
 from troop import values
-from troop.api.models import EventOut, In, Moment
+from troop.api.models import EventOut, In, Moment, Out
 from troop.aws.dynamo import jsonable
 from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
 from troop.chaos.groups import Group
 from troop.chaos.guards import protecting_tag
+from troop.chaos.outlook import TAKING_PART
 from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, names
@@ -29,6 +30,25 @@ SOURCES = (
 )
 
 Setting = bool | int | float | str | list[str] | None
+
+
+class OutlookOut(Out):
+    """The state of a unit, from all its groups. Command, page and dashboards show this."""
+
+    state: str = Field(
+        description=f"{TAKING_PART}, or in words why it does not take part, such as opted out or too small"
+    )
+    takes_part: bool = Field(description="Whether only a reason that passes by itself can prevent a termination")
+    reason: str | None = Field(
+        description="What prevents a termination now: a reason of a decision, or no-groups; null if only the roll can, "
+        "or what only a tick reads: SSM Change Calendars, instance refreshes, stop alarms, load balancers, tags of "
+        "instances"
+    )
+    why: str = Field(description='The reason with its numbers, in words; "" without one')
+    next_possible: Moment | None = Field(
+        description="The earliest time at which calendar and policy allow a termination; null if a person "
+        "must act first, or while a reason without a known end prevents one. Ignores the roll."
+    )
 
 
 class GroupOut(BaseModel):
@@ -58,6 +78,7 @@ class GroupOut(BaseModel):
     last_day: date | None = Field(
         description="The local day of the unit's last termination; abandoned claims do not count"
     )
+    outlook: OutlookOut = Field(description="The state of the unit, the same for all its groups")
 
     @classmethod
     def of(cls, row: GroupRow) -> GroupOut:
@@ -85,6 +106,7 @@ class GroupOut(BaseModel):
                 "in_service": row.group.capacity_in_service,
                 "unrecovered": row.state.unrecovered,
                 "last_day": row.state.last_day,
+                "outlook": OutlookOut.model_validate(row.outlook),
             }
         )
 
@@ -168,10 +190,8 @@ class UnitOut(BaseModel):
     item: dict[str, JsonValue] = Field(description="Its item in the table GroupTags; empty without one")
     unrecovered: str | None = Field(description="The event from which it did not recover: it is excluded from chaos")
     last_day: date | None = Field(description="The local day of its last termination; abandoned claims do not count")
-    next_possible: Moment | None = Field(
-        description="The earliest time at which calendar and policy allow a termination; null if a person "
-        "must act first. Ignores the roll, the group's health, the switch and SSM Change Calendars."
-    )
+    next_possible: Moment | None = Field(description="As in outlook")
+    outlook: OutlookOut
     decision: DecisionOut | None
     events: list[EventOut] = Field(description="The last 5, newest first")
     changes: list[ChangeOut] = Field(description="The last 5 through this API, newest first")
@@ -191,7 +211,8 @@ class UnitOut(BaseModel):
             item=jsonable(view.item),
             unrecovered=view.state.unrecovered,
             last_day=view.state.last_day,
-            next_possible=view.next_possible,
+            next_possible=view.outlook.next_possible,
+            outlook=OutlookOut.model_validate(view.outlook),
             decision=DecisionOut(tick=decided.tick, reason=decided.reason, detail=decided.detail) if decided else None,
             events=[EventOut.of(event) for event in view.events],
             changes=[ChangeOut.of(change) for change in view.changes],

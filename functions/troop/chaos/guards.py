@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache, wraps
 
 from troop.calendars import MARGIN_MINUTES, Calendar, clock
-from troop.chaos.events import in_words
+from troop.chaos.events import in_words as event_in_words
 from troop.chaos.facts import Facts
 from troop.chaos.groups import Group, Instance
 from troop.chaos.roll import by_rank, due_at, last_due
@@ -108,7 +108,9 @@ def opted_out(facts: Facts) -> Refusal | None:
 def unrecovered(facts: Facts) -> Refusal | None:
     if not (event := facts.state.unrecovered):
         return None
-    return Refusal("unrecovered", f"did not recover from {in_words(event)}: return it to chaos when it is healthy")
+    return Refusal(
+        "unrecovered", f"did not recover from {event_in_words(event)}: return it to chaos when it is healthy"
+    )
 
 
 @each_group("operated")
@@ -288,6 +290,12 @@ REASONS = (
     "leashed",
 )
 """Every reason that a guard can return; a bounded set, suitable for a metric's dimension."""
+
+
+def in_words(reason: str, detail: str = "") -> str:
+    """Returns a reason as words for people, with its detail: ``opted out until 2026-12-04: a migration``."""
+    words, detail = reason.replace("-", " "), detail.rstrip(".")
+    return detail if detail.startswith(words) else f"{words}: {detail}" if detail else words
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,6 @@ from troop.aws.chaos.decision_queries import Decided, DecisionQueries
 from troop.aws.chaos.event_queries import EventFilter, EventQueries
 from troop.aws.chaos.state import StateTable
 from troop.bench.record import Kind, Run
-from troop.chaos.outlook import policy_at
-from troop.chaos.participation import effective_participation
 from troop.chaos.policy import has_values
 from troop.errors import MissingRunError
 from troop.flows.bench.live import LiveRuns
@@ -161,25 +159,10 @@ class Widgets:
         for _ in range(CALLS if some else 1):
             page, position = self.units.page(GROUPS if some else request["limit"], position, now)
             examined += len(page)
-            rows += [row for row in self._merged(page, now) if row.is_left_out or not some]
+            rows += [row for row in _merged(page) if row.is_left_out or not some]
             if position is None or len(rows) >= request["limit"]:
                 break
         return UnitsView(request, self.state.switch(), rows, examined, position)
-
-    def _merged(self, page: list[GroupRow], now: datetime) -> list[UnitRow]:
-        """Merges the groups of one page by unit, in the order of each unit's first group."""
-        rows_by_unit: dict[str, list[GroupRow]] = {}
-        for row in page:
-            rows_by_unit.setdefault(row.unit, []).append(row)
-        return [
-            UnitRow(
-                unit,
-                groups := [row.group for row in rows],
-                effective_participation(groups, policy_at(groups, rows[0].item, self.settings, now, rows[0].near)),
-                rows[0].state,
-            )
-            for unit, rows in rows_by_unit.items()
-        ]
 
     def _unit(self, request: WidgetRequest, now: datetime) -> UnitView:
         view = self.units.view(request["unit"], now)
@@ -193,7 +176,7 @@ class Widgets:
             groups=view.groups,
             policy=view.policy,
             state=view.state,
-            next_possible=view.next_possible,
+            outlook=view.outlook,
             decision=_row(view.decision) if view.decision else None,
             events=view.events,
             changes=view.changes,
@@ -231,6 +214,14 @@ class Widgets:
             nodes = (one for one in table.resources.of(run.run) if one.kind is Kind.INSTANCE)
             alive[run.run] = sum(one.created_at is not None and one.gone_at is None for one in nodes)
         return alive
+
+
+def _merged(page: list[GroupRow]) -> list[UnitRow]:
+    """Returns the units of a page of groups, in the order of each unit's first group."""
+    rows: dict[str, GroupRow] = {}
+    for row in page:
+        rows.setdefault(row.unit, row)
+    return [UnitRow(row.unit, row.members, row.unit_policy, row.state, row.outlook) for row in rows.values()]
 
 
 def _in_service(run: Run) -> int:

@@ -13,6 +13,7 @@ from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import Event
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group
+from troop.chaos.outlook import Outlook
 from troop.chaos.policy import Policy
 from troop.widgets.widget_request import WidgetRequest
 
@@ -86,16 +87,17 @@ class UnitDecisionsView:
 
 @dataclass(frozen=True)
 class UnitRow:
-    """A unit, as far as the page of groups shows it. ``policy``: the strictest of these groups."""
+    """A unit of a page of groups."""
 
     unit: str
     groups: Sequence[Group]
     policy: Policy
     state: UnitState
+    outlook: Outlook
 
     @property
     def is_left_out(self) -> bool:
-        return bool(not self.policy.takes_part.value or self.policy.problems or self.state.unrecovered)
+        return not self.outlook.takes_part
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ class UnitView:
     groups: Sequence[Group]
     policy: Policy
     state: UnitState
-    next_possible: datetime | None
+    outlook: Outlook
     decision: DecisionRow | None
     events: Sequence[Event]
     changes: Sequence[Change]

@@ -76,7 +76,7 @@ PARAMETERS: Mapping[Widget, Mapping[str, Parameter]] = {
     },
     Widget.UNITS: {
         "limit": Parameter(values.whole(1, _LIMIT), f"groups per page, 1 to {_LIMIT}", 20),
-        "show": Parameter(values.one_of(*SHOWS), "`all`, or `left-out`: opted out, malformed, or not recovered", "all"),
+        "show": Parameter(values.one_of(*SHOWS), "`all`, or `left-out`: those that do not take part", "all"),
         "unit": Parameter(_UNIT, "all about this unit, or the unit of the group of this name"),
         "position": _POSITION,
     },

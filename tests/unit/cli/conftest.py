@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -26,7 +27,9 @@ from cli.web.proxy import Proxy
 from tests.unit.cli.bench_runs import TEXT
 from tests.unit.cli.proxying import Api as ProxiedApi
 from tests.unit.cli.proxying import Running
-from troop import zones
+from troop import moments, zones
+from troop.chaos.events import in_words
+from troop.chaos.outlook import NO_GROUPS, Outlook
 from troop.chaos.units import is_unit, unit_to_url
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
@@ -108,6 +111,7 @@ class FakeApi:
         unrecovered: str | None = None,
         protected: str | None = None,
         problem: str = "",
+        outlook: Mapping[str, Any] | None = None,
         **item: Any,
     ) -> None:
         self.units[unit] = {
@@ -117,6 +121,7 @@ class FakeApi:
             "version": len(item),
             "protected": protected,
             "problems": [problem] if problem else [],
+            "outlook": outlook,
         }
 
     def request(
@@ -200,7 +205,8 @@ class FakeApi:
                 "item": {"unit": name, "schema": 1, **item} if item else {},
                 "unrecovered": state["unrecovered"],
                 "last_day": None,
-                "next_possible": "2026-11-23T14:00:00.000Z",
+                "outlook": self._outlook(name),
+                "next_possible": self._outlook(name)["next_possible"],
                 "decision": {"tick": "2026-11-20T10:00:00.000Z", "reason": "not-rolled", "detail": "0.9 >= 0.2"},
                 "events": [e for e in self.events if e["unit"] == name][:5],
                 "changes": [
@@ -234,6 +240,34 @@ class FakeApi:
             "in_service": 3,
             "unrecovered": state["unrecovered"],
             "last_day": None,
+            "outlook": self._outlook(unit),
+        }
+
+    def _outlook(self, unit: str) -> dict[str, Any]:
+        """As the API computes it, of what a test can set; or what the test gives."""
+        state = self.units[unit]
+        if state["outlook"]:
+            return dict(state["outlook"])
+        item = state["item"]
+        until, because = (
+            f"{word}{item[key]}" if item.get(key) else "" for key, word in (("until", " until "), ("reason", ": "))
+        )
+        lasting = {
+            "protected": state["protected"] and f"{unit}-v1 is tagged {state['protected']}",
+            "malformed": "; ".join(state["problems"]),
+            "opted-out": item.get("opt_out") and f"opted out by item{until}{because}",
+            "unrecovered": state["unrecovered"] and f"did not recover from {in_words(state['unrecovered'])}",
+            NO_GROUPS: not state["groups"] and "no Auto Scaling group belongs to it",
+        }
+        reason = next((reason for reason, detail in lasting.items() if detail), None)
+        possible = None if reason else datetime(2026, 11, 23, 14, tzinfo=UTC)
+        one = Outlook(reason is None, reason, str(lasting.get(reason or "", "")), possible)
+        return {
+            "state": one.state,
+            "takes_part": one.takes_part,
+            "reason": one.reason,
+            "why": one.why,
+            "next_possible": moments.iso(possible) if possible else None,
         }
 
 

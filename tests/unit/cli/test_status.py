@@ -16,6 +16,7 @@ from tests.unit.cli.bench_runs import run_document, run_out
 from tests.unit.cli.conftest import FakeApi, Run, event
 
 NOW = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
+STATES = [("a", "too small"), ("a", "too small"), ("b", "opted out"), ("c", "taking part"), ("d", "too small")]
 DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
 LAST_TICK = {
     "name": "ticks-missing",
@@ -107,26 +108,19 @@ def test_without_the_switch_it_fails(run: Run, api: FakeApi) -> None:
     assert run("status").exit_code == Exit.FORBIDDEN
 
 
-GROUP = {"takes_part": True, "problems": [], "unrecovered": None, "desired": 1, "sources": {}, "protected": None}
+def test_units_are_counted_once_by_the_state_that_the_api_gives() -> None:
+    rows = [{"unit": unit, "outlook": {"state": state}} for unit, state in STATES]
+    assert list(overview.units_by_state(rows).items()) == [("taking part", 1), ("too small", 2), ("opted out", 1)]
 
 
-@pytest.mark.parametrize(
-    ("changes", "state"),
-    [
-        ([{}], "taking part"),
-        ([{"desired": 0}, {"desired": 0}], "no instances"),
-        ([{"desired": 0}, {}], "taking part"),
-        ([{"takes_part": False}], "opted out"),
-        ([{"takes_part": False, "sources": {"takes_part": "settings"}}], "not opted in"),
-        ([{"protected": "troop:fleet", "takes_part": False}], "protected"),
-        ([{"protected": "troop:fleet", "takes_part": False}, {}], "taking part"),
-        ([{}, {"problems": ["x"]}], "malformed"),
-        ([{"unrecovered": "e"}], "unrecovered"),
-    ],
-)
-def test_the_state_of_a_unit(changes: list[dict[str, Any]], state: str) -> None:
-    assert overview.state_of([GROUP | change for change in changes]) == state
-    assert state in overview.STATES
+def test_an_older_deployment_gives_no_state(run: Run, api: FakeApi) -> None:
+    for path in ("groups", "groups/web"):
+        rows = api.request("GET", path, {"limit": "50"}).body
+        for row in rows.get("groups", []) if path == "groups" else [rows]:
+            row.pop("outlook")
+        api.refusals["GET", path] = [Answer(200, rows)]
+    for command in ("groups", "group web", "status"):
+        assert "is older than the command" in run(*command.split()).output, command
 
 
 COMMANDS = ["groups", "group web", "events", "why web"]

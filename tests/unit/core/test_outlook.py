@@ -1,7 +1,8 @@
-"""When a unit can be hit next: window, holidays, freezes, opt-outs, distances; never the roll."""
+"""The state of a unit, and when it can be hit next: window, holidays, freezes, opt-outs, distances; never the roll."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -10,9 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
-from troop.chaos.facts import Abandoned, UnitState
-from troop.chaos.guards import Refusal, already_today, calendar_closed, opted_out, too_soon
-from troop.chaos.outlook import HORIZON, next_possible
+from tests.unit.core.guard_cases import CASES, Case
+from tests.unit.core.test_rules_hold import worlds
+from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
+from troop.chaos.guards import (
+    REASONS,
+    SCHEDULED,
+    Refusal,
+    already_today,
+    calendar_closed,
+    change_calendar_closed,
+    not_rolled,
+    not_yet,
+    opted_out,
+    pass_guards,
+    refreshing,
+    stop_alarm,
+    too_soon,
+)
+from troop.chaos.outlook import HORIZON, LASTING, ONLY_TICKS, TAKING_PART, Outlook, next_possible, outlook
 from troop.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -149,3 +166,79 @@ def test_no_guard_of_the_calendar_or_the_policy_refuses_then_and_one_does_before
         moment += timedelta(hours=1)
     if earliest > now:
         assert refused(earliest - timedelta(milliseconds=1))
+
+
+def _outlook(**changes: Any) -> Outlook:
+    return outlook(facts(**changes), changes.get("item") or {})
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.reason}: {case.detail[:30]}")
+def test_the_outlook_gives_the_reason_of_the_decision_unless_only_a_tick_knows_it(case: Case) -> None:
+    seen = _outlook(**case.refused)
+    if case.reason in ONLY_TICKS:
+        assert seen == _outlook(**{k: v for k, v in case.refused.items() if k != "refreshing"})
+    elif case.reason == "leashed":
+        assert (seen.reason, seen.takes_part) == ("leashed", True)
+    elif case.reason == "not-rolled":  # secret, but for a probability of 0
+        assert seen.takes_part
+    else:
+        assert (seen.reason, seen.detail) == (case.reason, case.detail)
+        lasting = any(guard is case.guard for guard in LASTING)
+        assert seen.takes_part is not lasting
+        assert seen.state == (case.reason.replace("-", " ") if lasting else TAKING_PART)
+
+
+def test_no_reason_is_forgotten() -> None:
+    reached = {_outlook(**case.refused).reason for case in CASES}
+    assert reached >= set(REASONS) - ONLY_TICKS - {"not-rolled"}
+    assert reached <= {None, *REASONS}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "possible"),
+    [
+        ({}, None, at("14:45")),
+        ({"groups": (group(size=0),)}, "too-small", None),  # not "now", although calendar and policy would allow it
+        ({"now": at("16:00")}, "outside-window", at("09:00", MONDAY)),
+        ({"now": at("16:00"), "groups": (group(size=0),)}, "too-small", None),
+        ({"now": at("16:00"), "item": {"opt_out": True, "until": "2026-11-23"}}, "opted-out", at("09:00", TUESDAY)),
+        ({"item": {"opt_out": True, "until": "2026-11-23"}, "groups": (group(size=0),)}, "opted-out", None),
+        ({"switch": Switch(halted=True, leashed=False)}, "halted", None),
+        ({"switch": Switch(halted=False, leashed=True)}, "leashed", None),
+        ({"switch": Switch(halted=False, leashed=True), "now": at("16:00")}, "outside-window", None),
+        ({"state": UnitState(last_day=FRIDAY)}, "already-today", at("09:00", MONDAY)),
+        ({"counts": Counts({FRIDAY: 20})}, "day-cap", None),
+        ({"counts": Counts({}, 5)}, "in-flight", None),
+        ({"item": {"probability": 0}}, "not-rolled", None),
+    ],
+)
+def test_the_next_possible_moment_is_one_at_which_nothing_known_prevents_it(
+    changes: dict[str, Any], reason: str | None, possible: datetime | None
+) -> None:
+    seen = _outlook(**changes)
+    assert (seen.reason, seen.next_possible) == (reason, possible)
+
+
+def test_a_unit_without_groups_takes_no_part() -> None:
+    nobody = replace(facts(), groups=())
+    assert outlook(nobody, {}).state == "no groups"
+    out = {"opt_out": True}
+    assert outlook(replace(facts(item=out), groups=()), out).state == "opted out"
+
+
+KNOWN = [
+    guard for guard in SCHEDULED if guard not in (change_calendar_closed, refreshing, stop_alarm, not_rolled, not_yet)
+]
+
+
+@given(worlds())
+def test_the_outlook_prevents_exactly_what_the_public_guards_do(world: tuple[Account, Settings, datetime]) -> None:
+    read, chosen, now = world
+    for one in facts_of_units(replace(read, protected_instances=frozenset()), chosen, b"", now):
+        item = read.items.get(one.unit, {})
+        seen = outlook(one, item)
+        never = not one.policy.problems and one.policy.probability.value == 0
+        assert (seen.reason is not None) is (isinstance(pass_guards(one, KNOWN), Refusal) or never)
+        assert seen.takes_part or seen.reason is not None
+        if seen.next_possible is not None and seen.takes_part and seen.next_possible > now:
+            assert isinstance(pass_guards(one, KNOWN), Refusal)

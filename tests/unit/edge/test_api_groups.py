@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -60,6 +61,13 @@ class TestListing:
                     "in_service": 3,
                     "unrecovered": "2026-11-19#web",
                     "last_day": "2026-11-19",
+                    "outlook": {
+                        "state": "opted out",
+                        "takes_part": False,
+                        "reason": "opted-out",
+                        "why": "opted out by item until 2026-11-30: closing",
+                        "next_possible": None,  # it has not recovered, either
+                    },
                 }
             ],
             "cursor": None,
@@ -94,7 +102,7 @@ class TestListing:
                 cursor = {"cursor": page["cursor"]}
             assert seen == names, size
 
-    def test_a_page_is_two_calls_whatever_it_holds(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_page_costs_few_calls_whatever_it_holds(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         for n in range(51):
             account.group(f"g{n:02}", 0)
             account.policy(f"g{n:02}", owner="us")
@@ -104,7 +112,10 @@ class TestListing:
         with calls(monkeypatch) as operations:
             page = get("/groups", limit=50)
             following = get("/groups", limit=50, cursor=page["cursor"])
-        assert operations == ["DescribeAutoScalingGroups", "BatchGetItem", "GetItem"] * 2
+        # The page, other groups by tag and, for a pattern's unit, by its last decision; the page's units, the switch.
+        first = {"DescribeAutoScalingGroups": 2, "BatchGetItem": 2}
+        second = {"DescribeAutoScalingGroups": 3, "Query": 1, "BatchGetItem": 2}
+        assert Counter(operations) == Counter(first) + Counter(second)
         assert [row["unit"] for row in following["groups"]] == ["g50", "web", "web"]
 
     def test_what_dynamodb_leaves_out_is_asked_for_again(
@@ -125,7 +136,33 @@ class TestListing:
         monkeypatch.setattr("time.sleep", lambda seconds: None)
         with calls(monkeypatch, first_leaves_policy_out) as operations:
             assert get("/groups")["groups"][0]["probability"] == 0
-        assert operations.count("BatchGetItem") == 2
+        assert operations.count("BatchGetItem") == 3
+
+    def test_a_row_has_the_state_of_its_unit_from_groups_on_other_pages_too(self, account: Account) -> None:
+        """Of a unit by tag, by the group of its name, and by a pattern; each with its strictest policy."""
+        account.group("a", 1, tags={"troop:unit": "shop"})
+        account.group("b", 1, tags={"troop:unit": "z"})
+        account.group("web-v1", 1)
+        account.group("web-v2", 3, tags={"troop:min_healthy": "5"})
+        account.group("y", 3, tags={"troop:unit": "shop", "troop:opt_out": "true"})
+        account.group("z", 3)
+        account.decide()
+        states, cursor = {}, None
+        while True:
+            page = get("/groups", limit=1, **({"cursor": cursor} if cursor else {}))
+            for row in page["groups"]:
+                states[row["group"]] = row["outlook"]
+                assert row["outlook"] == get(f"/groups/{row['id']}")["outlook"], row["group"]
+            if (cursor := page["cursor"]) is None:
+                break
+        assert {group: outlook["state"] for group, outlook in states.items()} == {
+            "a": "opted out",
+            "b": "taking part",
+            "web-v1": "too small",
+            "web-v2": "too small",
+            "y": "opted out",
+            "z": "taking part",
+        }
 
     @pytest.mark.parametrize(
         ("query", "words"),

@@ -80,6 +80,13 @@ class TestUnit:
             "unrecovered": None,
             "last_day": None,
             "next_possible": "2026-11-20T17:00:00.000Z",
+            "outlook": {
+                "state": "taking part",
+                "takes_part": True,
+                "reason": "outside-window",
+                "why": "outside window: 08:00 is outside 09:00 to 15:00 America/Los_Angeles",
+                "next_possible": "2026-11-20T17:00:00.000Z",
+            },
             "changes": [],
         }
 
@@ -92,7 +99,7 @@ class TestUnit:
             account.drop_group(f"web-v{n:02}")
         with calls(monkeypatch) as operations:
             get("/groups/web")
-        assert Counter(operations) == {"GetItem": 3, "Query": 3, "DescribeAutoScalingGroups": 5}
+        assert Counter(operations) == {"GetItem": 2, "BatchGetItem": 1, "Query": 3, "DescribeAutoScalingGroups": 4}
 
     def test_groups_by_the_last_decision(self, account: Account) -> None:
         account.group("web-v1", 0)
@@ -210,7 +217,9 @@ class TestUnit:
         unit = get("/groups/ledger")
         assert (unit["known"], unit["groups"], unit["decision"]) == (False, [], None)
         assert unit["policy"]["takes_part"] == {"value": False, "source": "item"}
-        assert unit["next_possible"] == "2026-12-07T17:00:00.000Z"
+        assert unit["next_possible"] is None  # no group, no instance
+        account.group("ledger")
+        assert get("/groups/ledger")["next_possible"] == "2026-12-07T17:00:00.000Z"
 
     @pytest.mark.parametrize(
         "item",

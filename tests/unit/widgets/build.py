@@ -16,6 +16,7 @@ from troop.chaos.changes import Change
 from troop.chaos.events import Event, Status, on_demand_id, scheduled_id
 from troop.chaos.facts import Switch, UnitState
 from troop.chaos.groups import Group, Instance
+from troop.chaos.outlook import Outlook
 from troop.chaos.policy import Policy, Sourced
 from troop.widgets.commands import Shell
 from troop.widgets.console import Console
@@ -156,7 +157,21 @@ def unit_decisions_view() -> UnitDecisionsView:
 
 
 def unit_row(unit: str, state: UnitState = UnitState(), groups: int = 1, **values: Any) -> UnitRow:  # noqa: B008
-    return UnitRow(unit, [group(f"{unit}-v{i + 1}") for i in range(groups)], policy(**values), state)
+    members = [group(f"{unit}-v{i + 1}") for i in range(groups)]
+    return UnitRow(unit, members, policy(**values), state, outlook_of(policy(**values), state))
+
+
+def outlook_of(of: Policy, state: UnitState) -> Outlook:
+    """As far as policy and state tell it."""
+    tag = of.takes_part.source.removeprefix("tag ") if of.takes_part.source.startswith("tag troop:") else ""
+    reasons = {
+        "protected": tag and f"vault-v1 is tagged {tag}",
+        "malformed": "; ".join(of.problems),
+        "opted-out": "" if of.takes_part.value else f"opted out by item until 2026-12-01: {of.reason.value}",
+        "unrecovered": "did not recover from its termination of 2026-11-18" if state.unrecovered else "",
+    }
+    reason = next((reason for reason, detail in reasons.items() if detail), None)
+    return Outlook(reason is None, reason, reasons.get(reason or "", ""), None if reason else NOW + timedelta(days=3))
 
 
 def units_view(**parameters: Any) -> UnitsView:
@@ -191,7 +206,7 @@ def unit_view(unit: str = "web", **values: Any) -> UnitView:
         groups=[group("web-v11"), group("web-v12", 6)],
         policy=policy(**({"probability": sourced(0.05, "item"), "owner": sourced("team-a", "item")} | values)),
         state=UnitState(last_day=FRIDAY),
-        next_possible=NOW + timedelta(days=3),
+        outlook=outlook_of(policy(**values), UnitState()),
         decision=row(unit, "already-today", detail="has had its termination of 2026-11-20"),
         events=[event(Status.RECOVERED, unit, 31), event(Status.UNRECOVERED, unit, 3000)],
         changes=[Change(f"unit#{unit}", NOW - timedelta(days=2), caller, changed)],

@@ -112,6 +112,9 @@ const STATUS = {
   LEASHED: "info", PENDING: "quiet",
 };
 export const kind = (status) => STATUS[status] ?? "quiet";
+const STATE = { "taking part": "good", malformed: "bad", unrecovered: "bad", protected: "quiet", "too small": "quiet" };
+/** The kind of badge for a unit's state. */
+export const stateKind = (state) => STATE[state] ?? "info";
 /** Formats a status as words. */
 export const words = (status) => String(status).toLowerCase().replaceAll("_", " ");
 

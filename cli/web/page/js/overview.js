@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { heatMap, trend } from "./charts.js";
 import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
 import { stamp } from "./freshness.js";
-import { clock, count, kind, moment, money, seconds, sentence, unitAddress, eventAddress, words } from "./format.js";
+import { clock, count, kind, moment, money, seconds, sentence, stateKind, unitAddress, eventAddress, words } from "./format.js";
 import { switchTile } from "./switch.js";
 
 const EVERY = 30_000;
@@ -14,7 +14,6 @@ const OLD_YEAR = 1_200_000;
 const YEAR_EVERY = 600_000;
 const NAMES = { today: "Today", runs: "Runs", fleets: "Fleets", health: "Health", units: "Units", ungrouped: "Instances", next_tick: "The next tick" };
 const TITLES = { ticks: "Ticks", today: "Today", units: "Units", benchmarks: "Benchmarks", ungrouped: "Outside Auto Scaling groups", health: "Health" };
-const STATE = { "taking part": "good", "no instances": "quiet", "opted out": "info", "not opted in": "info", unrecovered: "bad", malformed: "bad", protected: "quiet" };
 const GRADE = { ok: "good", warn: "warn", fail: "bad" };
 const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 
@@ -123,7 +122,7 @@ export async function show(main, signal) {
 
   function drawUnits(state) {
     tile("units", state, ["units"], ({ units }) => units && [
-      h("ul", { class: "states" }, Object.entries(units.by_state).map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${STATE[one]}` }, one))))),
+      h("ul", { class: "states" }, Object.entries(units.by_state).map(([one, number]) => h("li", {}, h("a", { href: address("#/units", { show: one }) }, h("strong", {}, count(number)), " ", h("span", { class: `badge ${stateKind(one)}` }, one))))),
       !Object.keys(units.by_state).length && h("p", { class: "muted" }, "There are no Auto Scaling groups."),
       units.limited && h("p", { class: "muted small" }, `Of the first ${count(units.limited)} groups.`),
     ]);

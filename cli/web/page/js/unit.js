@@ -8,11 +8,11 @@ import { badge, facts, field, fill, flash, h, heading, link, loading, name, prob
 import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
-import { dayAfter, earliestToday, longDay, moment, plain, sourceName, unitAddress, who } from "./format.js";
+import { dayAfter, earliestToday, longDay, moment, plain, sourceName, stateKind, unitAddress, who } from "./format.js";
 import { updateRow } from "./units.js";
 
 export const LABELS = {
-  takes_part: "Takes part", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
+  takes_part: "Takes part by policy", until: "Opted out until", probability: "Probability per business day", min_healthy: "Minimum healthy",
   min_days_between: "Business days between terminations", method: "Method", calendar: "Calendar", stop_alarms: "Stop alarms", reason: "Reason", owner: "Owner",
 };
 
@@ -112,7 +112,7 @@ export async function show(main, signal, id) {
         standing(now),
       ],
       (now) => ({ opt_in: true, opt_out: null, until: null, reason: null, ...(now.unrecovered && { unrecovered: false }) }),
-      (now) => (now.policy.takes_part?.value ? `${now.unit} takes part.` : `${now.unit} is changed, but still skipped (${now.policy.takes_part?.source}).`),
+      (now) => (now.outlook.takes_part ? `${now.unit} takes part.` : `${now.unit} is changed, but still skipped: ${now.outlook.why}.`),
     );
   }
 }
@@ -134,42 +134,31 @@ function missing(main, id) {
 
 export const groupsOf = (unit) => unit.groups.map((group) => group.group).slice(0, 5).join(", ") + (unit.groups.length > 5 ? ` and ${unit.groups.length - 5} more` : "") || unit.unit;
 
-function standing(unit) {
-  const part = unit.policy.takes_part;
-  return part && h("p", { class: "muted" }, `Now: ${part.value ? "takes part" : "skipped"} (${part.source})${unit.policy.reason?.value ? `: ${unit.policy.reason.value}` : ""}.`);
-}
+const standing = ({ outlook: { takes_part: part, why } }) => h("p", { class: "muted" }, `Now: ${part ? "takes part" : "skipped"}${why && `; ${why}`}.`);
 
-/** What protects all groups of a unit; null if one of them is not protected. */
-function protection(unit) {
-  const source = unit.policy.takes_part?.source ?? "";
-  return source.startsWith("tag troop:") ? source : null;
-}
+const OPTED_OUT = ["opted-out", "not-opted-in"]; // reasons that opting in ends
 
 function head(unit, optOut, optIn) {
-  const part = unit.policy.takes_part;
-  const out = part && !part.value;
-  const shield = protection(unit);
-  const malformed = unit.problems.length > 0;
+  const { state, takes_part: part, reason, why } = unit.outlook;
+  const out = OPTED_OUT.includes(reason);
   return [
     h("p", { class: "back" }, link(lastOf("#/units"), "← Units"), h("span", { class: "age" })),
     h(
       "div",
       { class: "headline" },
       heading(name(unit.unit)),
-      shield ? badge("protected", "info") : malformed ? badge("malformed", "bad") : unit.unrecovered ? badge("not recovered", "bad") : part && (out ? badge("skipped", "info") : badge("takes part", "good")),
+      badge(part ? "takes part" : state, stateKind(state)),
       h(
         "div",
         { class: "actions" },
-        ((out && !malformed) || unit.unrecovered) && !shield && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
-        (!out || shield || malformed) && h("button", { type: "button", onclick: optOut }, "Opt out …"),
+        (out || reason === "unrecovered") && h("button", { type: "button", class: "primary", onclick: optIn }, unit.unrecovered ? "Opt in again …" : "Opt in …"),
+        !out && h("button", { type: "button", onclick: optOut }, "Opt out …"),
         link(`${unitAddress(unit.unit)}/policy`, "Change policy …"),
       ),
     ),
     !unit.known && h("p", { class: "problem" }, "This unit has no groups. Its policy was set in advance, or its name is misspelled."),
-    shield && h("p", { class: "problem" }, `Protected by the ${shield} of its groups: Troop never terminates their instances.`),
-    unit.unrecovered && h("p", { class: "problem" }, "The unit has not recovered from ", lapse(unit), ". Skipped until someone opts it in again."),
+    why && h("p", { class: stateKind(state) === "bad" ? "problem" : "muted" }, part ? "Not now: " : "Skipped: ", name(why), unit.unrecovered && [" (", lapse(unit), ")"]),
     (unit.missing_alarms ?? []).map((alarm) => h("p", { class: "problem" }, "The stop alarm ", name(alarm), " does not exist. The unit is skipped until it does.")),
-    unit.problems.map((text) => h("p", { class: "problem" }, `Skipped, because its policy is malformed: ${text}`)),
   ];
 }
 
@@ -179,11 +168,11 @@ function details(unit) {
     h("h2", {}, "Policy"),
     table("Policy values and their sources", [
       { label: "Setting", cell: ([key]) => LABELS[key] ?? key },
-      { label: "Value", cell: ([key, { value }]) => (key === "takes_part" ? takesPart(unit, value) : name(plain(value))) },
+      { label: "Value", cell: ([key, { value }]) => (key === "takes_part" ? badge(value ? "yes" : "no", value ? "good" : "info") : name(plain(value))) },
       { label: "Source", cell: ([, { source }]) => name(sourceName(source)) },
     ], policy),
     facts([
-      ["Next possible termination", unit.next_possible ? moment(unit.next_possible) : "not until someone changes the unit"],
+      ["Next possible termination", unit.outlook.next_possible ? moment(unit.outlook.next_possible) : "not while this is so"],
       ["Last terminated on", unit.last_day],
     ]),
     h("h2", {}, "Groups"),
@@ -205,10 +194,6 @@ function details(unit) {
       : h("p", { class: "muted" }, "There are no changes through the API."),
   ];
 }
-
-/** The policy's value, unless the unit is skipped for another reason. */
-const takesPart = (unit, value) =>
-  value && unit.unrecovered ? [badge("not now", "bad"), h("small", { class: "source" }, "opted in, but not recovered")] : badge(value ? "yes" : "no", value ? "good" : "info");
 
 /** The decision of a day and of each of its ticks; by default of the last recorded day. */
 function decisionPanel(unit, signal) {

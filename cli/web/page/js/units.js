@@ -3,9 +3,8 @@
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
 import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
-import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
-import { clock, count, share, sourceName } from "./format.js";
+import { clock, count, share, sourceName, stateKind } from "./format.js";
 
 const PAGE = 50; // the API's maximum
 const AT_ONCE = 500; // groups that one load requests
@@ -18,22 +17,11 @@ const ALL = 5_000; // groups that are loaded for a filter in the address, which 
 const state = { rows: [], at: null, cursor: undefined, shown: SHOWN };
 
 const DEFAULTS = { q: "", show: "all", owner: "", sort: "unit" }; // in the address; "-" before a sort: descending
-const SORTS = new Set(["unit", "groups", "takes_part", "probability", "min_healthy", "in_service", "calendar", "last_day", "problems"]);
+const SORTS = new Set(["unit", "groups", "takes_part", "probability", "min_healthy", "in_service", "calendar", "last_day", "why"]);
 let filters = { ...DEFAULTS };
 
-const STATES = ["taking part", "no instances", "opted out", "not opted in", "unrecovered", "malformed", "protected"];
-const PARTS = [["all", "All"], ["in", "Taking part, any size"], ["out", "Not taking part"], ["wrong", "With problems"], ...STATES.map((one) => [one, `State: ${one}`])];
+const PARTS = [["all", "All"], ["in", "Taking part"], ["out", "Not taking part"], ["wrong", "With problems"]]; // and each state that the API gives
 const NO_OWNER = "-"; // an owner's name has no such default
-
-/** The state of a unit, as `troop status` counts it. */
-function stateOf(groups) {
-  const open = groups.filter((group) => !group.protected);
-  if (!open.length) return "protected";
-  if (groups.some((group) => group.problems.length)) return "malformed";
-  if (groups.some((group) => group.unrecovered)) return "unrecovered";
-  if (!open.every((group) => group.takes_part)) return groups.every((group) => group.sources?.takes_part === "settings") ? "not opted in" : "opted out";
-  return groups.some((group) => group.desired) ? "taking part" : "no instances";
-}
 
 const one = (values) => (new Set(values).size === 1 ? values[0] : undefined);
 
@@ -45,30 +33,23 @@ export function units(rows) {
   for (const row of rows) byUnit.set(row.unit, [...(byUnit.get(row.unit) ?? []), row]);
   return [...byUnit.values()].map((groups) => ({
     unit: groups[0].unit,
-    state: stateOf(groups),
+    ...groups[0].outlook, // the API's: state, takes_part, reason, why
     owners: [...new Set(groups.map((group) => group.owner).filter(Boolean))],
     id: groups[0].id,
     groups: groups.map((group) => group.group),
-    takes_part: one(groups.map((group) => group.takes_part)),
     probability: one(groups.map((group) => group.probability)),
     min_healthy: one(groups.map((group) => group.min_healthy)),
     calendar: one(groups.map((group) => group.calendar)),
     source: (key) => one(groups.map((group) => group.sources?.[key])),
-    protected: groups.every((group) => group.protected),
     in_service: groups.reduce((sum, group) => sum + group.in_service, 0),
     desired: groups.reduce((sum, group) => sum + group.desired, 0),
     last_day: groups[0].last_day,
-    unrecovered: groups[0].unrecovered,
-    problems: [...new Set(groups.flatMap((group) => group.problems))],
     owner: among(groups, "owner"),
-    reason: among(groups.filter((group) => !group.takes_part), "reason"),
-    until: among(groups.filter((group) => !group.takes_part), "until"),
   }));
 }
 
 export async function show(main, signal) {
   filters = filtersOf(DEFAULTS);
-  if (!PARTS.some(([part]) => part === filters.show)) filters.show = DEFAULTS.show;
   if (!SORTS.has(filters.sort.replace(/^-/, ""))) filters.sort = DEFAULTS.sort;
   state.shown = SHOWN;
   const list = h("div", { class: "dense" });
@@ -79,7 +60,7 @@ export async function show(main, signal) {
     type: "search", id: "search", value: filters.q, placeholder: "unit, group, owner, reason, calendar", autocomplete: "off", spellcheck: "false",
     oninput: (event) => change({ q: event.target.value }),
   });
-  const parts = select(PARTS, filters.show, (show) => change({ show }, true));
+  const parts = select([], filters.show, (show) => change({ show }, true));
   parts.id = "part";
   const owners = select([], filters.owner, (owner) => change({ owner }, true));
   owners.id = "owner";
@@ -118,6 +99,8 @@ export async function show(main, signal) {
     fill(age.firstChild, `Loaded at ${clock(state.at)}`);
     stamp(age, state.at, OLD);
     const names = [...new Set([...all.flatMap((unit) => unit.owners), ...(filters.owner && filters.owner !== NO_OWNER ? [filters.owner] : [])])].sort(COLLATOR.compare);
+    const states = new Set([...all.map((unit) => unit.state), ...(PARTS.some(([part]) => part === filters.show) ? [] : [filters.show])]);
+    fill(parts, [...PARTS, ...[...states].sort(COLLATOR.compare).map((one) => [one, `State: ${one}`])].map(([value, label]) => h("option", { value, selected: value === filters.show }, label)));
     fill(owners, [["", "Any owner"], [NO_OWNER, "Without an owner"], ...names.map((one) => [one, one])].map(([value, label]) => h("option", { value, selected: value === filters.owner }, label)));
     fill(summary, all.length || state.cursor ? share(hits.length, all.length, "unit", state.cursor) : "There are no Auto Scaling groups in this account and region.");
     fill(list, rows.length ? table("Units and their policies", COLUMNS, rows, { by: filters.sort.replace(/^-/, ""), down: filters.sort.startsWith("-"), change: sort }) : null);
@@ -167,37 +150,26 @@ export function updateRow(unit) {
     if (row.unit !== unit.unit || !unit.policy.takes_part) return row;
     const values = Object.fromEntries(policy.filter(([key]) => key in row).map(([key, { value }]) => [key, value]));
     const sources = Object.fromEntries(policy.filter(([key]) => key in (row.sources ?? {})).map(([key, { source }]) => [key, source]));
-    return { ...row, owner: null, reason: null, until: null, ...values, problems: unit.problems, unrecovered: unit.unrecovered, sources: { ...row.sources, ...sources } };
+    return { ...row, owner: null, reason: null, until: null, ...values, problems: unit.problems, unrecovered: unit.unrecovered, outlook: unit.outlook, sources: { ...row.sources, ...sources } };
   });
 }
 
 function matches(unit) {
-  const wrong = unit.problems.length > 0 || Boolean(unit.unrecovered);
-  if (filters.show === "in" && !(unit.takes_part && !wrong)) return false;
-  if (filters.show === "out" && unit.takes_part && !wrong) return false;
-  if (filters.show === "wrong" && !wrong) return false;
-  if (STATES.includes(filters.show) && unit.state !== filters.show) return false;
+  const shown = { all: true, in: unit.takes_part, out: !unit.takes_part, wrong: stateKind(unit.state) === "bad" };
+  if (!(shown[filters.show] ?? unit.state === filters.show)) return false;
   if (filters.owner && !(filters.owner === NO_OWNER ? !unit.owners.length : unit.owners.includes(filters.owner))) return false;
-  const text = [unit.unit, ...unit.groups, unit.calendar ?? "", unit.owner, unit.reason, unit.until, ...unit.problems].join("\n").toLowerCase();
+  const text = [unit.unit, ...unit.groups, unit.calendar ?? "", unit.owner, unit.why].join("\n").toLowerCase();
   return filters.q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 function ordered(list) {
   const by = filters.sort.replace(/^-/, "");
-  const value = (unit) => (by === "groups" ? unit.groups.join() : by === "problems" ? problemsOf(unit).length : (unit[by] ?? ""));
+  const value = (unit) => (by === "groups" ? unit.groups.join() : (unit[by] ?? ""));
   const compare = (a, b) => (typeof a === "string" || typeof b === "string" ? COLLATOR.compare(String(a), String(b)) : a - b);
   const sign = filters.sort.startsWith("-") ? -1 : 1;
   return list.sort((a, b) => sign * compare(value(a), value(b)) || COLLATOR.compare(a.unit, b.unit));
 }
 const COLLATOR = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
-
-const problemsOf = (unit) => [unit.unrecovered && ["has not recovered from ", lapse(unit)], ...unit.problems].filter(Boolean);
-
-function skipReason(unit) {
-  if (unit.takes_part || unit.protected) return null;
-  if (unit.source("takes_part") === "settings") return "not opted in";
-  return ["opted out", unit.until && ` until ${unit.until}`, unit.reason && [": ", name(unit.reason)]];
-}
 
 /** A value with its source in small print; without one it comes from the settings. */
 const sourced = (shown, source) => [shown, source && source !== "settings" && h("small", { class: "source" }, name(sourceName(source)))];
@@ -211,7 +183,7 @@ const COLUMNS = [
   },
   {
     label: "Takes part", sort: "takes_part",
-    cell: (unit) => sourced(unit.protected ? badge("protected", "info") : unit.problems.length ? badge("malformed", "bad") : unit.unrecovered ? badge("not recovered", "bad") : unit.takes_part === undefined ? differs() : unit.takes_part ? badge("yes", "good") : badge("no", "info"), unit.source("takes_part")),
+    cell: (unit) => badge(unit.takes_part ? "yes" : `no (${unit.state})`, stateKind(unit.state)),
   },
   { label: "Probability", sort: "probability", number: true, cell: (unit) => sourced(unit.probability ?? differs(), unit.source("probability")) },
   { label: "Minimum healthy", sort: "min_healthy", number: true, cell: (unit) => sourced(unit.min_healthy ?? differs(), unit.source("min_healthy")) },
@@ -219,7 +191,7 @@ const COLUMNS = [
   { label: "Calendar", sort: "calendar", cell: (unit) => sourced(unit.calendar === undefined ? differs() : name(unit.calendar), unit.source("calendar")) },
   { label: "Last terminated", sort: "last_day", cell: (unit) => unit.last_day },
   {
-    label: "Why skipped", sort: "problems", wide: true,
-    cell: (unit) => (problemsOf(unit).length ? problemsOf(unit).map((text) => h("p", { class: "wrong" }, text)) : skipReason(unit)),
+    label: "Why skipped", sort: "why", wide: true,
+    cell: (unit) => unit.why && h("p", { class: stateKind(unit.state) === "bad" ? "wrong" : unit.takes_part ? "muted" : null }, name(unit.why)),
   },
 ];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -53,21 +54,14 @@ def groups_page(autoscaling: Any, limit: int, token: str | None = None) -> tuple
     return groups, answer.get("NextToken")
 
 
-def groups_tagged(autoscaling: Any, key: str, value: str, limit: int) -> list[Group]:
-    """Reads at most ``limit`` (up to 100) groups with a tag of that value, in one call."""
-    filters = [{"Name": f"tag:{key}", "Values": [value]}]
-    answer = autoscaling.describe_auto_scaling_groups(Filters=filters, MaxRecords=limit)
-    return [_group(raw) for raw in answer["AutoScalingGroups"] if not raw.get("Status")]
-
-
-def groups_carrying(autoscaling: Any, key: str, value: str) -> list[Group]:
-    """Reads all groups with a tag of exactly that value: Auto Scaling's filters are case-sensitive, without
-    wildcards.
+def groups_tagged(autoscaling: Any, key: str, tag_values: Iterable[str], pages: int | None = None) -> list[Group]:
+    """Reads the groups with a tag of exactly one of these values: Auto Scaling's filters are case-sensitive, without
+    wildcards. Reads at most so many pages of 100; None for all.
     """
-    pages = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
-        Filters=[{"Name": f"tag:{key}", "Values": [value]}], PaginationConfig={"PageSize": 100}
+    read = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
+        Filters=[{"Name": f"tag:{key}", "Values": sorted(tag_values)}], PaginationConfig={"PageSize": 100}
     )
-    return [_group(raw) for page in pages for raw in page["AutoScalingGroups"] if not raw.get("Status")]
+    return [_group(raw) for page in islice(read, pages) for raw in page["AutoScalingGroups"] if not raw.get("Status")]
 
 
 def _group(raw: dict[str, Any]) -> Group:

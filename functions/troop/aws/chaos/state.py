@@ -27,6 +27,15 @@ class StateView:
 
 
 @dataclass(frozen=True)
+class DeploymentState:
+    """What the table ``State`` has of the whole deployment, without its units."""
+
+    switch: Switch
+    counts: Counts
+    strays: StrayRecord
+
+
+@dataclass(frozen=True)
 class StateTable:
     """Reads the table ``State``.
 
@@ -43,14 +52,7 @@ class StateTable:
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
         return StateView(
             switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
-            counts=Counts(
-                by_day={
-                    date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
-                    for k, v in by_key.items()
-                    if k.startswith(DAY)
-                },
-                in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
-            ),
+            counts=_counts(by_key),
             units={k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)},
             strays=stray_items.from_item(by_key.get(STRAYS, {})),
         )
@@ -67,6 +69,17 @@ class StateTable:
 
     def unit(self, unit: str) -> UnitState:
         return _unit(self._get(UNIT + unit))
+
+    def deployment(self, days: Iterable[date]) -> DeploymentState:
+        """Reads the switch, the counters of some days (at most 90), and stray items. One call."""
+        names = [SWITCH, EARLIER_TABLES, IN_FLIGHT, STRAYS, *(f"{DAY}{day}" for day in sorted(set(days)))]
+        rows = batch_get(self.client, {self.table: [{"key": {"S": name}} for name in names]})[self.table]
+        by_key = {item["key"]: item for item in rows}
+        return DeploymentState(
+            switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
+            counts=_counts(by_key),
+            strays=stray_items.from_item(by_key.get(STRAYS, {})),
+        )
 
     def strays(self) -> StrayRecord:
         """Reads what ticks have recorded of stray items."""
@@ -107,6 +120,17 @@ class StateTable:
 
     def _get(self, key: str) -> dict[str, Any]:
         return plain(self.raw(key))
+
+
+def _counts(by_key: Mapping[str, Mapping[str, Any]]) -> Counts:
+    return Counts(
+        by_day={
+            date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
+            for k, v in by_key.items()
+            if k.startswith(DAY)
+        },
+        in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
+    )
 
 
 def _unit(item: Mapping[str, Any]) -> UnitState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from troop.aws.chaos.groups import groups_carrying, read_groups
+from troop.aws.chaos.groups import groups_tagged, read_groups
 from troop.chaos.groups import Group
 from troop.chaos.units import LONGEST_GROUP_NAME, unit_of
 from troop.tags import UNIT_TAG
@@ -25,7 +25,7 @@ def read_members(autoscaling: Any, unit: str, patterns: Sequence[tuple[str, str]
         groups = read_groups(autoscaling)
     else:
         of_that_name = read_groups(autoscaling, [unit]) if len(unit) <= LONGEST_GROUP_NAME else []
-        groups = [*of_that_name, *groups_carrying(autoscaling, UNIT_TAG, unit)]
+        groups = [*of_that_name, *groups_tagged(autoscaling, UNIT_TAG, [unit])]
     # A group that has the unit's name and its tag appears twice: the later read counts.
     once = {group.name: group for group in groups}
     return [group for _, group in sorted(once.items()) if unit_of(group.name, group.tags, patterns) == unit]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -13,13 +14,13 @@ from troop.aws.chaos.changes import ChangeTable
 from troop.aws.chaos.decision_queries import Decided, DecisionQueries
 from troop.aws.chaos.event_queries import EventFilter, EventQueries
 from troop.aws.chaos.groups import alarm_states, groups_page, groups_tagged, read_groups
-from troop.aws.chaos.state import PolicyTable, StateTable, read_units
+from troop.aws.chaos.state import DeploymentState, PolicyTable, StateTable, read_units
 from troop.aws.dynamo import plain
 from troop.chaos.changes import Change
 from troop.chaos.events import Event
-from troop.chaos.facts import UnitState
+from troop.chaos.facts import Facts, UnitState
 from troop.chaos.groups import Group
-from troop.chaos.outlook import next_possible, policy_at
+from troop.chaos.outlook import Outlook, outlook, policy_at
 from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
 from troop.chaos.units import LONGEST_GROUP_NAME, unit_of
@@ -28,7 +29,10 @@ from troop.state_keys import UNIT
 from troop.tags import UNIT_TAG
 
 MOST_GROUPS = 100
-"""The most groups of a unit that are read; further ones are ignored."""
+"""The most groups of a unit's last decision that are read; further ones are ignored."""
+
+MOST_PAGES = 2
+"""The most pages of groups that are read by the tags of the units of a page; further groups are ignored."""
 
 LATEST = 5
 """The number of events and changes in the view of a unit."""
@@ -49,17 +53,23 @@ def missing_alarms(cloudwatch: Any, names: Collection[str]) -> list[str] | None:
 
 @dataclass(frozen=True)
 class GroupRow:
-    """A group in a listing. ``policy`` is this group's contribution to its unit, whose other groups can be stricter;
-    see :func:`troop.chaos.participation.effective_participation`. ``item``: the unit's, in plain values, empty if there
-    is none. ``near``: see :func:`troop.chaos.policy.effective_policy`.
+    """A group in a listing, and its unit.
+
+    Attributes:
+        policy: this group's contribution to its unit, whose other groups can be stricter; see
+            :func:`troop.chaos.participation.effective_participation`.
+        outlook: the unit's, from all its groups.
+        members: all groups of the unit.
+        unit_policy: the unit's, as ``policy``.
     """
 
     group: Group
     unit: str
     policy: Policy
     state: UnitState
-    item: Mapping[str, Any] = field(default_factory=dict)
-    near: tuple[str, ...] = ()
+    outlook: Outlook
+    members: tuple[Group, ...]
+    unit_policy: Policy
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class UnitView:
             or be misspelled.
         policy: the effective one, see :func:`troop.chaos.participation.effective_participation`.
         item: the unit's item in plain values, empty if there is none.
-        next_possible: see :func:`troop.chaos.outlook.next_possible`.
+        outlook: see :func:`troop.chaos.outlook.outlook`.
         events, changes: the last few, newest first.
     """
 
@@ -81,7 +91,7 @@ class UnitView:
     policy: Policy
     item: Mapping[str, Any]
     state: UnitState
-    next_possible: datetime | None
+    outlook: Outlook
     decision: Decided | None
     events: tuple[Event, ...]
     changes: tuple[Change, ...]
@@ -100,62 +110,94 @@ class Units:
     changes: ChangeTable
 
     def page(self, limit: int, token: str | None, now: datetime) -> tuple[list[GroupRow], str | None]:
-        """Returns at most ``limit`` (up to 50) groups, and the token of the next page. Two calls.
+        """Returns at most ``limit`` (up to 50) groups, and the token of the next page.
 
-        Omits Troop's own fleets, which have no unit.
+        Two calls, and those for the other groups of the units, see :meth:`_members`. Omits Troop's own fleets, which
+        have no unit.
 
         Raises:
             BadToken: the token is not from an earlier page, or has expired.
         """
-        members, following = groups_page(self.autoscaling, limit, token)
-        groups = [group for group in members if not group.is_own_fleet]
-        units = {group.name: unit_of(group.name, group.tags, self.settings.units) for group in groups}
+        listed, following = groups_page(self.autoscaling, limit, token)
+        groups = [group for group in listed if not group.is_own_fleet]
+        units = {group.name: self._unit_of(group) for group in groups}
+        members = self._members(set(units.values()), groups)
         items, states = read_units(self.policies, self.state, units.values())
-        near = self.state.strays().near
-        rows = [
-            GroupRow(
-                group=group,
-                unit=units[group.name],
-                policy=effective_participation(
-                    [group],
-                    policy_at(
-                        [group],
-                        items.get(units[group.name], {}),
-                        self.settings,
-                        now,
-                        near.get(units[group.name], ()),
-                    ),
-                ),
-                state=states.get(units[group.name], UnitState()),
-                item=items.get(units[group.name], {}),
-                near=near.get(units[group.name], ()),
+        deployment = self._deployment(now)
+        seen = {
+            unit: self._seen(unit, members[unit], items.get(unit, {}), states.get(unit, UnitState()), deployment, now)
+            for unit in members
+        }
+        rows = []
+        for group in groups:
+            unit = units[group.name]
+            near = deployment.strays.near.get(unit, ())
+            own = policy_at([group], items.get(unit, {}), self.settings, now, near)
+            policy, state, outlook_of_unit = seen[unit]
+            rows.append(
+                GroupRow(
+                    group=group,
+                    unit=unit,
+                    policy=effective_participation([group], own),
+                    state=state,
+                    outlook=outlook_of_unit,
+                    members=members[unit],
+                    unit_policy=policy,
+                )
             )
-            for group in groups
-        ]
         return rows, following
 
     def view(self, unit: str, now: datetime) -> UnitView:
-        """Returns everything about a unit, which may be unknown. Two items, three queries, at most four calls for its
-        groups.
+        """Returns everything about a unit, which may be unknown. Two items, one call for the deployment's, three
+        queries, and the calls for its groups, see :meth:`_members`.
         """
         item = plain(self.policies.raw(unit))
-        state = self.state.unit(unit)
-        near = self.state.strays().near.get(unit, ())
         decision = self.decisions.latest(unit)
-        groups = self._groups(unit, decision)
+        groups = self._members({unit}, [], {unit: decision})[unit]
+        policy, state, outlook_of_unit = self._seen(
+            unit, groups, item, self.state.unit(unit), self._deployment(now), now
+        )
         events = self.events.page(EventFilter(unit), LATEST).events
         return UnitView(
             unit=unit,
             known=bool(groups or decision or events or state != UnitState()),
             groups=groups,
-            policy=effective_participation(groups, policy_at(groups, item, self.settings, now, near)),
+            policy=policy,
             item=item,
             state=state,
-            next_possible=next_possible(groups, item, self.settings, state, now, near),
+            outlook=outlook_of_unit,
             decision=decision,
             events=events,
             changes=tuple(self.changes.latest(UNIT + unit, LATEST)),
         )
+
+    def _deployment(self, now: datetime) -> DeploymentState:
+        return self.state.deployment(calendar.at(now).day for calendar in self.settings.calendars.values())
+
+    def _seen(
+        self,
+        unit: str,
+        groups: tuple[Group, ...],
+        item: Mapping[str, Any],
+        state: UnitState,
+        deployment: DeploymentState,
+        now: datetime,
+    ) -> tuple[Policy, UnitState, Outlook]:
+        """Returns a unit's policy with its effective participation, its state, and its outlook."""
+        near = deployment.strays.near.get(unit, ())
+        policy = policy_at(groups, item, self.settings, now, near)
+        facts = Facts(
+            unit=unit,
+            now=now,
+            salt=b"",
+            settings=self.settings,
+            switch=deployment.switch,
+            groups=groups,
+            policy=policy,
+            state=state,
+            counts=deployment.counts,
+        )
+        return effective_participation(groups, policy), state, outlook(facts, item, near)
 
     def owner(self, name: str) -> str | None:
         """Returns the unit of the group of that name; None if there is no such group, or it is one of Troop's own
@@ -165,19 +207,34 @@ class Units:
         units = (unit_of(group.name, group.tags, self.settings.units) for group in groups if not group.is_own_fleet)
         return next(units, None)
 
-    def _groups(self, unit: str, decision: Decided | None) -> tuple[Group, ...]:
-        """Returns the last decision's groups that still exist; without any, those with the unit's tag, or the one of
-        that name.
-        """
-        groups: list[Group] = []
-        if decision and decision.groups:
-            groups = self._of(unit, read_groups(self.autoscaling, decision.groups[:MOST_GROUPS]))
-        if not groups:
-            groups = self._of(unit, groups_tagged(self.autoscaling, UNIT_TAG, unit, MOST_GROUPS))
-        if not groups and len(unit) <= LONGEST_GROUP_NAME:
-            groups = self._of(unit, read_groups(self.autoscaling, [unit]))
-        return tuple(sorted(groups, key=lambda group: group.name))
+    def _members(
+        self, units: AbstractSet[str], known: Sequence[Group], decisions: Mapping[str, Decided | None] | None = None
+    ) -> dict[str, tuple[Group, ...]]:
+        """Returns all groups of units, in order of their names.
 
-    def _of(self, unit: str, groups: list[Group]) -> list[Group]:
-        patterns = self.settings.units
-        return [g for g in groups if not g.is_own_fleet and unit_of(g.name, g.tags, patterns) == unit]
+        A group belongs to a unit by its tag (at most MOST_PAGES calls), by its name, or by a pattern. Auto Scaling has
+        no globs, so the last decision names a pattern's groups: a query for each such unit, and a call for 50 names.
+
+        Args:
+            known: groups that are read already.
+            decisions: the last one by unit, if they are read already.
+        """
+        if not units:
+            return {}
+        by_name = {group.name: group for group in known}
+        tagged = groups_tagged(self.autoscaling, UNIT_TAG, units, MOST_PAGES)
+        by_name |= {group.name: group for group in tagged}
+        names = {unit for unit in units if len(unit) <= LONGEST_GROUP_NAME}
+        for unit in units & {named for _, named in self.settings.units}:
+            decision = decisions.get(unit) if decisions is not None else self.decisions.latest(unit)
+            names |= set(decision.groups[:MOST_GROUPS]) if decision else set()
+        if missing := sorted(names - by_name.keys()):
+            by_name |= {group.name: group for group in read_groups(self.autoscaling, missing)}
+        groups: dict[str, list[Group]] = {unit: [] for unit in units}
+        for _, group in sorted(by_name.items()):
+            if not group.is_own_fleet and (unit := self._unit_of(group)) in groups:
+                groups[unit].append(group)
+        return {unit: tuple(of_unit) for unit, of_unit in groups.items()}
+
+    def _unit_of(self, group: Group) -> str:
+        return unit_of(group.name, group.tags, self.settings.units)

@@ -41,7 +41,7 @@ def test_the_list_tells_why_one_is_left_alone_until_when_and_whose_it_is(looking
         page.get_by_label("Search").fill(words)
         expect(page.locator("tbody tr")).to_have_count(1)
         row = page.get_by_role("row", name=re.compile("^closing ?finance"))
-        expect(row).to_contain_text("opted out until 2099-12-31: month-end closing")
+        expect(row).to_contain_text("opted out by item until 2099-12-31: month-end closing")
 
 
 def test_two_thousand_units_stay_usable(looking: Looking) -> None:
@@ -78,7 +78,7 @@ def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     looking.world.add("bad", problem="tag troop:probability is 'often'")
     page = looking.page
     page.get_by_role("button", name="Refresh").click()
-    expect(page.get_by_role("row", name=re.compile("^bad")).locator(".badge")).to_have_text("malformed")
+    expect(page.get_by_role("row", name=re.compile("^bad")).locator(".badge")).to_have_text("no (malformed)")
     looking.go("units/bad")
     expect(page.locator(".headline .badge")).to_have_text("malformed")
     expect(page.get_by_role("button", name="Opt out")).to_be_visible()
@@ -144,10 +144,10 @@ def test_until_today_can_be_chosen_where_the_day_ends_late(timed: Looking) -> No
 def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
     looking.world.units["web"]["unrecovered"] = "2026-11-20#web"
     page = looking.go("units/web")
-    expect(page.locator(".headline .badge")).to_have_text("not recovered")  # not "takes part"
+    expect(page.locator(".headline .badge")).to_have_text("unrecovered")  # not "takes part"
     page.get_by_role("button", name="Opt in again").click()
     page.get_by_role("dialog").get_by_role("button", name="Opt in again").click()
-    expect(page.get_by_text("has not recovered")).to_have_count(0)
+    expect(page.get_by_text("did not recover")).to_have_count(0)
     assert looking.changes()[0][2]["unrecovered"] is False
 
 
@@ -164,9 +164,8 @@ def test_what_has_not_recovered_is_left_alone_and_leads_to_its_event(looking: Lo
     assert rows(page) == ["bad", "lost", "sick"]
     expect(page.get_by_role("row", name=re.compile("^lost"))).to_contain_text("from its termination of 2026-11-19")
     page.get_by_role("link", name="sick").click()
-    sentence = "The unit has not recovered from the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC. Skipped until"
+    sentence = "did not recover from a termination on demand (the termination of i-0abc at 20 Nov 2026, 10:00:00 UTC)"
     expect(page.locator(".problem")).to_contain_text(sentence)
-    expect(page.get_by_role("row", name=re.compile("^Takes part"))).to_contain_text("not now")
     page.locator(".problem").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Termination of i-0abc")).to_be_visible()
     expect(page.locator("main")).to_contain_text("2 of 3")
@@ -180,7 +179,7 @@ def test_somebody_elses_change_in_between_is_shown_and_not_undone(looking: Looki
     looking.world.units["web"] |= {"item": {"opt_out": True, "reason": "theirs"}, "version": 7}
     dialog.get_by_role("button", name="Opt out").click()
     expect(dialog).to_contain_text("changed by somebody else")
-    expect(dialog).to_contain_text("Now: skipped (settings): theirs.")
+    expect(dialog).to_contain_text("Now: skipped; opted out by item: theirs.")
     expect(dialog).to_contain_text("somebody else. This dialog now shows the current state")
     dialog.get_by_role("button", name="Opt out").click()
     expect(dialog).to_have_count(0)

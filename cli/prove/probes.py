@@ -6,9 +6,10 @@ import gzip
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,17 +18,28 @@ from botocore.exceptions import ClientError, WaiterError
 
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment
-from cli.prove.judgements import SUCCESS
+from cli.prove.judgements import ALLOWED, SUCCESS
 from cli.prove.ledger import PREFIX, Ledger, Remove, tags
 from cli.prove.node.ask import MARK
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
+from troop.bench.definition import PARTITION, SPOT, Fleet
+from troop.bench.fleet_requests import (
+    IMAGE_PARAMETER,
+    Image,
+    group_request,
+    placement_request,
+    tag_specification,
+    template_data,
+)
 from troop.faults.crash import CRASH
 from troop.state_keys import SWITCH, UNIT
 from troop.tags import DEPLOYMENT_TAG
 
 _MOST = 5
 """Instances to ask about."""
+_INITIALIZATION_RATE = 100
+"""MiB a second."""
 _PROPAGATION_TRIES, _PROPAGATION_SECONDS = 12, 5.0
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 
@@ -202,15 +214,67 @@ class Probes:
             ("import", stacks.execute_change_set, change, "stack_import", {"StackName": second}),
             ("add a stream", stacks.update_stack, update, "stack_update", {"StackName": second}),
         ]
-        outcome: list[dict[str, str]] = []
-        for step, call, request, waiter, until in plan:
-            try:
-                call(**request)
-                stacks.get_waiter(f"{waiter}_complete").wait(**until)
-            except (ClientError, WaiterError) as error:
-                return [*outcome, {"step": step, "status": " ".join(str(error).split())}]
-            outcome.append({"step": step, "status": "done"})
-        return outcome
+
+        def carry_out(call: Callable[..., Any], request: dict[str, Any], waiter: str, until: dict[str, str]) -> None:
+            call(**request)
+            stacks.get_waiter(f"{waiter}_complete").wait(**until)
+
+        return _outcomes(
+            (step, partial(carry_out, call, request, waiter, until)) for step, call, request, waiter, until in plan
+        )
+
+    def launch_requests(self) -> list[dict[str, str]]:
+        """Creates what a fleet on spot in two zones is launched from, with a group of size 0."""
+        ec2, scaling, marks = self._client("ec2"), self._client("autoscaling"), {"troop:prove": "launch-requests"}
+        ids = self._resources("AWS::EC2::Subnet")
+        described = ec2.describe_subnets(SubnetIds=ids)["Subnets"] if ids else []
+        subnets = list({one["AvailabilityZone"]: one["SubnetId"] for one in described}.values())[:2]
+        if len(subnets) < 2:
+            return []
+        image = self._client("ssm").get_parameter(Name=f"{IMAGE_PARAMETER}arm64")["Parameter"]["Value"]
+        placement, template, group = (
+            f"{PREFIX}{part}-{uuid4().hex[:8]}" for part in ("placement", "template", "group")
+        )
+        for kind, name in (("placement group", placement), ("launch template", template), ("group", group)):
+            self.ledger.add(kind, name)
+        fleet = Fleet("nodes", 2, "t4g.small", 2, 300, 8, purchase=SPOT)
+        data = template_data(fleet, Image(image, "/dev/xvda"), (), "", "", marks, placement)
+        # No role to pass, and no script: no node starts.
+        del data["IamInstanceProfile"], data["UserData"]
+        data["BlockDeviceMappings"][0]["Ebs"]["VolumeInitializationRate"] = _INITIALIZATION_RATE
+        chosen = {"LaunchTemplateName": template, "Version": "1"}
+
+        def launch() -> None:
+            # Not beside the interface: EC2 refuses a subnet of the instance if the template has an interface.
+            interface = {**data["NetworkInterfaces"][0], "SubnetId": subnets[0]}
+            request = {"LaunchTemplate": chosen, "NetworkInterfaces": [interface], "MinCount": 1, "MaxCount": 1}
+            code = _code(lambda: ec2.run_instances(**request, DryRun=True))
+            if code != ALLOWED:
+                raise ValueError(f"EC2 answers {code}")
+
+        def balance() -> None:
+            (described,) = ec2.describe_launch_templates(LaunchTemplateNames=[template])["LaunchTemplates"]
+            request = group_request(fleet, group, described["LaunchTemplateId"], subnets, marks)
+            scaling.create_auto_scaling_group(**request | {"MaxSize": 0, "DesiredCapacity": 0})
+
+        return _outcomes(
+            [
+                (
+                    "placement group",
+                    lambda: ec2.create_placement_group(**placement_request(placement, PARTITION, marks)),
+                ),
+                (
+                    "launch template with an initialization rate",
+                    lambda: ec2.create_launch_template(
+                        LaunchTemplateName=template,
+                        LaunchTemplateData=data,
+                        TagSpecifications=tag_specification("launch-template", marks),
+                    ),
+                ),
+                ("dry run of a launch", launch),
+                ("balanced group on spot", balance),
+            ]
+        )
 
     def node_checks(self) -> list[dict[str, Any]]:
         run = self.start_run()["run"]["run"]
@@ -301,11 +365,42 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
         with suppress(dynamodb.exceptions.ResourceNotFoundException):
             dynamodb.delete_table(TableName=name)
 
+    def placement_group(name: str) -> None:
+        with _missing("InvalidPlacementGroup.Unknown"):
+            aws.client(session, "ec2").delete_placement_group(GroupName=name)
+
+    def launch_template(name: str) -> None:
+        with _missing("InvalidLaunchTemplateName.NotFoundException"):
+            aws.client(session, "ec2").delete_launch_template(LaunchTemplateName=name)
+
+    def group(name: str) -> None:
+        scaling = aws.client(session, "autoscaling")
+        if scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]:
+            scaling.delete_auto_scaling_group(AutoScalingGroupName=name)  # it has no instances
+
     def run(name: str) -> None:
         if not client.benchmarks.run(name, resources=False)["run"]["ended_at"]:
             client.benchmarks.stop_run(name)
 
-    return {"role": role, "stack": stack, "table": table, "run": run}
+    return {
+        "role": role,
+        "stack": stack,
+        "table": table,
+        "placement group": placement_group,
+        "launch template": launch_template,
+        "group": group,
+        "run": run,
+    }
+
+
+@contextmanager
+def _missing(code: str) -> Iterator[None]:
+    """Ignores the error that says that a thing does not exist."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] != code:
+            raise
 
 
 def answers_in(text: str) -> list[dict[str, Any]]:
@@ -336,6 +431,18 @@ def _code(call: Callable[[], Any], succeeded: str = SUCCESS) -> str:
     except ClientError as error:
         return str(error.response["Error"]["Code"])
     return succeeded
+
+
+def _outcomes(steps: Iterable[tuple[str, Callable[[], Any]]]) -> list[dict[str, str]]:
+    """Carries out steps in order, until one fails."""
+    outcomes: list[dict[str, str]] = []
+    for step, call in steps:
+        try:
+            call()
+        except (ClientError, WaiterError, ValueError) as error:
+            return [*outcomes, {"step": step, "status": " ".join(str(error).split())}]
+        outcomes.append({"step": step, "status": "done"})
+    return outcomes
 
 
 def _has_group(instance: Mapping[str, Any]) -> bool:

@@ -104,6 +104,23 @@ QUESTIONS: tuple[Question, ...] = (
         judge=judgements.late_termination,
     ),
     Question(
+        name="launch-requests",
+        text="Do EC2 and Auto Scaling accept what fleets are launched from, together?",
+        why="If not, Troop cannot launch fleets on spot in two zones, in placement groups or with initialized volumes.",
+        step="creates a placement group, a launch template and an empty group, and tries a launch as a dry run",
+        price=_FREE,
+        kind=Kind.CREATES,
+        needs=(
+            *(*_STACK, "ec2:DescribeSubnets", "ssm:GetParameter", "ec2:CreateTags", "ec2:RunInstances"),
+            *("ec2:CreatePlacementGroup", "ec2:DeletePlacementGroup"),
+            *("ec2:CreateLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DeleteLaunchTemplate"),
+            *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"),
+            *("autoscaling:DescribeAutoScalingGroups", "autoscaling:DeleteAutoScalingGroup"),
+        ),
+        probe="launch_requests",
+        judge=judgements.completion,
+    ),
+    Question(
         name="leading-keys",
         text="Does IAM check the key of each item of a transaction by that item's own action?",
         why="If it puts the keys together, it refuses every claim, and Troop terminates nothing.",
@@ -135,7 +152,7 @@ QUESTIONS: tuple[Question, ...] = (
             "dynamodb:GetResourcePolicy",
         ),
         probe="import_steps",
-        judge=judgements.import_steps,
+        judge=judgements.completion,
     ),
     Question(
         name="node",

@@ -50,6 +50,7 @@ def checks(release: str) -> Iterator[Check]:
     """Yields all checks, in order; modules come after the package that may contain them."""
     yield Check("python", (sys.executable, "--version"), r"Python 3\.9\.")
     yield Check("kernel", ("uname", "-r"), "amzn2023")
+    yield Check("console", ("cat", "/proc/cmdline"), "console=ttyS0")
     yield Check("aws-cli", ("aws", "--version"), "aws-cli/2")
     yield Check("cloud-init", ("cloud-init", "--version"))
     yield Check("per-boot-script", ("test", "-x", "/var/lib/cloud/scripts/per-boot/troop"))

@@ -15,6 +15,9 @@ from troop.tags import CELL_TAG, DEPLOYMENT_TAG, RUN_TAG
 
 HTTPS = 443
 
+IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
+"""The beginning of the parameter's name; the architecture follows. AWS provides it in every region and partition."""
+
 PARTITIONS = 7
 """Partitions of a placement group: the most that EC2 allows in a zone. It spreads instances evenly over them."""
 

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import boto3
 import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
@@ -138,8 +140,9 @@ def _keys(**codes: str) -> dict[str, str]:
         (judge.leading_keys(_keys(item="AccessDeniedException", item_if_switch="AccessDeniedException")), Verdict.OPEN),
         (judge.leading_keys(_keys(item_if_switch="TransactionCanceledException")), Verdict.OPEN),
         (judge.leading_keys(_keys(switch="ThrottlingException")), Verdict.OPEN),
-        (judge.import_steps([{"step": "create", "status": "done"}]), Verdict.YES),
-        (judge.import_steps([{"step": "create", "status": "done"}, {"step": "leave", "status": "no"}]), Verdict.NO),
+        (judge.completion([{"step": "create", "status": "done"}]), Verdict.YES),
+        (judge.completion([{"step": "create", "status": "done"}, {"step": "leave", "status": "no"}]), Verdict.NO),
+        (judge.completion([]), Verdict.OPEN),
         (judge.node_checks([{"name": "a", "ok": True}]), Verdict.YES),
         (judge.node_checks([{"name": "a", "ok": True}, {"name": "b", "ok": False}]), Verdict.NO),
         (judge.node_checks([]), Verdict.OPEN),
@@ -246,6 +249,47 @@ def test_the_items_of_a_transaction_are_tried_on_a_table_of_their_own(probes: Pr
     assert keys == {f"{UNIT}probe", SWITCH}
     assert probes.ledger.remove_all()
     assert dynamodb.list_tables()["TableNames"] == []
+
+
+def test_a_fleets_requests_are_tried_with_a_group_of_size_zero(
+    probes: Probes, account: boto3.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ec2, scaling = account.client("ec2"), account.client("autoscaling")
+    subnets = [one["SubnetId"] for one in ec2.describe_subnets()["Subnets"]]
+    monkeypatch.setattr(Probes, "_resources", lambda *_: subnets)
+    placements, real = dict[str, Any](), BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def missing(code: str) -> NoReturn:
+        raise ClientError({"Error": {"Code": code, "Message": "no"}}, "Delete")
+
+    def call(self: Any, operation: str, parameters: Any) -> Any:
+        if operation == "CreatePlacementGroup":  # moto has none
+            placements[parameters["GroupName"]] = parameters
+            return {}
+        if operation == "DeletePlacementGroup":
+            return placements.pop(parameters["GroupName"], None) or missing("InvalidPlacementGroup.Unknown")
+        if operation == "DeleteLaunchTemplate" and "never" in parameters["LaunchTemplateName"]:  # moto has another code
+            missing("InvalidLaunchTemplateName.NotFoundException")
+        return real(self, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    outcomes = probes.launch_requests()
+    assert {one["status"] for one in outcomes} == {"done"}, outcomes
+    (group,) = scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    assert (group["MaxSize"], group["DesiredCapacity"]) == (0, 0)
+    assert group["MixedInstancesPolicy"]["InstancesDistribution"]["OnDemandPercentageAboveBaseCapacity"] == 0
+    (template,) = ec2.describe_launch_templates()["LaunchTemplates"]
+    names = {group["AutoScalingGroupName"], template["LaunchTemplateName"], *placements}
+    assert len(names) == 3
+    assert all(name.startswith(PREFIX) for name in names)
+    assert probes.ledger.remove_all()
+    assert not placements
+    assert not scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
+    assert not ec2.describe_launch_templates()["LaunchTemplates"]
+    assert not ec2.describe_instances()["Reservations"]
+    for kind in ("placement group", "launch template", "group"):
+        probes.ledger.add(kind, f"{PREFIX}never-created")
+    assert probes.ledger.remove_all(), "a missing thing is no error"
 
 
 # The command.

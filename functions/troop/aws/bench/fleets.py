@@ -16,6 +16,7 @@ from botocore.exceptions import ClientError
 
 from troop.bench.definition import Fleet
 from troop.bench.fleet_requests import (
+    IMAGE_PARAMETER,
     Image,
     LaunchImpossibleError,
     Subnet,
@@ -27,9 +28,6 @@ from troop.bench.fleet_requests import (
     tag_specification,
     template_data,
 )
-
-IMAGE_PARAMETER = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-"
-"""The beginning of the parameter's name; the architecture follows. AWS provides it in every region and partition."""
 
 NO_SECURITY_GROUP = frozenset({"InvalidGroup.NotFound", "InvalidSecurityGroupID.NotFound"})
 """EC2's codes for a security group that does not exist, of different calls."""

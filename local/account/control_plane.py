@@ -11,6 +11,7 @@ from .patches import (
     check_versions,
     cloudformation_alarm,
     cloudformation_custom,
+    cloudformation_names,
     cloudformation_queries,
     cloudformation_record,
     cloudformation_schedule,
@@ -81,6 +82,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     cloudformation_custom.apply()
     cloudformation_schedule.apply()
     cloudformation_secret.apply(config.secret)
+    cloudformation_names.apply()
     cloudformation_record.apply()
     cloudformation_tags.apply(config.schemas)
     cloudformation_ttl.apply()

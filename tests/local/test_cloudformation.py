@@ -215,6 +215,29 @@ def test_what_a_deleted_stack_retained_stays_on_record_under_its_id(world: World
     assert skipped["PhysicalResourceId"] == url
 
 
+def test_a_stack_does_not_touch_what_an_earlier_one_of_its_name_retained(world: World) -> None:
+    table: dict[str, Any] = {
+        "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    resources = {"Table": {"Type": "AWS::DynamoDB::Table", "Properties": table, "DeletionPolicy": "Retain"}}
+    template = {"Resources": resources, "Outputs": {"Table": {"Value": {"Ref": "Table"}}}}
+    stacks, dynamodb = world.account.client("cloudformation"), world.account.client("dynamodb")
+    name, first = deploy(world, resources)
+    earlier = reference(first, "Table")
+    dynamodb.put_item(TableName=earlier, Item={"k": {"S": "1"}})
+    stacks.delete_stack(StackName=name)
+    stacks.get_waiter("stack_delete_complete").wait(StackName=first["StackId"], WaiterConfig={"Delay": 1})
+    stacks.create_stack(StackName=name, TemplateBody=json.dumps(template))
+    later = reference(settled(world, name), "Table")
+    assert later != earlier
+    assert dynamodb.scan(TableName=earlier)["Count"] == 1
+    table["DeletionProtectionEnabled"] = True
+    stacks.update_stack(StackName=name, TemplateBody=json.dumps(template))
+    assert reference(settled(world, name), "Table") == later
+
+
 def test_a_reference_to_a_secret_is_its_arn(world: World) -> None:
     resources = {"Salt": {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}}}
     name, stack = deploy(world, resources)

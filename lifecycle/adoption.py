@@ -107,7 +107,7 @@ def _undecided(
     Anyone who may make and tag tables can make one look like the deployment's, with an unleashed switch. So only a
     person can decide about a table of unknown origin.
     """
-    listing = "\n".join(f"  {table}{'' if table.stack else ', of unknown origin'}" for table in tables)
+    listing = "\n".join(f"  {table}{'' if table.stacks else ', of unknown origin'}" for table in tables)
     take = {table.part: table.name for table in reversed(tables)} | {part: t.name for part, t in chosen.items()}
     adopt = f"ADOPT={','.join(take[part] for part in sorted(take))}"
     if not take.keys() <= missing:

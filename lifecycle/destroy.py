@@ -93,7 +93,7 @@ def _rolled_back(session: boto3.Session, name: str, stack: Mapping[str, Any]) ->
     if stack["StackStatus"] not in _NEVER_CAME_UP:
         return []
     tables = proven(session, name, retained.find_retained(session, name))
-    return [table for table in tables if table.stack == stack["StackId"]]
+    return [table for table in tables if table.stacks[-1:] == (stack["StackId"],)]
 
 
 def _ids_of(template: Mapping[str, Any], table: retained.RetainedTable) -> list[str]:

@@ -29,7 +29,7 @@ _AFTER_TABLES = timedelta(days=1)
 
 @dataclass(frozen=True)
 class Origin:
-    """The stack that last had a table.
+    """A stack that had a table.
 
     Attributes:
         stack: its ARN.
@@ -41,19 +41,17 @@ class Origin:
 
 
 def proven(session: boto3.Session, deployment: str, tables: Sequence[RetainedTable]) -> list[RetainedTable]:
-    """Returns the tables, each with the stack of the deployment that had it last; "" without a proof."""
+    """Returns the tables, each with the stacks of the deployment that had it; without a proof there are none."""
     if not tables:
         return []
     with aws.translated_errors():
         records = [*_of_secrets(session, deployment), *_of_stacks(session, deployment, {t.name for t in tables})]
-    origins: dict[str, Origin] = {}
-    for name, origin in sorted(records, key=lambda record: record[1].until):
-        origins[name] = origin
-    return [replace(table, stack=_stack(table, origins.get(table.name))) for table in tables]
+    records.sort(key=lambda record: record[1].until)
+    return [replace(table, stacks=tuple(_stacks(table, records))) for table in tables]
 
 
-def _stack(table: RetainedTable, origin: Origin | None) -> str:
-    return origin.stack if origin and table.created <= origin.until else ""
+def _stacks(table: RetainedTable, records: Iterable[tuple[str, Origin]]) -> Iterator[str]:
+    return (origin.stack for name, origin in records if name == table.name and table.created <= origin.until)
 
 
 def _of_secrets(session: boto3.Session, deployment: str) -> Iterator[tuple[str, Origin]]:

@@ -30,7 +30,7 @@ class RetainedTable:
         streamed: whether it has a stream.
         empty: whether it has no items now.
         protected: whether it is protected from deletion.
-        stack: the ARN of the stack that had it last, by :mod:`lifecycle.origin`; "" if unknown.
+        stacks: the ARNs of the stacks that had it, the last one at the end, by :mod:`lifecycle.origin`.
         declined: whether somebody decided not to use it any more.
         arn: the table's ARN.
     """
@@ -43,7 +43,7 @@ class RetainedTable:
     streamed: bool = True
     empty: bool = False
     protected: bool = True
-    stack: str = ""
+    stacks: tuple[str, ...] = ()
     declined: bool = False
     arn: str = ""
 
@@ -133,8 +133,8 @@ def used(tables: Sequence[RetainedTable]) -> list[RetainedTable]:
 
     The others belong to first deployments that failed: their rollback could not delete the tables, which are protected.
     """
-    written = {table.stack for table in tables if table.stack and not table.empty}
-    return [table for table in tables if table.stack in written]
+    written = {stack for table in tables if not table.empty for stack in table.stacks}
+    return [table for table in tables if written.intersection(table.stacks)]
 
 
 def named(tables: Sequence[RetainedTable], names: Collection[str]) -> list[RetainedTable]:

@@ -231,7 +231,7 @@ def test_a_setting_that_unleashes_is_an_answer(run: Run, world: World) -> None:
 
 
 def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
-    world.retained = [dataclasses.replace(old("Troop-State-1"), empty=True, stack=f"{STACKS}Troop/failed")]
+    world.retained = [old("Troop-State-1", stack=f"{STACKS}Troop/failed", empty=True)]
     run(typed="y\n")
     output = capsys.readouterr().out
     assert "aws dynamodb delete-table --region eu-west-1 --table-name Troop-State-1" in output

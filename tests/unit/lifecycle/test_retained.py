@@ -39,7 +39,7 @@ TEMPLATE: dict[str, Any] = {
 
 def table(name: str, part: str = "Events", day: int = 1, schema: Any = None, stack: str = "") -> RetainedTable:
     moment = datetime(2026, 11, day, tzinfo=UTC)
-    return RetainedTable(name, part, moment, 7, KEY if schema is None else schema, stack=stack)
+    return RetainedTable(name, part, moment, 7, KEY if schema is None else schema, stacks=(stack,) if stack else ())
 
 
 def make(session: boto3.Session, name: str, **tags: str) -> None:
@@ -142,9 +142,11 @@ def test_a_table_with_a_policy_of_its_own_is_refused(session: boto3.Session) -> 
 
 def test_what_a_failed_creation_has_left_is_not_taken_for_the_data(session: boto3.Session) -> None:
     """Neither is it newer data, nor does it make anybody choose; an empty table beside full ones is taken over."""
-    wreck = [replace(table(f"wreck-{part}", part, day=3), empty=True, stack="2") for part in ("Events", "Changes")]
+    wreck = [replace(table(f"wreck-{part}", part, day=3), empty=True, stacks=("2",)) for part in ("Events", "Changes")]
     data = [table("events", stack="1"), replace(table("changes", "Changes", stack="1"), empty=True)]
     assert used([*wreck, *data]) == data
     assert choose(used([*wreck, *data]), newest=False) == {"Events": data[0], "Changes": data[1]}
     assert used(wreck) == []
+    again = [replace(data[0], stacks=("1", "3")), data[1]]
+    assert used(again) == again, "the stack that took one of them over left the other one where it was"
     assert used([table("planted"), replace(table("p", "Changes"), empty=True)]) == []

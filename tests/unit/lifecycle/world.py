@@ -204,4 +204,6 @@ def old(
 ) -> retained.RetainedTable:
     moment = datetime(2026, 11, 20, 10, tzinfo=UTC)
     arn = f"arn:{name}"
-    return retained.RetainedTable(name, part, moment, 1, {}, empty=empty, stack=stack, declined=declined, arn=arn)
+    return retained.RetainedTable(
+        name, part, moment, 1, {}, empty=empty, stacks=(stack,) if stack else (), declined=declined, arn=arn
+    )

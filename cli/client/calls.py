@@ -29,12 +29,14 @@ class Calls:
         arn: the ARN of the API's stage, for messages about a missing permission.
         where: the deployment, account and region, for messages.
         sleep: waits for a number of seconds between tries.
+        tell: is told of each item that an answer leaves out because it is malformed.
     """
 
     api: Api
     arn: str
     where: str
     sleep: Callable[[float], None] = field(default=time.sleep)
+    tell: Callable[[str], None] = field(default=lambda _: None)
 
     def ok(
         self, method: str, path: str, query: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
@@ -74,9 +76,12 @@ class Calls:
     ) -> Answer:
         try:
             with aws.translated_errors():
-                return retries.request(self.api, method, path, query, body, sleep=self.sleep, how=how)
+                answer = retries.request(self.api, method, path, query, body, sleep=self.sleep, how=how)
         except UnreachableError as error:
             raise CliError(Exit.UNREACHABLE, f"the API of {self.where} cannot be reached: {error}") from error
+        for one in answer.body.get("malformed", ()) if isinstance(answer.body, dict) else ():
+            self.tell(f"left out, because it is malformed: {one['item']}: {one['why']}")
+        return answer
 
     def pages(self, name: str, page_size: int) -> Iterator[dict[str, Any]]:
         """Yields all entries of a listing; reads each page when it is needed."""

@@ -36,10 +36,11 @@ class TroopClient:
     arn: str
     where: str
     sleep: Callable[[float], None] = field(default=time.sleep)
+    tell: Callable[[str], None] = field(default=lambda _: None)
 
     @property
     def calls(self) -> Calls:
-        return Calls(self.api, self.arn, self.where, self.sleep)
+        return Calls(self.api, self.arn, self.where, self.sleep, self.tell)
 
     @property
     def benchmarks(self) -> BenchClient:

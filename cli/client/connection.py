@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import typer
@@ -10,7 +11,7 @@ from cli.client.api import SignedApi
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment, find_deployment
 from cli.client.versions import VersionCheck
-from cli.shared import aws
+from cli.shared import aws, show
 from cli.shared.context import Options
 
 
@@ -31,7 +32,19 @@ def connect(options: Options) -> Connection:
     session = aws.make_session(options.profile, options.region)
     deployment = find_deployment(session, options.deployment)
     api = VersionCheck(SignedApi(deployment.api_url, session, aws.ca_bundle()), str(deployment))
-    return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment)))
+    return Connection(deployment, TroopClient(api, deployment.api_arn, str(deployment), tell=distinct_notes()))
+
+
+def distinct_notes() -> Callable[[str], None]:
+    """Returns a function that prints each note once: a command that follows a listing reads it again and again."""
+    notes = set[str]()
+
+    def tell(text: str) -> None:
+        if text not in notes:
+            notes.add(text)
+            show.note(text, style="yellow")
+
+    return tell
 
 
 def connection(ctx: typer.Context) -> Connection:

@@ -130,7 +130,8 @@ def schedules(
     listings.tell(form, COLUMNS, every, {}, drop=("at most", "expected"))
     currency = every[0]["currency"]
     budget = "no limit" if answer["budget"] is None else shown(answer["budget"], currency)
-    show.say(f"{answer['month']}: the runs so far cost at most {shown(answer['cost'], currency)} of {budget}")
+    cost = "unknown" if answer["cost"] is None else shown(answer["cost"], currency)
+    show.say(f"{answer['month']}: the runs so far cost at most {cost} of {budget}")
 
 
 def _expression(every: str | None, cron: str | None, at: str | None) -> str:

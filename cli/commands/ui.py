@@ -9,7 +9,7 @@ import time
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -48,6 +48,7 @@ def ui(
     """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
     options: context.Options = ctx.obj
     conn = connection(ctx)
+    conn = replace(conn, client=replace(conn.client, tell=_quiet))  # the page itself shows what is malformed
     session = aws.make_session(options.profile, options.region)
     ahead = CachedForecast(lambda: read(session, conn.deployment))
     ec2 = aws.client(session, "ec2")

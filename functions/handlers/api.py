@@ -34,8 +34,10 @@ from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, c
 from troop.api.run_answers import MOST_LISTED, refused
 from troop.api.validation_messages import problem_of
 from troop.bench.problems import BadBenchmarkError
+from troop.errors import ErrorCode
 from troop.flows.bench.benchmarks import BucketError, OtherRunError
 from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
+from troop.malformed import MalformedItemError
 from troop.values import spelling
 from troop.version import VERSION, VERSION_HEADER
 
@@ -101,6 +103,12 @@ def bad_request(error: RequestValidationError) -> Response[Any]:
 def coded(error: CodedError) -> Response[Any]:
     """Returns an error with its code."""
     return message_response(error.status_code, str(error.msg), code=error.code)
+
+
+@app.exception_handler(MalformedItemError)  # type: ignore[untyped-decorator]
+def malformed_item(error: MalformedItemError) -> Response[Any]:
+    """Returns a 409 for a single item that somebody edited so that it cannot be read."""
+    return message_response(409, str(error), code=ErrorCode.MALFORMED_ITEM)
 
 
 @app.exception_handler(BadBenchmarkError)  # type: ignore[untyped-decorator]

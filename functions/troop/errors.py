@@ -13,6 +13,7 @@ class ErrorCode(StrEnum):
     NO_SUCH_RUN = "no-such-run"
     NO_SUCH_FLEET = "no-such-fleet"
     OPT_OUT_OVER = "opt-out-over"
+    MALFORMED_ITEM = "malformed-item"
 
 
 class TroopError(Exception):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 
 from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.api import response_size
-from troop.api.models import In, Moment, Out
+from troop.api.models import In, Listing, MalformedOut, Moment, Out, answered, listed
 from troop.api.money_models import CostOut, EstimateIn, ExpectedOut, RunKey
 from troop.bench.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.definition import point_document
@@ -16,11 +17,12 @@ from troop.bench.phase_limits import Outcome as Verdict
 from troop.bench.phase_limits import verdict
 from troop.bench.plan import variant_document
 from troop.bench.problems import BadBenchmarkError, Problem
-from troop.bench.record import Cell, CellStatus, Kind, RunStatus
+from troop.bench.record import Cell, CellStatus, Kind, Resource, RunStatus
 from troop.bench.replacing import MOST_RECORDED
 from troop.bench.search import Outcome
 from troop.bench_file.models import FILE
 from troop.flows.bench.benchmarks import RunView
+from troop.malformed import Malformed, Read
 
 
 class RunIn(EstimateIn):
@@ -119,7 +121,7 @@ class RunOut(RecordOut):
     nodes: int = Field(description="The most nodes at one time, in all fleets together")
 
 
-class RunsOut(BaseModel):
+class RunsOut(Listing):
     """A page of runs, newest first."""
 
     runs: list[RunOut]
@@ -259,7 +261,18 @@ class ResourceOut(Out):
     purchase: str | None = Field(description="The purchase option of a node: on-demand or spot")
 
 
-class RunDetailOut(BaseModel):
+def listed_resources(
+    resources: Sequence[Resource], malformed: tuple[Malformed, ...] = ()
+) -> tuple[list[ResourceOut], list[MalformedOut]]:
+    """Returns the answers for the resources that an answer lists, and what is malformed."""
+    return listed(
+        Read(tuple(response_size.listed(resources)), malformed),
+        ResourceOut.model_validate,
+        lambda one: f"Runs: {one.run}, {one.kind} {one.name}",
+    )
+
+
+class RunDetailOut(Listing):
     """The full record of a run."""
 
     run: RunOut
@@ -278,12 +291,16 @@ class RunDetailOut(BaseModel):
     @classmethod
     def of(cls, view: RunView) -> RunDetailOut:
         """Returns as much of a run as fits into an answer: results and resources may be left out."""
-        of_cells = [CellOut.of(cell) for cell in view.cells]
+        of_cells, wrong_cells = listed(
+            Read(tuple(view.cells), view.malformed), CellOut.of, lambda cell: f"Runs: {cell.run}, {cell.cell}"
+        )
+        resources, wrong_resources = listed_resources(view.resources or [])
         created = None if view.resources is None else [r for r in view.resources if r.created_at]
         answer = cls(
-            run=RunOut.model_validate(view.run),
+            run=answered(view.run, RunOut.model_validate, lambda run: f"Runs: {run.run}"),
             cells=[cell.model_copy(update={"results": None}) for cell in of_cells],
-            resources=[ResourceOut.model_validate(resource) for resource in response_size.listed(view.resources or [])],
+            resources=resources,
+            malformed=[*wrong_cells, *wrong_resources],
             resources_created=None if created is None else len(created),
             resources_left=None if created is None else sum(r.gone_at is None for r in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),

@@ -12,7 +12,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
-from troop.api.errors import CodedError, answers
+from troop.api.errors import MALFORMED, CodedError, answers
+from troop.api.models import listed
 from troop.api.money_models import EstimateIn, EstimateOut, estimated
 from troop.api.requests import caller_of
 from troop.api.run_answers import (
@@ -20,12 +21,14 @@ from troop.api.run_answers import (
     LONGEST_PAGE,
     check_switched_on,
     json_response,
+    name_of_run,
     page_of,
     started,
 )
 from troop.bench_file.read import read_all
 from troop.errors import ErrorCode, MissingRunError
 from troop.flows.bench.benchmarks import Benchmarks
+from troop.malformed import Read
 from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -35,7 +38,7 @@ LISTING = ["benchmarks"]
 _RUN = {"application/json": {"model": RunOut}}
 _STARTED = started("run", "benchmark", RunOut, "another benchmark")
 _ESTIMATED = estimated("benchmark")
-_STOPPED = answers("", 400, 404) | {
+_STOPPED = answers("", 400, 404) | MALFORMED | {
     200: {"description": "The run had already ended: there was nothing to stop", "content": _RUN},
     202: {"description": "The run is being stopped and removed", "content": _RUN},
 } | FORBIDDEN  # fmt: skip
@@ -125,15 +128,16 @@ def list_benchmarks(
     cursor: Annotated[str | None, Query(max_length=1024)] = None,
 ) -> RunsOut:
     """Lists the runs. A page costs one query."""
-    runs, following = page_of(_benchmarks(), limit, cursor, LISTING)
-    return RunsOut(runs=[RunOut.model_validate(run) for run in runs], cursor=following)
+    page = page_of(_benchmarks(), limit, cursor, LISTING)
+    runs, malformed = listed(Read(page.runs, page.malformed), RunOut.model_validate, name_of_run)
+    return RunsOut(runs=runs, malformed=malformed, cursor=page.cursor)
 
 
 @router.get(
     "/benchmarks/<run>",
     operation_id="get_benchmark",
     summary="One run: its cells, their results, and its resources",
-    responses=answers("The run", 400, 404) | FORBIDDEN,
+    responses=answers("The run", 400, 404) | FORBIDDEN | MALFORMED,
 )
 def get_benchmark(
     run: RunId,

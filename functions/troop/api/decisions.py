@@ -10,12 +10,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from troop import values
+from troop import moments, values
 from troop.api import cursors
 from troop.api.errors import answers
-from troop.api.models import Moment
+from troop.api.models import Listing, Moment, listed
 from troop.aws.chaos.decision_queries import BadPosition, Decided
 from troop.chaos.units import LONGEST_UNIT, unit_to_url
+from troop.malformed import Read
 from troop.wiring import chaos_tables, environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -75,7 +76,7 @@ class DecidedOut(BaseModel):
         )
 
 
-class DecisionsOut(BaseModel):
+class DecisionsOut(Listing):
     """A page of decisions, newest first."""
 
     decisions: list[DecidedOut]
@@ -118,7 +119,9 @@ def list_decisions(
         else:
             assert day is not None
             page = queries.of_day(day, limit, position)
-    return DecisionsOut(
-        decisions=[DecidedOut.of(decided) for decided in page.decisions],
-        cursor=cursors.encode(page.position, listing),
+    decisions, malformed = listed(
+        Read(page.decisions, page.malformed),
+        DecidedOut.of,
+        lambda one: f"Decisions: {one.unit}, {moments.iso(one.tick)}",
     )
+    return DecisionsOut(decisions=decisions, malformed=malformed, cursor=cursors.encode(page.position, listing))

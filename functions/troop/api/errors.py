@@ -60,3 +60,11 @@ def answers(what: str, *refusals: int) -> dict[int, Any]:
 
 
 _ERROR = {"application/json": {"model": ErrorOut}}
+
+MALFORMED: dict[int, Any] = {
+    409: {
+        "description": "Somebody edited its item in the table, which cannot be read: the message says what to repair",
+        "content": _ERROR,
+    }
+}
+"""For the ``responses`` of a route that reads a single item."""

@@ -11,10 +11,11 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import AwareDatetime
 
 from troop.api import cursors
-from troop.api.errors import answers
-from troop.api.models import EventOut, EventsOut
+from troop.api.errors import MALFORMED, answers
+from troop.api.models import EventOut, EventsOut, answered, listed
 from troop.aws.chaos.event_queries import BadPosition, EventFilter
-from troop.chaos.events import Status, from_url
+from troop.chaos.events import Event, Status, from_url
+from troop.malformed import Read
 from troop.wiring import chaos_tables
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -50,14 +51,15 @@ def list_events(
     with cursors.refused(BadPosition):
         position = cursors.decode(cursor, listing)
         page = chaos_tables.event_queries().page(event_filter, limit, position)
-    return EventsOut(
-        events=[EventOut.of(event) for event in page.events],
-        cursor=cursors.encode(page.position, listing),
-    )
+    events, malformed = listed(Read(page.events, page.malformed), EventOut.of, _name)
+    return EventsOut(events=events, malformed=malformed, cursor=cursors.encode(page.position, listing))
 
 
 @router.get(
-    "/events/<id>", operation_id="get_event", summary="One termination", responses=answers("The event", 400, 404)
+    "/events/<id>",
+    operation_id="get_event",
+    summary="One termination",
+    responses=answers("The event", 400, 404) | MALFORMED,
 )
 def get_event(id: Annotated[str, Path(max_length=1024, description="The id from GET /events")]) -> EventOut:
     """Returns one event; answers 404 if it does not exist."""
@@ -65,7 +67,11 @@ def get_event(id: Annotated[str, Path(max_length=1024, description="The id from 
     event = chaos_tables.events().get(event_id) if len(event_id.encode()) <= LONGEST_KEY else None
     if event is None:
         raise NotFoundError(f"there is no event {id!r}: GET /events lists the events")
-    return EventOut.of(event)
+    return answered(event, EventOut.of, _name)
+
+
+def _name(event: Event) -> str:
+    return f"Events: {event.event_id}"
 
 
 def _utc(name: str, value: AwareDatetime | None) -> datetime | None:

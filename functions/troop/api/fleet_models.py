@@ -7,9 +7,10 @@ from typing import Any
 from pydantic import BaseModel, Field, JsonValue, StrictInt
 
 from troop.api import response_size
-from troop.api.bench_models import RecordOut, ResourceOut
-from troop.api.models import In, Moment, Out
+from troop.api.bench_models import RecordOut, ResourceOut, listed_resources
+from troop.api.models import In, Listing, Moment, Out, answered
 from troop.api.money_models import CostOut, Rounded, RunKey
+from troop.api.run_answers import name_of_run
 from troop.bench.admission import MOST_FILES
 from troop.bench.record import Run
 from troop.bench.standing import MOST_OF_A_ROLE, Counts, GroupStatus, Place, Standing, counted
@@ -93,7 +94,7 @@ class FleetOut(RecordOut):
         )
 
 
-class FleetsOut(BaseModel):
+class FleetsOut(Listing):
     """A page of fleets, newest first."""
 
     fleets: list[FleetOut]
@@ -122,7 +123,7 @@ class BoughtOut(Out):
     hours: Rounded = Field(description="Their billed node-hours so far")
 
 
-class FleetDetailOut(BaseModel):
+class FleetDetailOut(Listing):
     """All that is known about a standing fleet."""
 
     fleet: FleetOut = Field(description="The fleet; its nodes, if any, were counted for this answer")
@@ -142,7 +143,8 @@ class FleetDetailOut(BaseModel):
 
     @classmethod
     def of(cls, view: FleetDetail, standing: Standing) -> FleetDetailOut:
-        fleet = FleetOut.of(view.run, standing)
+        fleet = answered(view.run, lambda run: FleetOut.of(run, standing), name_of_run)
+        resources, malformed = listed_resources(view.resources, view.malformed)
         if view.groups:
             now = {"roles": _roles(standing, counted(view.groups, view.nodes)), "seen_at": view.at}
             fleet = fleet.model_copy(update=now)
@@ -154,7 +156,8 @@ class FleetDetailOut(BaseModel):
             refusals=[
                 f"{role}: {refusal}" for role, refusals in view.refusals.items() for refusal in refusals[:MOST_REFUSALS]
             ],
-            resources=[ResourceOut.model_validate(resource) for resource in response_size.listed(view.resources)],
+            resources=resources,
+            malformed=malformed,
             resources_created=len(created),
             resources_left=sum(resource.gone_at is None for resource in created),
             cost_so_far=None if view.cost_so_far is None else CostOut.model_validate(view.cost_so_far),

@@ -11,8 +11,9 @@ from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.api.bench_models import contents
-from troop.api.errors import CodedError, answers, message_response
+from troop.api.errors import MALFORMED, CodedError, answers, message_response
 from troop.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
+from troop.api.models import listed
 from troop.api.money_models import EstimateOut, estimated
 from troop.api.requests import caller_of
 from troop.api.run_answers import (
@@ -20,6 +21,7 @@ from troop.api.run_answers import (
     LONGEST_PAGE,
     check_switched_on,
     json_response,
+    name_of_run,
     page_of,
     started,
 )
@@ -30,6 +32,7 @@ from troop.bench_file.read_fleet import read_fleet
 from troop.errors import ErrorCode, MissingRunError
 from troop.flows.bench.fleet import standing_of
 from troop.flows.bench.fleets import StandingFleets
+from troop.malformed import Read
 from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -100,15 +103,18 @@ def list_fleets(
     """Lists the fleets, including those that have ended. Their nodes are counted at least every two minutes. A page
     costs one query.
     """
-    runs, following = page_of(_fleets().every, limit, cursor, LISTING)
-    return FleetsOut(fleets=[FleetOut.of(run, standing_of(run)) for run in runs], cursor=following)
+    page = page_of(_fleets().every, limit, cursor, LISTING)
+    fleets, malformed = listed(
+        Read(page.runs, page.malformed), lambda run: FleetOut.of(run, standing_of(run)), name_of_run
+    )
+    return FleetsOut(fleets=fleets, malformed=malformed, cursor=page.cursor)
 
 
 @router.get(
     "/fleets/<fleet>",
     operation_id="get_fleet",
     summary="One standing fleet: its current nodes, and the resources it has created",
-    responses=answers("The fleet", 400, 404) | FORBIDDEN,
+    responses=answers("The fleet", 400, 404) | FORBIDDEN | MALFORMED,
 )
 def get_fleet(fleet: FleetId) -> FleetDetailOut:
     """Returns one fleet. Costs 2 items and 2 queries. A fleet that stands costs in addition a call to Auto Scaling,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from troop.api.bench_models import PointOut
 from troop.api.benchmarks import RunId, no_run
-from troop.api.errors import answers
+from troop.api.errors import MALFORMED, answers
 from troop.api.models import Moment, Out
 from troop.api.run_answers import FORBIDDEN, check_switched_on
 from troop.bench.live_view import LiveState, Watched
@@ -102,7 +102,7 @@ class LiveOut(BaseModel):
     "/benchmarks/<run>/live",
     operation_id="get_live",
     summary="What a run does right now",
-    responses=answers("What nodes last reported", 400, 404) | FORBIDDEN,
+    responses=answers("What nodes last reported", 400, 404) | FORBIDDEN | MALFORMED,
 )
 def get_live(run: RunId) -> LiveOut:
     """Returns what the nodes of a run's measured phases did in the last seconds. Nodes upload running summaries every

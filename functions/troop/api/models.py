@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from troop import moments, values
+from troop import malformed, moments, values
+from troop.api.validation_messages import problem_of
 from troop.chaos.events import Event, Status, to_url
 from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
+from troop.malformed import Read
 from troop.wiring import environment
+
+T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
 
@@ -37,6 +42,54 @@ class Out(BaseModel):
     """An answer with an object's attributes: ``model_validate`` takes the object."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+class MalformedOut(Out):
+    """An item of a table that cannot be read, because somebody edited it."""
+
+    item: str = Field(description="Its table and key, such as Events: 2026-11-20#web")
+    why: str = Field(description="What is wrong with it")
+
+
+class Listing(BaseModel):
+    """An answer that leaves out what cannot be read."""
+
+    malformed: list[MalformedOut] = Field(
+        default_factory=list, description="Items that cannot be read and are left out: repair or remove them"
+    )
+
+
+def listed(
+    read: Read[T], of: Callable[[T], Answer], name: Callable[[T], str]
+) -> tuple[list[Answer], list[MalformedOut]]:
+    """Returns the answers for what was read, and what is malformed, including values that an answer cannot have.
+
+    Args:
+        name: returns the table and the key of an item.
+    """
+    answers = malformed.read(read.items, _worded(of), name)
+    wrong = (*read.malformed, *answers.malformed)
+    return list(answers.items), [MalformedOut.model_validate(one) for one in wrong]
+
+
+def answered(item: T, of: Callable[[T], Answer], name: Callable[[T], str]) -> Answer:
+    """Returns the answer for one item.
+
+    Raises:
+        MalformedItemError: it has values that an answer cannot have.
+    """
+    return malformed.read_one(item, _worded(of), name)
+
+
+def _worded(of: Callable[[T], Answer]) -> Callable[[T], Answer]:
+    def convert(item: T) -> Answer:
+        try:
+            return of(item)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))} {problem_of(first)}") from None
+
+    return convert
 
 
 class BuildOut(Out):
@@ -139,7 +192,7 @@ class EventOut(BaseModel):
         )
 
 
-class EventsOut(BaseModel):
+class EventsOut(Listing):
     """A page of events, newest first."""
 
     events: list[EventOut]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 
 from troop.api import cursors
 from troop.api.errors import answers, message_response
-from troop.aws.bench.runs import BadCursor
+from troop.aws.bench.runs import BadCursor, RunPage
 from troop.bench.problems import Place, Problem, and_more
 from troop.bench.record import Run
 from troop.flows.bench.benchmarks import Benchmarks, NoBenchmarksError
@@ -65,8 +66,8 @@ def check_switched_on() -> None:
         raise ServiceError(403, str(NoBenchmarksError()))
 
 
-def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> tuple[list[Run], str | None]:
-    """Returns a page of the runs of ``service``, and the cursor of the next page.
+def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> RunPage:
+    """Returns a page of the runs of ``service``; its ``cursor`` is as callers see it.
 
     Args:
         listing: identifies the listing; a cursor is valid in one listing only.
@@ -75,8 +76,13 @@ def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[s
         BadRequestError: the cursor does not belong to that listing.
     """
     with cursors.refused(BadCursor):
-        runs, position = service.page(limit, cursors.decode(cursor, listing))
-    return runs, cursors.encode(position, listing)
+        page = service.page(limit, cursors.decode(cursor, listing))
+    return replace(page, cursor=cursors.encode(page.cursor, listing))
+
+
+def name_of_run(run: Run) -> str:
+    """Returns the table and the key of a run, for :mod:`troop.malformed`."""
+    return f"Runs: {run.run}"
 
 
 def json_response(status: int, model: BaseModel, headers: dict[str, Any] | None = None) -> Response[Any]:

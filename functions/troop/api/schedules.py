@@ -13,11 +13,11 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.exceptions import NotFoundError, ServiceError
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from troop.api.bench_models import contents
 from troop.api.errors import answers
-from troop.api.models import Moment, Out
+from troop.api.models import Listing, Moment, Out, listed
 from troop.api.money_models import EstimateIn
 from troop.api.requests import caller_of
 from troop.api.run_answers import FORBIDDEN, check_switched_on, forbidden_file, json_response
@@ -29,6 +29,7 @@ from troop.flows.bench.schedules import (
     ScheduledRuns,
     ScheduleExistsError,
 )
+from troop.malformed import Read
 from troop.wiring import bench_api
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -65,13 +66,15 @@ class ScheduleOut(Out):
     last_refusal: str | None = Field(description="Why the last start was refused or failed; null otherwise")
 
 
-class SchedulesOut(BaseModel):
+class SchedulesOut(Listing):
     """All schedules, and what their runs can cost."""
 
     schedules: list[ScheduleOut]
     off: bool = Field(description="The switch stops all schedules")
     month: str = Field(description="The current month in UTC, such as 2027-01")
-    cost: float = Field(description="The worst cases of all runs that schedules have started in this month")
+    cost: float | None = Field(
+        description="The worst cases of all runs that schedules have started in this month; null if it is malformed"
+    )
     budget: float | None = Field(description="The setting troop:max_scheduled_cost; null for no limit")
 
 
@@ -118,11 +121,17 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
 def list_schedules() -> SchedulesOut:
     """Lists all schedules, of which there are at most 100. Costs 3 items, and 1 for each schedule."""
     listing = _service().list()
+    schedules, malformed = listed(
+        Read(tuple(listing.schedules), tuple(listing.malformed)),
+        lambda pair: _out(*pair),
+        lambda pair: f"State: {pair[0].name}",
+    )
     return SchedulesOut(
-        schedules=[_out(one, next_at) for one, next_at in listing.schedules],
+        schedules=schedules,
+        malformed=malformed,
         off=listing.off,
         month=listing.month,
-        cost=float(listing.cost),
+        cost=_number(listing.cost),
         budget=_number(listing.budget),
     )
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
-from troop import values
-from troop.api.models import EventOut, In, Moment, Out
+from troop import moments, values
+from troop.api.models import EventOut, In, Listing, Moment, Out, listed
 from troop.aws.dynamo import jsonable
 from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
 from troop.chaos.groups import Group
@@ -19,6 +19,7 @@ from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, names
 from troop.flows.chaos.units import GroupRow, UnitView
+from troop.malformed import Read
 from troop.wiring import environment
 
 PROTECTED = Field(
@@ -171,7 +172,7 @@ class ChangeOut(BaseModel):
         return cls(at=change.at, caller=change.caller, changes=changed)
 
 
-class UnitOut(BaseModel):
+class UnitOut(Listing):
     """A unit with its groups, policy, state, events and changes."""
 
     unit: str
@@ -198,7 +199,15 @@ class UnitOut(BaseModel):
 
     @classmethod
     def of(cls, view: UnitView, missing_alarms: list[str] | None) -> UnitOut:
-        decided = view.decision
+        decisions, wrong = listed(
+            Read((view.decision,) if view.decision else (), view.malformed),
+            lambda one: DecisionOut(tick=one.tick, reason=one.reason, detail=one.detail),
+            lambda one: f"Decisions: {one.unit}, {moments.iso(one.tick)}",
+        )
+        events, wrong_events = listed(Read(view.events), EventOut.of, lambda one: f"Events: {one.event_id}")
+        changes, wrong_changes = listed(
+            Read(view.changes), ChangeOut.of, lambda one: f"Changes: {one.subject}, {moments.iso(one.at)}"
+        )
         return cls(
             unit=view.unit,
             id=unit_to_url(view.unit),
@@ -213,9 +222,10 @@ class UnitOut(BaseModel):
             last_day=view.state.last_day,
             next_possible=view.outlook.next_possible,
             outlook=OutlookOut.model_validate(view.outlook),
-            decision=DecisionOut(tick=decided.tick, reason=decided.reason, detail=decided.detail) if decided else None,
-            events=[EventOut.of(event) for event in view.events],
-            changes=[ChangeOut.of(change) for change in view.changes],
+            decision=next(iter(decisions), None),
+            events=events,
+            changes=changes,
+            malformed=[*wrong, *wrong_events, *wrong_changes],
         )
 
 

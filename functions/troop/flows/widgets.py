@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import groupby
@@ -17,6 +17,7 @@ from troop.chaos.policy import has_values
 from troop.errors import MissingRunError
 from troop.flows.bench.live import LiveRuns
 from troop.flows.chaos.units import GroupRow, Units
+from troop.malformed import MalformedItemError
 from troop.settings import Settings
 from troop.tables import BENCHMARK, FLEET
 from troop.widgets.views import (
@@ -188,30 +189,30 @@ class Widgets:
         if self.runs is None:
             return RunsView(request, on=False)
         kind = FLEET if request["kind"] == "fleets" else BENCHMARK
-        runs, position = self.runs.page(request["limit"], request["position"], kind)
-        alive = self._alive(self.runs, runs)
-        return RunsView(request, True, [RunRow(run, alive.get(run.run)) for run in runs], position)
+        page = self.runs.page(request["limit"], request["position"], kind)
+        alive = self._alive(self.runs, page.runs)
+        return RunsView(request, True, [RunRow(run, alive.get(run.run)) for run in page.runs], page.cursor)
 
     def _live(self, request: WidgetRequest) -> LiveRunView:
         if self.runs is None or self.live is None:
             return LiveRunView(request, on=False)
         run = request["run"]
         if run is None:
-            runs, _ = self.runs.page(NEWEST, None, BENCHMARK)
-            run = next((one.run for one in runs if one.ended_at is None), None)
+            newest = self.runs.page(NEWEST, None, BENCHMARK).runs
+            run = next((one.run for one in newest if one.ended_at is None), None)
         try:
             return LiveRunView(request, True, self.live().watch(run) if run else None)
-        except MissingRunError:
+        except (MissingRunError, MalformedItemError):
             return LiveRunView(request, True)
 
-    def _alive(self, table: RunTable, runs: list[Run]) -> Mapping[str, int]:
+    def _alive(self, table: RunTable, runs: Sequence[Run]) -> Mapping[str, int]:
         """Returns the number of nodes by run, where known: 0 for ended runs, the last seen of standing fleets, else
         those on record.
         """
         alive = {run.run: 0 for run in runs if run.ended_at}
         alive |= {run.run: _in_service(run) for run in runs if run.standing and not run.ended_at}
         for run in [run for run in runs if run.run not in alive][:COUNTED]:
-            nodes = (one for one in table.resources.of(run.run) if one.kind is Kind.INSTANCE)
+            nodes = (one for one in table.resources.readable(run.run).items if one.kind is Kind.INSTANCE)
             alive[run.run] = sum(one.created_at is not None and one.gone_at is None for one in nodes)
         return alive
 

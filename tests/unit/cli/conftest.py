@@ -290,7 +290,8 @@ def api() -> FakeApi:
 
 @pytest.fixture
 def client(api: FakeApi) -> TroopClient:
-    return TroopClient(api, ARN, "Troop in account 111122223333, region eu-central-1", sleep=lambda _: None)
+    where = "Troop in account 111122223333, region eu-central-1"
+    return TroopClient(api, ARN, where, sleep=lambda _: None, tell=connection.distinct_notes())
 
 
 Run = Callable[..., Result]

@@ -171,3 +171,11 @@ def test_what_others_wrote_does_not_steer_the_terminal(run: Run, api: FakeApi) -
     result = run("events")
     assert "\x1b" not in result.stdout
     assert "[red]x" in result.stdout
+
+
+def test_what_the_api_leaves_out_is_told_once(run: Run, api: FakeApi) -> None:
+    malformed = [{"item": "Events: 2026-11-20#web", "why": "'method' is missing"}]
+    api.refusals["GET", "events"] = [Answer(200, {"events": [], "malformed": malformed, "cursor": None})] * 2
+    result = run("events")
+    note = "left out, because it is malformed: Events: 2026-11-20#web: 'method' is missing"
+    assert (result.exit_code, result.stderr.count(note)) == (0, 1)

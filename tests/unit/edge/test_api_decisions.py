@@ -91,8 +91,8 @@ def test_what_a_tick_decided_is_told_by_unit_and_by_day(account: Account) -> Non
     }
     for query in ({"day": FRIDAY}, {"day": FRIDAY, "unit": "web"}):
         assert [d | {"rolled": None} for d in get("/decisions", **query)["decisions"]] == [decision | {"rolled": None}]
-    assert get("/decisions", day="2026-11-19") == {"decisions": [], "cursor": None}
-    assert get("/decisions", unit="nobody") == {"decisions": [], "cursor": None}
+    assert get("/decisions", day="2026-11-19") == {"decisions": [], "malformed": [], "cursor": None}
+    assert get("/decisions", unit="nobody") == {"decisions": [], "malformed": [], "cursor": None}
 
 
 def test_a_unit_on_a_calendar_that_does_not_exist_is_found_on_the_ticks_day(account: Account) -> None:

@@ -113,7 +113,7 @@ def test_newest_first_with_everything_a_reader_needs(account: Account) -> None:
 
 
 def test_an_empty_table_is_an_empty_page(account: Account) -> None:
-    assert _get("/events") == (200, {"events": [], "cursor": None})
+    assert _get("/events") == (200, {"events": [], "malformed": [], "cursor": None})
 
 
 def test_filters(account: Account) -> None:

@@ -88,6 +88,7 @@ class TestUnit:
                 "next_possible": "2026-11-20T17:00:00.000Z",
             },
             "changes": [],
+            "malformed": [],
         }
 
     def test_what_a_unit_costs(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:

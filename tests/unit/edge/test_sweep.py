@@ -193,7 +193,7 @@ def test_one_that_fails_does_not_stop_the_rest(account: Account, monkeypatch: py
         ExpressionAttributeValues={":s": {"S": "BROKEN BY HAND"}},
     )
     account.clock.forward(minutes=12)
-    with pytest.raises(SweepIncompleteError, match=f"{broken}: ValueError"):
+    with pytest.raises(SweepIncompleteError, match=f"{broken}: MalformedItemError"):
         account.sweep()
     assert account.event(f"{FRIDAY}#zzz").status is Status.ABANDONED
 

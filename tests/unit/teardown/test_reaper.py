@@ -297,6 +297,31 @@ def test_one_that_cannot_be_looked_at_stops_no_other(world: World, monkeypatch: 
     assert f"{RUN}-20361120T1220" in world.teardowns()
 
 
+MALFORMED = ["run", "resource#auto-scaling-group#x"]
+
+
+@pytest.mark.parametrize("item", MALFORMED)
+def test_a_run_that_somebody_made_unreadable_stops_no_other_and_keeps_what_it_has(world: World, item: str) -> None:
+    world.doubles()
+    world.admit(OTHER)
+    world.tear_down(OTHER)
+    world.launch(OTHER)
+    world.admit()
+    world.launch_by_the_rules()
+    before = [one for one in world.existing() if RUN in str(one)]
+    dynamodb = world.runs.client
+    (edited, *_) = [one for one in dynamodb.scan(TableName="Runs")["Items"] if one["run"]["S"] == RUN]
+    wrong = {**edited, "item": {"S": item}, "expires_at": {"N": "5"}, "planned_at": {"M": {}}}
+    dynamodb.put_item(TableName="Runs", Item=wrong)
+    world.now = EXPIRED
+    reaped = sweep(world)
+    assert [text for text in reaped.failed if f"Runs: {RUN}, {item} is malformed" in text], reaped.failed
+    assert any(OTHER in words for words in reaped.removed), reaped
+    assert [one for one in before if one not in world.existing()] == []
+    with pytest.raises(ReapingIncompleteError, match="is malformed"):
+        world.reap()
+
+
 def test_what_runs_and_what_it_has_cost_is_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """What is open and alive at every look; how a run ended, and its cost, once."""
     world.admit()

@@ -73,7 +73,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
     )  # fmt: skip
     assert {name for name, value in vars(whole).items() if value in (None, "", 0)} == set(), "all are compared"
     run_table.rows.client.put_item(TableName=run_table.rows.table, Item=cell_item(whole))
-    assert run_table.cells.with_figures(RUN) == [whole]
+    assert run_table.cells.with_figures(RUN).items == (whole,)
     assert run_table.cells.of(RUN) == [replace(whole, results=None, limits=None, searches=None)]
 
 
@@ -130,22 +130,22 @@ def test_an_open_run_cannot_be_concluded(run_table: RunTable) -> None:
 
 def test_runs_are_open_until_they_have_ended(run_table: RunTable) -> None:
     run_table.create(a_run(OTHER, NOON - timedelta(hours=1)), [a_cell(OTHER)])
-    assert [run.run for run in run_table.open_runs()] == [OTHER, RUN]
+    assert [run.run for run in run_table.open_runs().items] == [OTHER, RUN]
     run_table.close(RUN, RunStatus.FAILED, "why", LATER)
-    assert [run.run for run in run_table.open_runs()] == [OTHER, RUN]
+    assert [run.run for run in run_table.open_runs().items] == [OTHER, RUN]
     run_table.conclude(RUN, LATEST)
-    assert [run.run for run in run_table.open_runs()] == [OTHER]
+    assert [run.run for run in run_table.open_runs().items] == [OTHER]
 
 
 def test_pages_are_newest_first_and_complete(runs: RunTable) -> None:
     names = [f"20361120-12000{i}-{i:08x}" for i in range(7)]
     for i, name in enumerate(names):
         runs.create(a_run(name, NOON + timedelta(seconds=i)), [a_cell(name)])
-    ids, cursor = [], None
+    ids, cursor = list[str](), None
     while True:
-        page, cursor = runs.page(3, cursor)
-        ids += [run.run for run in page]
-        assert len(page) <= 3
+        page = runs.page(3, cursor)
+        ids, cursor = [*ids, *(run.run for run in page.runs)], page.cursor
+        assert len(page.runs) <= 3
         if cursor is None:
             break
     assert ids == names[::-1]

@@ -324,7 +324,7 @@ def test_an_open_run_s_strangers_are_on_its_record_while_they_are_there(world: W
     world.forward(minutes=20)
     bench.reaper().sweep()
     assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
-    assert RUN in [one.run for one in world.runs.open_runs()]
+    assert RUN in [one.run for one in world.runs.open_runs().items]
     world.ec2.delete_tags(Resources=[volume], Tags=[{"Key": "troop:run"}])
     bench.reaper().sweep()
     assert world.runs.get(RUN).left_behind == ()
@@ -338,11 +338,11 @@ def test_what_was_on_the_record_of_an_open_run_is_looked_after_when_the_run_has_
     bench.reaper().sweep()
     world.tear_down()
     assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
-    assert [one.run for one in world.runs.left_runs()] == [RUN]
+    assert [one.run for one in world.runs.left_runs().items] == [RUN]
     world.ec2.delete_volume(VolumeId=volume)
     bench.reaper().sweep()
     assert world.runs.get(RUN).left_behind == ()
-    assert world.runs.left_runs() == []
+    assert world.runs.left_runs().items == ()
 
 
 # The reaper's switch

@@ -46,7 +46,7 @@ def all_gone(world: World, run: str = RUN) -> None:
     assert record.closed_at
     assert record.ended_at
     assert record.status is record.outcome
-    assert run not in [one.run for one in world.runs.open_runs()]
+    assert run not in [one.run for one in world.runs.open_runs().items]
     assert {cell.phase for cell in world.runs.cells.of(run)} == {"over"}
 
 

@@ -146,6 +146,9 @@ export function problem(error, retry) {
   );
 }
 
+/** The items that a response leaves out because somebody edited them; null without any. */
+export const leftOut = ({ malformed = [] }) => malformed.length > 0 && h("p", { class: "old" }, "Left out, because they are malformed: ", malformed.map(({ item, why }) => `${item}: ${why}`).join("; "));
+
 export const loading = (what) => h("p", { class: "loading", role: "status" }, `Loading ${what} …`);
 
 let timer;

@@ -2,7 +2,7 @@
 
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
-import { badge, facts, fill, h, heading, link, loading, name, problem, select, still, table } from "./dom.js";
+import { badge, facts, fill, h, heading, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
 import { clock, count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
 
@@ -54,6 +54,7 @@ export async function show(main, signal) {
   const list = h("div", {});
   const summary = h("p", { class: "muted", role: "status" });
   const liveness = h("p", { class: "muted", id: "liveness" });
+  const malformed = h("div", {});
   const more = h("div", { class: "buttons" });
   const search = h("input", { type: "search", id: "search", value: filters.q, placeholder: "unit, group, instance, detail", autocomplete: "off", spellcheck: "false", oninput: (event) => { choose({ q: event.target.value }); draw(); } });
   const status = select([["", "Any status"], ...Object.keys(STATUS).map((one) => [one, words(one)])], filters.status, (value) => { choose({ status: value }, true); reload(); });
@@ -74,6 +75,7 @@ export async function show(main, signal) {
       h("div", { class: "field" }, h("label", { for: "day" }, "Day"), day),
     ),
     h("div", { class: "sides" }, summary, liveness),
+    malformed,
     list,
     more,
     h("details", { class: "legend" }, h("summary", {}, "Meaning of each status"), facts(Object.entries(STATUS).map(([one, meaning]) => [badge(words(one), kind(one)), meaning]))),
@@ -123,6 +125,7 @@ export async function show(main, signal) {
       const apart = gap(events, page.events, page.cursor);
       if (apart) [paged, mine] = [false, ++round]; // older events load again on demand
       if (!paged) cursor = page.cursor;
+      fill(malformed, leftOut(page));
       let changes = apply(apart ? page.events : merged(events, page.events, page.cursor), page.events, first);
       const pending = beyond(events, page.events, requestTimes);
       changes += await renew(pending.slice(0, BY_ID), mine);

@@ -1,7 +1,7 @@
 // Standing fleets, newest first: nodes, expiry and cost.
 
 import { get } from "./api.js";
-import { badge, fill, h, loading, name, problem, table } from "./dom.js";
+import { badge, fill, h, leftOut, loading, name, problem, table } from "./dom.js";
 import { cost, kind, moment, money, who, words } from "./format.js";
 
 const PAGE = 50;
@@ -45,7 +45,8 @@ export function fleets(signal) {
         if (mine !== round) return;
         [rows, cursor] = [[...rows, ...page.fleets], page.cursor];
         const buttons = h("div", { class: "buttons" }, cursor && h("button", { type: "button", onclick: more }, "Load more fleets"));
-        fill(element, rows.length > 0 && [h("h2", {}, "Standing fleets"), table("Standing fleets, newest first", COLUMNS, rows), buttons]);
+        const malformed = leftOut(page);
+        fill(element, (rows.length > 0 || malformed) && [h("h2", {}, "Standing fleets"), malformed, rows.length > 0 && table("Standing fleets, newest first", COLUMNS, rows), buttons]);
       } catch (error) {
         if (!signal.aborted && mine === round) fill(element, h("h2", {}, "Standing fleets"), problem(error, load));
       }

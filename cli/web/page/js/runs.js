@@ -2,7 +2,7 @@
 
 import { address } from "./address.js";
 import { get } from "./api.js";
-import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { badge, fill, h, heading, leftOut, link, loading, name, problem, table } from "./dom.js";
 import { fleets } from "./fleets.js";
 import { stamp } from "./freshness.js";
 import { clock, cost, count, duration, kind, moment, share, who, words } from "./format.js";
@@ -63,8 +63,9 @@ export async function show(main, signal) {
   const list = h("div", {});
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
+  const malformed = h("div", {});
   const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("div", { class: "actions" }, link("#/start", "Start a benchmark …"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh"))), h("div", { class: "sides" }, summary, age), pair.element, list, more, standing.element);
+  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("div", { class: "actions" }, link("#/start", "Start a benchmark …"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh"))), h("div", { class: "sides" }, summary, age), malformed, pair.element, list, more, standing.element);
 
   async function load(refresh = false) {
     const mine = ++round;
@@ -82,6 +83,7 @@ export async function show(main, signal) {
         fill(age.firstChild, `Loaded at ${clock(new Date())}`);
         stamp(age, new Date(), OLD);
       }
+      if (!cursor || page.malformed?.length) fill(malformed, leftOut(page));
       runs = [...runs, ...page.runs];
       cursor = page.cursor;
       fill(summary, runs.length ? share(runs.length, runs.length, "run", cursor) : ["There are no runs. ", link("#/start", "Start a benchmark"), ", or use ", h("code", {}, "troop bench run FILE"), "."]);

@@ -4,7 +4,7 @@ import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
 import { heatMap, recoveries } from "./charts.js";
 import { ask, once } from "./dialogs.js";
-import { badge, facts, field, fill, flash, h, heading, link, loading, name, problem, table } from "./dom.js";
+import { badge, facts, field, fill, flash, h, heading, leftOut, link, loading, name, problem, table } from "./dom.js";
 import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
@@ -182,6 +182,7 @@ function details(unit) {
           { label: "In service", number: true, cell: (group) => (group.in_service === undefined ? null : `${group.in_service} of ${group.desired}`) },
         ], unit.groups)
       : h("p", { class: "muted" }, "There are no groups yet."),
+    leftOut(unit),
     h("h2", {}, "Last events"),
     unit.events.length ? table("Last events", EVENT_COLUMNS.filter((column) => column.label !== "Unit"), unit.events) : h("p", { class: "muted" }, "There are no events."),
     h("h2", {}, "Last changes"),

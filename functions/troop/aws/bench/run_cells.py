@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.bench.run_items import CELL, RUN, WITHOUT_FIGURES, cell_item, cell_of, key
+from troop.aws.bench.run_items import CELL, RUN, WITHOUT_FIGURES, cell_item, cell_of, key, name_of
 from troop.aws.bench.run_rows import IS_OPEN, RunRows
 from troop.aws.transact import ConditionFailed, transact
 from troop.bench.definition import PointOf, point_document
 from troop.bench.record import FINAL, SCHEMA, Cell, CellStatus
 from troop.errors import MissingRunError
+from troop.malformed import Read, read, read_one
 
 
 @dataclass(frozen=True)
@@ -27,16 +28,21 @@ class RunCells:
 
         Raises:
             MissingRunError: there is no such cell.
+            MalformedItemError: it cannot be read.
         """
-        return cell_of(self.rows.get(run, cell))
+        return read_one(self.rows.get(run, cell), cell_of, name_of)
 
     def of(self, run: str) -> list[Cell]:
-        """Returns all cells of a run, in their order, without their figures: results, limits and searches."""
-        return [cell_of(item) for item in self.rows.beginning(run, CELL, WITHOUT_FIGURES)]
+        """Returns all cells of a run, in their order, without their figures: results, limits and searches.
 
-    def with_figures(self, run: str) -> list[Cell]:
+        Raises:
+            MalformedItemError: one of them cannot be read. What a workflow decides needs all of them.
+        """
+        return list(read(self.rows.beginning(run, CELL, WITHOUT_FIGURES), cell_of, name_of).whole())
+
+    def with_figures(self, run: str) -> Read[Cell]:
         """Returns all cells of a run, in their order. Those of a large run take hundreds of megabytes of memory."""
-        return [cell_of(item) for item in self.rows.beginning(run, CELL)]
+        return read(self.rows.beginning(run, CELL), cell_of, name_of)
 
     def add(self, cell: Cell) -> None:
         """Adds a cell to an open run; a cell that is on record stays as it is.

@@ -123,6 +123,11 @@ def _market(values: Item) -> Market:
 _MARKET = ("short_since", "surplus_since")
 
 
+def name_of(item: Item) -> str:
+    """Returns the table and the key of an item, for :mod:`troop.malformed`."""
+    return f"Runs: {item['run']['S']}, {item['item']['S']}"
+
+
 def run_of(item: Item) -> Run:
     """Converts an item of :func:`run_item` back."""
     values = plain(item)

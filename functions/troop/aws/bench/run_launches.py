@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.aws.bench.run_items import ENDED, LAUNCH, cell_of, item_of, launch_item, launch_of, run_of
+from troop.aws.bench.run_items import ENDED, LAUNCH, cell_of, item_of, launch_item, launch_of, name_of, run_of
 from troop.aws.bench.run_rows import RunRows
 from troop.aws.transact import ConditionFailed
 from troop.bench.record import Launch
 from troop.errors import RunClosedError
+from troop.malformed import read, read_one
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class RunLaunches:
 
     def of(self, run: str) -> list[Launch]:
         """Returns the launches that have not ended; those of steps that died stay after their time."""
-        return [launch_of(item) for item in self.rows.beginning(run, LAUNCH) if ENDED not in item]
+        items = (item for item in self.rows.beginning(run, LAUNCH) if ENDED not in item)
+        return list(read(items, launch_of, name_of).whole())
 
     def check_open(self, run: str, cell: str) -> None:
         """Checks that the run and the cell are open; call it before each creation.
@@ -35,9 +37,9 @@ class RunLaunches:
             RunClosedError: the run or the cell is closed.
             MissingRunError: there is no such run or cell.
         """
-        if run_of(self.rows.get(run)).closed_at is not None:
+        if read_one(self.rows.get(run), run_of, name_of).closed_at is not None:
             raise RunClosedError(run)
-        if cell_of(self.rows.get(run, cell)).closed_at is not None:
+        if read_one(self.rows.get(run, cell), cell_of, name_of).closed_at is not None:
             raise RunClosedError(run, cell)
 
     def begin(self, run: str, cell: str, until: datetime) -> Launch:

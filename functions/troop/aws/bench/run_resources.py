@@ -9,10 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from troop import moments
-from troop.aws.bench.run_items import RESOURCE, facts_of, key_of, resource_of
+from troop.aws.bench.run_items import RESOURCE, facts_of, key_of, name_of, resource_of
 from troop.aws.bench.run_rows import RunRows
 from troop.aws.dynamo import typed
 from troop.bench.record import SCHEMA, Resource
+from troop.malformed import Read, read
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,16 @@ class RunResources:
     rows: RunRows
 
     def of(self, run: str) -> list[Resource]:
-        """Returns the resources of a run, in no order."""
-        return [resource_of(item) for item in self.rows.beginning(run, RESOURCE)]
+        """Returns the resources of a run, in no order.
+
+        Raises:
+            MalformedItemError: one of them cannot be read. What a workflow decides needs all of them.
+        """
+        return list(self.readable(run).whole())
+
+    def readable(self, run: str) -> Read[Resource]:
+        """Returns the resources of a run, in no order, and which cannot be read."""
+        return read(self.rows.beginning(run, RESOURCE), resource_of, name_of)
 
     def plan(self, resources: Iterable[Resource]) -> None:
         """Records what is about to be created; what is on record stays as it is.

@@ -25,6 +25,7 @@ from troop.aws.bench.run_items import (
     cell_item,
     key,
     left_documents,
+    name_of,
     run_item,
     run_of,
     terms_item,
@@ -43,7 +44,17 @@ from troop.bench.problems import BadBenchmarkError
 from troop.bench.record import Cell, LeftBehind, Run, RunStatus
 from troop.bench.spending import Terms
 from troop.errors import MissingRunError
+from troop.malformed import Malformed, Read, read, read_one
 from troop.tables import BENCHMARK, RUN_LEFT, RUN_OPEN, RUNS_BY_OPEN, RUNS_BY_TIME
+
+
+@dataclass(frozen=True)
+class RunPage:
+    """A page of runs, newest first, without the malformed ones. ``cursor`` is None on the last page."""
+
+    runs: tuple[Run, ...]
+    cursor: str | None
+    malformed: tuple[Malformed, ...] = ()
 
 
 class BadCursor(ValueError):
@@ -89,25 +100,30 @@ class RunTable:
 
         Raises:
             MissingRunError: there is no such run.
+            MalformedItemError: it cannot be read.
         """
-        return run_of(self.rows.get(run))
+        return read_one(self.rows.get(run), run_of, name_of)
 
     def terms(self, run: str) -> Terms | None:
-        """Returns the terms by which the run's cost is computed; None for a run of an earlier version."""
-        row = self.rows.find(run, TERMS)
-        return terms_of(row) if row else None
+        """Returns the terms by which the run's cost is computed; None for a run of an earlier version.
 
-    def open_runs(self) -> list[Run]:
+        Raises:
+            MalformedItemError: they cannot be read.
+        """
+        row = self.rows.find(run, TERMS)
+        return read_one(row, terms_of, name_of) if row else None
+
+    def open_runs(self) -> Read[Run]:
         """Returns the runs that have not ended, oldest first. The index lags a moment: read a run again before acting
         on it.
         """
         return self._marked(RUN_OPEN)
 
-    def left_runs(self) -> list[Run]:
+    def left_runs(self) -> Read[Run]:
         """Returns the ended runs that left something behind, in no order. The index lags a moment, too."""
         return self._marked(RUN_LEFT)
 
-    def _marked(self, mark: str) -> list[Run]:
+    def _marked(self, mark: str) -> Read[Run]:
         pages = self.client.get_paginator("query").paginate(
             TableName=self.table,
             IndexName=RUNS_BY_OPEN.name,
@@ -115,10 +131,10 @@ class RunTable:
             ExpressionAttributeNames={"#open": RUNS_BY_OPEN.partition},
             ExpressionAttributeValues={":mark": {"S": mark}},
         )
-        return [run_of(item) for page in pages for item in page["Items"]]
+        return read((item for page in pages for item in page["Items"]), run_of, name_of)
 
-    def page(self, limit: int, cursor: str | None = None, kind: str = BENCHMARK) -> tuple[list[Run], str | None]:
-        """Returns at most ``limit`` runs, newest first, and the cursor of the next page; None if there is none.
+    def page(self, limit: int, cursor: str | None = None, kind: str = BENCHMARK) -> RunPage:
+        """Returns a page of at most ``limit`` runs.
 
         Args:
             kind: of the runs, :data:`troop.tables.BENCHMARK` or FLEET.
@@ -142,7 +158,8 @@ class RunTable:
             query["ExclusiveStartKey"] = key(run, RUN) | typed({"kind": kind, "at": cursor})
         answer = self.client.query(**query)
         last = answer.get("LastEvaluatedKey")
-        return [run_of(item) for item in answer["Items"]], str(last["at"]["S"]) if last else None
+        runs = read(answer["Items"], run_of, name_of)
+        return RunPage(runs.items, str(last["at"]["S"]) if last else None, runs.malformed)
 
     # The life of a run
 

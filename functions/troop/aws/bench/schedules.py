@@ -21,6 +21,7 @@ from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.bench.names import schedule_key
 from troop.bench.schedules import MOST_SCHEDULES, Schedule
 from troop.errors import TroopError
+from troop.malformed import Read, read, read_one
 from troop.state_keys import (
     BENCH_SCHEDULE,
     BENCH_SCHEDULES,
@@ -155,20 +156,25 @@ class ScheduleStates:
         return bool(self._item(SWITCH).get(SCHEDULES_OFF, False))
 
     def find(self, name: str) -> Schedule | None:
-        """Returns a schedule; None if there is none."""
-        item = self._item(self._key(name))
-        if "digest" not in item:
-            return None
-        values: dict[str, Any] = {key: item.get(key) for key in Schedule.__dataclass_fields__}
-        created_at, last_at = item["created_at"], item.get("last_at")
-        values["created_at"] = moments.parse(created_at)
-        values["last_at"] = moments.parse(last_at) if last_at else None
-        return Schedule(**values)
+        """Returns a schedule; None if there is none.
 
-    def all(self) -> list[Schedule]:
+        Raises:
+            MalformedItemError: it cannot be read.
+        """
+        item = self._item(self._key(name))
+        return read_one(item, _schedule_of, lambda _: self._name(name)) if "digest" in item else None
+
+    def all(self) -> Read[Schedule]:
         """Returns all schedules in the order of their names. Costs an item for each."""
-        names = self._item(BENCH_SCHEDULES + self.group).get("names", ())
-        return [schedule for name in sorted(names) if (schedule := self.find(name))]
+        names = read(
+            [self._item(BENCH_SCHEDULES + self.group).get("names", set())],
+            _names_of,
+            lambda _: f"State: {BENCH_SCHEDULES}{self.group}",
+        )
+        items = ((name, self._item(self._key(name))) for listed in names.items for name in listed)
+        there = ((name, item) for name, item in items if "digest" in item)
+        schedules = read(there, lambda one: _schedule_of(one[1]), lambda one: self._name(one[0]))
+        return Read(schedules.items, (*names.malformed, *schedules.malformed))
 
     def create(self, schedule: Schedule) -> bool:
         """Records a schedule, unless there is one of this name. Returns whether it did.
@@ -243,8 +249,13 @@ class ScheduleStates:
             return
 
     def cost(self, month: str) -> Decimal:
-        """Returns the sum of the worst cases of all runs that schedules have started in a month, such as 2027-01."""
-        return Decimal(self._item(SCHEDULED_COST + month).get("amount", 0))
+        """Returns the sum of the worst cases of all runs that schedules have started in a month, such as 2027-01.
+
+        Raises:
+            MalformedItemError: it cannot be read.
+        """
+        item = self._item(SCHEDULED_COST + month)
+        return read_one(item, lambda item: _number(item.get("amount", 0)), lambda _: f"State: {SCHEDULED_COST}{month}")
 
     def count(self, start: str, month: str, amount: Decimal, budget: Decimal | None, now: datetime) -> bool:
         """Counts a start once against the month's budget. Returns False if the budget does not suffice.
@@ -276,6 +287,9 @@ class ScheduleStates:
     def _key(self, name: str) -> str:
         return f"{BENCH_SCHEDULE}{self.group}#{name}"
 
+    def _name(self, name: str) -> str:
+        return f"State: {self._key(name)}"
+
     def _item(self, key: str) -> dict[str, Any]:
         answer = self.client.get_item(TableName=self.table, Key=typed({"key": key}), ConsistentRead=True)
         return plain(answer.get("Item", {}))
@@ -296,3 +310,30 @@ class ScheduleStates:
             "ExpressionAttributeValues": typed(values),
         }
         return {"Update": update | ({"ConditionExpression": condition} if condition else {})}
+
+
+def _names_of(stored: Any) -> list[str]:
+    if not isinstance(stored, set) or not all(isinstance(name, str) for name in stored):
+        raise ValueError("names must be a set of texts")
+    return sorted(stored)
+
+
+def _schedule_of(item: Mapping[str, Any]) -> Schedule:
+    values: dict[str, Any] = {key: item.get(key) for key in Schedule.__dataclass_fields__}
+    wrong = [key for key in _TEXTS if not isinstance(values[key], str)]
+    wrong += [key for key in (*_OUTCOME, "size") if not isinstance(values[key], str | None)]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} must be text")
+    values |= {key: _number(values[key]) for key in ("expected", "most")}
+    values["created_at"] = moments.parse(item["created_at"])
+    values["last_at"] = moments.parse(item["last_at"]) if item.get("last_at") else None
+    return Schedule(**values)
+
+
+_TEXTS = ("name", "expression", "time_zone", "digest", "benchmark", "currency", "created_by")
+
+
+def _number(value: Any) -> Decimal:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError(f"{value!r:.50} must be a number")
+    return Decimal(value)

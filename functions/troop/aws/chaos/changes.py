@@ -10,6 +10,7 @@ from troop import moments
 from troop.aws.dynamo import jsonable, plain, typed
 from troop.chaos.changes import Author, Change
 from troop.chaos.events import SCHEMA
+from troop.malformed import Read, read
 
 _LONGEST_SORT_KEY = 1024
 """DynamoDB's limit in bytes, which a value that was edited by hand can exceed."""
@@ -54,7 +55,7 @@ class ChangeTable:
         except (LookupError, ValueError, TypeError, AttributeError):
             return None  # no record, or not from the API
 
-    def latest(self, subject: str, count: int) -> list[Change]:
+    def latest(self, subject: str, count: int) -> Read[Change]:
         """Lists the last ``count`` changes of a subject, newest first; one query."""
         answer = self.client.query(
             TableName=self.table,
@@ -65,7 +66,7 @@ class ChangeTable:
             ConsistentRead=True,
             Limit=count,
         )
-        return [from_item(plain(item)) for item in answer["Items"]]
+        return read(map(plain, answer["Items"]), from_item, lambda item: f"Changes: {item['subject']}, {item['at']}")
 
 
 def from_item(item: Mapping[str, Any]) -> Change:

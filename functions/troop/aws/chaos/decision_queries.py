@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from troop import moments
 from troop.aws.chaos.decisions import SHARDS, day_shard
 from troop.aws.dynamo import plain, typed
+from troop.malformed import Malformed, read
 from troop.tables import DECISIONS_BY_DAY
 
 READS = 4
@@ -57,12 +58,13 @@ class Decided:
 
 @dataclass(frozen=True)
 class DecisionPage:
-    """A page, newest first. ``position`` continues after it; None at the end. A page can be short, even empty, and
-    still have a position, because reads are bounded.
+    """A page, newest first, without the malformed decisions. ``position`` continues after it; None at the end. A page
+    can be short, even empty, and still have a position, because reads are bounded.
     """
 
     decisions: tuple[Decided, ...]
     position: str | None
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class DecisionQueries:
     table: str
 
     def latest(self, unit: str) -> Decided | None:
-        """Returns the unit's last decision that has not expired; one query of one item."""
+        """Returns the unit's last decision that has not expired, unless it is malformed; one query of one item."""
         decisions = self.of_unit(unit, None, 1).decisions
         return decisions[0] if decisions else None
 
@@ -99,10 +101,10 @@ class DecisionQueries:
             position = last["tick"]["S"] if last else None
             if len(rows) == limit:
                 more = position is not None or len(matching) > len(taken)
-                return DecisionPage(tuple(map(_decided, rows)), rows[-1]["tick"] if more else None)
+                return _page(rows, rows[-1]["tick"] if more else None)
             if position is None:
                 break
-        return DecisionPage(tuple(map(_decided, rows)), position)
+        return _page(rows, position)
 
     def of_day(self, day: date, limit: int, position: str | None = None) -> DecisionPage:
         """Lists at most ``limit`` decisions about all units on a local day, after ``position``; those of one tick in
@@ -123,7 +125,7 @@ class DecisionQueries:
         ordered = sorted((item for item in rows if item["at"] >= floor), key=lambda item: str(item["at"]), reverse=True)
         page = ordered[:limit]
         more = len(ordered) > limit or bool(floor)
-        return DecisionPage(tuple(map(_decided, page)), (page[-1]["at"] if page else floor) if more else None)
+        return _page(page, (page[-1]["at"] if page else floor) if more else None)
 
     def _unit_query(self, unit: str, day: date | None, missing: int, position: str | None) -> dict[str, Any]:
         low, high = _ticks_of(day)
@@ -172,6 +174,11 @@ def _ticks_of(day: date | None) -> tuple[str, str]:
     return moments.iso(midnight - min(_EAST, midnight - first)), moments.iso(midnight + min(length, last - midnight))
 
 
+def _page(rows: Iterable[Mapping[str, Any]], position: str | None) -> DecisionPage:
+    decisions = read(rows, _decided, lambda item: f"Decisions: {item['unit']}, {item['tick']}")
+    return DecisionPage(decisions.items, position, decisions.malformed)
+
+
 def _decided(item: Mapping[str, Any]) -> Decided:
     policy = item.get("policy", {})  # not in the index
     probability = item.get("probability", policy.get("probability", {}).get("value"))
@@ -181,13 +188,19 @@ def _decided(item: Mapping[str, Any]) -> Decided:
         day=date.fromisoformat(item["day"]) if item.get("day") else None,
         reason=item["reason"],
         detail=item.get("detail", ""),
-        groups=tuple(item.get("groups", ())),
+        groups=_texts(item.get("groups", [])),
         rolled=_number(item.get("rolled")),
         probability=_number(probability),
         calendar=str(item.get("calendar", policy.get("calendar", {}).get("value", ""))),
         group=item.get("group"),
         instance_id=item.get("instance_id"),
     )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise ValueError("groups must be a list of texts")
+    return tuple(value)
 
 
 def _number(value: Any) -> float | None:

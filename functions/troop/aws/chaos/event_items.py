@@ -54,6 +54,11 @@ def to_item(event: Event) -> dict[str, Any]:
     return typed(values)
 
 
+def name_of(item: Mapping[str, Any]) -> str:
+    """Returns the table and the key of an item, for :mod:`troop.malformed`."""
+    return f"Events: {item['event_id']['S']}"
+
+
 def from_item(item: Mapping[str, Any]) -> Event:
     """Converts an item to an event, the reverse of :func:`to_item`."""
     values = plain(item)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from troop import moments
-from troop.aws.chaos.event_items import from_item
+from troop.aws.chaos.event_items import from_item, name_of
 from troop.aws.dynamo import typed
 from troop.chaos.events import Event, Status
+from troop.malformed import Malformed, read
 from troop.tables import EVENT, EVENTS_BY_TIME, EVENTS_BY_UNIT
 
 READS = 4
@@ -52,7 +54,7 @@ class EventFilter:
 
 @dataclass(frozen=True)
 class EventPage:
-    """A page, newest first. ``position`` continues after it; None at the end.
+    """A page, newest first, without the malformed events. ``position`` continues after it; None at the end.
 
     With a filter on status, group or method a page can be short, even empty, and still have a position, because reads
     are bounded.
@@ -60,6 +62,7 @@ class EventPage:
 
     events: tuple[Event, ...]
     position: str | None
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,19 +81,21 @@ class EventQueries:
         low, high = event_filter.bounds
         if position is not None and not (low <= position <= high and position.partition("#")[2]):
             raise BadPosition(position)
-        events: list[Event] = []
+        items: list[Mapping[str, Any]] = []
         for _ in range(READS):
-            answer = self.client.query(**self._query(event_filter, position, limit - len(events)))
-            matching = [from_item(item) for item in answer["Items"]]
-            events += matching[: limit - len(events)]
+            answer = self.client.query(**self._query(event_filter, position, limit - len(items)))
+            matching = answer["Items"]
+            items += matching[: limit - len(items)]
             last = answer.get("LastEvaluatedKey")
             position = last["at"]["S"] if last else None
-            if len(events) == limit:
-                more = position is not None or (len(matching) > 0 and matching[-1] is not events[-1])
-                return EventPage(tuple(events), _position(events[-1]) if more else None)
+            if len(items) == limit:
+                more = position is not None or (len(matching) > 0 and matching[-1] is not items[-1])
+                position = items[-1]["at"]["S"] if more else None
+                break
             if position is None:
                 break
-        return EventPage(tuple(events), position)
+        events = read(items, from_item, name_of)
+        return EventPage(events.items, position, events.malformed)
 
     def _query(self, event_filter: EventFilter, position: str | None, missing: int) -> dict[str, Any]:
         index, value = (EVENTS_BY_UNIT, event_filter.unit) if event_filter.unit else (EVENTS_BY_TIME, EVENT)
@@ -113,7 +118,3 @@ class EventQueries:
             event_id = position.partition("#")[2]
             query["ExclusiveStartKey"] = typed({"event_id": event_id, index.partition: value, index.sort: position})
         return query
-
-
-def _position(event: Event) -> str:
-    return f"{moments.iso(event.at)}#{event.event_id}"

@@ -11,6 +11,7 @@ from troop import moments
 from troop.aws.chaos.event_queries import EventFilter
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
+from troop.malformed import read
 from troop.tables import EVENT, EVENTS_BY_TIME
 
 TERMINATIONS = (Status.CLAIMED, Status.TERMINATED, Status.RECOVERED, Status.UNRECOVERED, Status.GROUP_DELETED)
@@ -63,10 +64,12 @@ class EventWalk:
         }
         for page in self.client.get_paginator("query").paginate(**query):
             last = page.get("LastEvaluatedKey")
-            yield Stretch([_read(item) for item in page["Items"]], _moment(last["at"]["S"]) if last else None)
+            # A malformed one has no place in this format; GET /events names it.
+            terminations = list(read(page["Items"], _termination, str).items)
+            yield Stretch(terminations, _moment(last["at"]["S"]) if last else None)
 
 
-def _read(item: Mapping[str, Any]) -> Termination:
+def _termination(item: Mapping[str, Any]) -> Termination:
     return Termination(_moment(item["at"]["S"]), item["group"]["S"], item["instance_id"]["S"])
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from troop import moments
 from troop.aws.chaos.claim_rollback import rollback_writes
-from troop.aws.chaos.event_items import from_item, to_item, watch_value
+from troop.aws.chaos.event_items import from_item, name_of, to_item, watch_value
 from troop.aws.dynamo import typed
 from troop.aws.transact import ConditionFailed, Sleep, transact, write
 from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, USUAL_CAUSES, AbandonReason, Event, Status, is_on_demand
 from troop.faults import fault_named
+from troop.malformed import read_one
 from troop.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
 from troop.tables import EVENT_OPEN, EVENTS_BY_OPEN
 
@@ -37,9 +38,13 @@ class EventTable:
     sleep: Sleep = time.sleep
 
     def get(self, event_id: str) -> Event | None:
-        """Reads an event by its id, strongly consistent."""
+        """Reads an event by its id, strongly consistent.
+
+        Raises:
+            MalformedItemError: it cannot be read.
+        """
         answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
-        return from_item(answer["Item"]) if "Item" in answer else None
+        return read_one(answer["Item"], from_item, name_of) if "Item" in answer else None
 
     def open_ids(self) -> list[str]:
         """Lists the ids of the events in flight. The index lags slightly: read the event itself before acting on it."""

@@ -15,7 +15,7 @@ from troop.aws.bench.images import read_images
 from troop.aws.bench.run_files import RunFiles, Upload
 from troop.aws.bench.run_keys import RunKeys, Used
 from troop.aws.bench.run_machines import RunMachines
-from troop.aws.bench.runs import RunTable
+from troop.aws.bench.runs import RunPage, RunTable
 from troop.aws.bench.snapshots import read_snapshots
 from troop.aws.bench.surroundings import read_surroundings, subnets_without_s3
 from troop.bench import admission, names, spending
@@ -33,6 +33,7 @@ from troop.bench.spending import Bought
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, TroopError
 from troop.flows.bench.estimating import Estimating, Judged
+from troop.malformed import Malformed, MalformedItemError, Read
 from troop.settings import Settings
 from troop.tables import BENCHMARK, FLEET
 
@@ -84,6 +85,7 @@ class RunView:
         resources: in the order of their creation; None if not requested.
         cost_so_far: of a run that has not ended; None if unknown or not requested.
         bought: its nodes so far; empty if unknown or not requested.
+        malformed: cells, resources and terms that cannot be read. The costs are then unknown.
     """
 
     run: Run
@@ -91,6 +93,7 @@ class RunView:
     resources: list[Resource] | None
     cost_so_far: Cost | None = None
     bought: tuple[Bought, ...] = ()
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,18 +211,27 @@ class Benchmarks:
             MissingRunError: there is no such run or cell.
         """
         record = self.get(run)
-        cells = self.runs.cells.with_figures(run) if cell is None else [self.runs.cells.get(run, cell)]
+        of_cells = self.runs.cells.with_figures(run) if cell is None else Read((self.runs.cells.get(run, cell),))
+        cells = list(of_cells.items)
         if not resources:
-            return RunView(record, cells, None)
-        created = [r for r in self.runs.resources.of(run) if cell in (None, r.cell)]
+            return RunView(record, cells, None, malformed=of_cells.malformed)
+        on_record = self.runs.resources.readable(run)
+        created, malformed = [r for r in on_record.items if cell in (None, r.cell)], on_record.malformed
         ordered = sorted(created, key=lambda r: (r.cell, _KINDS.index(r.kind), r.name))
         is_open, now = record.ended_at is None, self.clock()
-        terms = self.runs.terms(run) if cell is None and (is_open or record.standing) else None
+        malformed = (*of_cells.malformed, *malformed)
+        terms = None
+        if cell is None and (is_open or record.standing) and not malformed:
+            try:
+                terms = self.runs.terms(run)
+            except MalformedItemError as error:
+                malformed = (error.malformed,)
         so_far = spending.actual(terms, cells, created, now) if terms and is_open else None
-        return RunView(record, cells, ordered, so_far, spending.bought(terms, created, now) if terms else ())
+        bought = spending.bought(terms, created, now) if terms else ()
+        return RunView(record, cells, ordered, so_far, bought, malformed)
 
-    def page(self, limit: int, cursor: str | None) -> tuple[list[Run], str | None]:
-        """Returns runs, newest first, and the cursor of the next page."""
+    def page(self, limit: int, cursor: str | None) -> RunPage:
+        """Returns a page of runs, newest first."""
         return self.runs.page(limit, cursor, self.kind)
 
     def get(self, run: str) -> Run:

@@ -21,6 +21,7 @@ from troop.bench.standing import GroupStatus, Standing
 from troop.errors import TroopError
 from troop.flows.bench.benchmarks import Benchmarks
 from troop.flows.bench.fleet import CELL, FleetView, standing_of
+from troop.malformed import Malformed
 
 TRIES = 5
 """How often a resize is tried while others change the size at the same time."""
@@ -54,6 +55,7 @@ class FleetDetail:
         resources: in the order of their creation.
         cost_so_far: of a fleet that has not ended; None if unknown.
         bought: its nodes so far, by role and purchase; empty if unknown.
+        malformed: resources and terms that cannot be read. The costs are then unknown.
     """
 
     run: Run
@@ -65,6 +67,7 @@ class FleetDetail:
     resources: list[Resource]
     cost_so_far: Cost | None = None
     bought: tuple[Bought, ...] = ()
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -132,10 +135,11 @@ class StandingFleets:
 
         Raises:
             MissingRunError: there is no such fleet.
+            MalformedItemError: its cell cannot be read.
             ClientError: AWS refused.
         """
         view = self.every.view(run)
-        (cell,) = view.cells
+        cell = self.every.runs.cells.get(run, CELL) if not view.cells else view.cells[0]
         groups: list[GroupStatus] = []
         nodes: Mapping[str, Node] = {}
         fleet = standing_of(view.run)
@@ -145,7 +149,16 @@ class StandingFleets:
         refusals = {_launcher(one, fleet): self.reader.groups.refusals(run, CELL, one) for one in missing}
         resources = view.resources or []
         return FleetDetail(
-            view.run, cell, self.clock(), groups, nodes, refusals, resources, view.cost_so_far, view.bought
+            view.run,
+            cell,
+            self.clock(),
+            groups,
+            nodes,
+            refusals,
+            resources,
+            view.cost_so_far,
+            view.bought,
+            view.malformed,
         )
 
 

@@ -11,6 +11,7 @@ from troop.bench.names import RUN
 from troop.bench.ownership import Inventory, Recorded, Site, take_inventory
 from troop.bench.record import Resource, Run
 from troop.errors import MissingRunError
+from troop.malformed import MalformedItemError
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,22 @@ class Stocktaking:
         recorded = self.runs.resources.of(run)
         return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded
 
-    def of_all(self) -> tuple[Inventory, Mapping[str, Run | None]]:
-        """Returns the inventory of all runs, and the record of every run that a tag names; None for an unknown run."""
+    def of_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:
+        """Returns the inventory of all runs, the record of every run that a tag names (None for an unknown run), and
+        the runs whose record cannot be read. The inventory lacks their resources, so that nobody touches them.
+        """
         seen = self.leftovers.find()
-        runs = {run: self.run(run) for run in sorted({one.run for one in seen})}
-        records = {run: _keys(self.runs.resources.of(run)) for run, known in runs.items() if known}
-        return take_inventory(seen, records, self.site), runs
+        runs, records = dict[str, Run | None](), dict[str, Recorded | None]()
+        malformed: dict[str, MalformedItemError] = {}
+        for run in sorted({one.run for one in seen}):
+            try:
+                known = self.run(run)
+                records |= {run: _keys(self.runs.resources.of(run))} if known else {}
+                runs[run] = known
+            except MalformedItemError as error:
+                malformed[run] = error
+        readable = [one for one in seen if one.run not in malformed]
+        return take_inventory(readable, records, self.site), runs, malformed
 
     def run(self, run: str) -> Run | None:
         """Returns the run that a tag or an event names; None if there is none."""

@@ -101,21 +101,24 @@ class Reaper:
 
     def _check_runs(self, now: datetime, reaped: Reaped) -> None:
         teardowns = self.executions.teardowns()
-        open_runs = self.runs.open_runs()
+        marked = self.runs.open_runs()
+        reaped.failed += map(str, marked.malformed)
+        open_runs = marked.items
         reaped.runs_open.update(map(_kind, open_runs))
         self._attempt(reaped, "the reservations of nodes", lambda: mend_reservations(self.runs, open_runs, now))
         for run in open_runs:
             self._attempt(reaped, run.run, partial(self._overdue, run.run, teardowns, now, reaped))
 
     def _check_resources(self, now: datetime, reaped: Reaped) -> None:
-        inventory, runs = self.stock.of_all()
+        inventory, runs, malformed = self.stock.of_all()
+        reaped.failed += [f"the resources of {run}, which stay: {why}" for run, why in malformed.items()]
         nodes = [one for one in inventory.ours if one.kind is Kind.INSTANCE and not one.going]
         reaped.nodes_alive.update(_kind(runs[one.run]) for one in nodes)
         # A resource that is already being removed, by anyone, was not left behind.
         stray = [one for one in reaping.strays(inventory.removable, runs, now) if not one.going]
         if stray:
             self._attempt(reaped, "the removal of leftovers", lambda: self._remove(stray, inventory, now, reaped))
-        for open_run in self.runs.open_runs():
+        for open_run in self.runs.open_runs().items:
             of_run = [one for one in inventory.ours if one.run == open_run.run]
             self._attempt(reaped, open_run.run, partial(self._count_cost, open_run.run, of_run, now, reaped))
         left = self._left(inventory, runs, now)
@@ -144,8 +147,10 @@ class Reaper:
 
         An ended run continues to cost what its own resources cost. When one of these is gone, a teardown records that.
         """
-        ended = {run.run for run in self.runs.left_runs()}
-        named = ended | {run.run for run in self.runs.open_runs() if run.left_behind} | {one.run for one in left}
+        left_runs = self.runs.left_runs()
+        reaped.failed += map(str, left_runs.malformed)
+        behind = [run for run in self.runs.open_runs().items if run.left_behind]
+        named = {run.run for run in (*left_runs.items, *behind)} | {one.run for one in left}
         for run in sorted(named):
             its = {one: why for one, why in left.items() if one.run == run}
             self._attempt(reaped, run, partial(self._record_left_of, run, its, inventory, now, reaped))

@@ -70,7 +70,8 @@ class Reports:
 
     def _keep_record(self, record: Run) -> None:
         run = record.run
+        cells = self.runs.cells.with_figures(run).whole()
         document = stored_record.document(
-            record, self.runs.cells.with_figures(run), self.runs.resources.of(run), self.runs.terms(run), self.version
+            record, cells, self.runs.resources.of(run), self.runs.terms(run), self.version
         )
         self.stored.write(run, names.RECORD, json.dumps(document, indent=2).encode())

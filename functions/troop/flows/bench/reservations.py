@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 
 from troop.aws.bench.runs import RunTable
 from troop.bench.reaping import PATIENCE
 from troop.bench.record import Run
 from troop.errors import MissingRunError
+from troop.malformed import MalformedItemError
 
 
 def mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -> None:
@@ -22,9 +24,10 @@ def mend_reservations(runs: RunTable, open_runs: Iterable[Run], now: datetime) -
     known = runs.reservations.read()
     ids = {run.run for run in open_runs}
     for run in known.unknown(ids):
-        record = _find(runs, run)
-        if record is None or record.ended_at is not None:
-            runs.reservations.release(run)
+        with suppress(MalformedItemError):  # it may be open: its reservation stays
+            record = _find(runs, run)
+            if record is None or record.ended_at is not None:
+                runs.reservations.release(run)
     for run in sorted(ids - set(known.nodes)):
         record = _find(runs, run)
         if record is not None and record.ended_at is None and now - record.at >= PATIENCE:

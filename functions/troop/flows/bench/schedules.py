@@ -7,7 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -29,6 +29,7 @@ from troop.bench.schedules import Schedule
 from troop.bench_file.read import read_all
 from troop.errors import TroopError
 from troop.flows.bench.benchmarks import Benchmarks, BucketError, OtherRunError
+from troop.malformed import Malformed, MalformedItemError, read
 from troop.values import BadValue
 
 _LONGEST_REFUSAL = 1000
@@ -66,15 +67,17 @@ class Listing:
         schedules: each with its next start.
         off: whether the switch stops all of them.
         month: such as 2027-01, in UTC.
-        cost: the worst cases of all runs that schedules have started in this month.
+        cost: the worst cases of all runs that schedules have started in this month; None if it cannot be read.
         budget: for them; None for no limit.
+        malformed: schedules that cannot be read.
     """
 
-    schedules: list[tuple[Schedule, datetime | None]]
+    schedules: Sequence[tuple[Schedule, datetime | None]]
     off: bool
     month: str
-    cost: Decimal
+    cost: Decimal | None
     budget: Decimal | None
+    malformed: Sequence[Malformed] = ()
 
 
 @dataclass(frozen=True)
@@ -239,8 +242,16 @@ class ScheduledRuns(ScheduledStarts):
         """Returns all schedules, and the month's cost. Costs 3 items and 1 for each schedule."""
         now = self.clock()
         month, off = _month(now), self.states.off()
-        every = [(one, None if off else next_start(one, now)) for one in self.states.all()]
-        return Listing(every, off, month, self.states.cost(month), self._budget)
+        stored = self.states.all()
+        every = read(
+            stored.items, lambda one: (one, None if off else next_start(one, now)), lambda one: f"State: {one.name}"
+        )
+        malformed, cost = (*stored.malformed, *every.malformed), None
+        try:
+            cost = self.states.cost(month)
+        except MalformedItemError as error:
+            malformed = (*malformed, error.malformed)
+        return Listing(every.items, off, month, cost, self._budget, malformed)
 
     def next_start(self, schedule: Schedule) -> datetime | None:
         """Returns the next start of a schedule; None if there is none, or while all are switched off. Costs 1 item."""

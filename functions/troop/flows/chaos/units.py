@@ -24,6 +24,7 @@ from troop.chaos.outlook import Outlook, outlook, policy_at
 from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
 from troop.chaos.units import LONGEST_GROUP_NAME, unit_of
+from troop.malformed import Malformed
 from troop.settings import Settings
 from troop.state_keys import UNIT
 from troop.tags import UNIT_TAG
@@ -83,6 +84,7 @@ class UnitView:
         item: the unit's item in plain values, empty if there is none.
         outlook: see :func:`troop.chaos.outlook.outlook`.
         events, changes: the last few, newest first.
+        malformed: decisions, events and changes among them that cannot be read.
     """
 
     unit: str
@@ -95,6 +97,7 @@ class UnitView:
     decision: Decided | None
     events: tuple[Event, ...]
     changes: tuple[Change, ...]
+    malformed: tuple[Malformed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,23 +155,27 @@ class Units:
         queries, and the calls for its groups, see :meth:`_members`.
         """
         item = plain(self.policies.raw(unit))
-        decision = self.decisions.latest(unit)
+        decided = self.decisions.of_unit(unit, None, 1)
+        decision = next(iter(decided.decisions), None)
         groups = self._members({unit}, [], {unit: decision})[unit]
         policy, state, outlook_of_unit = self._seen(
             unit, groups, item, self.state.unit(unit), self._deployment(now), now
         )
-        events = self.events.page(EventFilter(unit), LATEST).events
+        events = self.events.page(EventFilter(unit), LATEST)
+        changes = self.changes.latest(UNIT + unit, LATEST)
+        malformed = (*decided.malformed, *events.malformed, *changes.malformed)
         return UnitView(
             unit=unit,
-            known=bool(groups or decision or events or state != UnitState()),
+            known=bool(groups or decision or events.events or malformed or state != UnitState()),
             groups=groups,
             policy=policy,
             item=item,
             state=state,
             outlook=outlook_of_unit,
             decision=decision,
-            events=events,
-            changes=tuple(self.changes.latest(UNIT + unit, LATEST)),
+            events=events.events,
+            changes=changes.items,
+            malformed=malformed,
         )
 
     def _deployment(self, now: datetime) -> DeploymentState:

@@ -154,3 +154,13 @@ def test_a_look_that_fails_is_told_and_made_again_later(timed: Looking) -> None:
     del world.refusals["GET", "events/2026-11-20~u50"]
     clock.fast_forward(9_000)
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
+
+
+def test_what_the_api_leaves_out_is_told(looking: Looking) -> None:
+    malformed = [{"item": "Events: 2026-11-20#web", "why": "'method' is missing"}]
+    events = {"events": [event("web")], "malformed": malformed, "cursor": None}
+    looking.world.refusals["GET", "events"] = [Answer(200, events)] * 50
+    page = looking.go("events")
+    text = "Left out, because they are malformed: Events: 2026-11-20#web: 'method' is missing"
+    expect(page.get_by_text(text)).to_be_visible()
+    expect(page.get_by_role("row")).to_have_count(2)

@@ -75,7 +75,7 @@ def test_a_request_that_is_cut_off_is_made_good_by_the_next_of_its_key(
     status, run = post()
     assert status in (200, 202)
     assert half.started() == {run["run"]: {"run": run["run"]}}
-    assert [run.run for run in half.runs.page(10)[0]] == [run["run"]]
+    assert [run.run for run in half.runs.page(10).runs] == [run["run"]]
     assert {key.split("/")[1] for key in half.objects()} == {run["run"]}
 
 

@@ -35,7 +35,7 @@ def test_stopping_again_is_harmless_and_a_teardown_that_failed_is_tried_again(ha
 def test_a_run_whose_workflow_never_started_can_be_stopped(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     with calls(monkeypatch, cut_at(CALLS - 1, acted=False)):
         assert post()[0] == 500
-    (run,) = half.runs.page(10)[0]
+    (run,) = half.runs.page(10).runs
     assert ask("DELETE", f"/benchmarks/{run.run}")[0] == 202
     assert len(half.started("teardown")) == 1
     assert post()[0] == 200

@@ -172,7 +172,7 @@ def test_a_unit_that_has_not_recovered_is_put_back(troop: Command, deployment: D
         {"key": {"S": "unrecovered"}, "units": {"SS": [WEB]}},
     ):
         deployment.dynamodb.put_item(TableName=tables["StateTable"], Item=item)
-    assert "Not recovered from" in troop("group", WEB)
+    assert "did not recover from" in troop("group", WEB)
     troop("opt-in", WEB)
     assert troop.json("group", WEB)["unrecovered"] is None
 

@@ -36,6 +36,7 @@ from troop.flows.chaos.terminate import Termination
 from troop.flows.chaos.tick import Tick
 from troop.flows.clock_check import ClockError
 from troop.settings import Settings
+from troop.state_keys import EARLIER_TABLES
 
 SALT = b"model"
 DECISIVE = {"transact_write_items", "update_item", "terminate_instances", "terminate_instance_in_auto_scaling_group"}
@@ -67,13 +68,6 @@ class Faults:
     twin: float = 0.0
 
 
-class Settled(StateTable):
-    """Of an account where no earlier deployment left a table: its settings say how the switch starts."""
-
-    def knows_earlier_tables(self) -> bool:
-        return True
-
-
 @dataclass
 class World:
     """``people`` is called now and then, to change something; ``leashed`` and all limits are the settings'."""
@@ -94,12 +88,13 @@ class World:
         self.stage = Stage(self.start.timestamp(), self._pick)
         self.checks = Checks(self)
         self.dynamo = Dynamo(self._seconds, lambda: self.dice.random() < 0.5, self.checks.changed)
+        self.dynamo.write("State", {"key": {"S": EARLIER_TABLES}})  # no earlier deployment left a table
         self.fleet = Fleet(self._seconds, self.dice, self._terminated)
         dynamodb, ec2, autoscaling = Client(self, self.dynamo), Client(self, self.fleet), Client(self, self.fleet)
         other = Client(self, Others(self))
         events = EventTable(dynamodb, "Events", "State", self.stage_sleep)
         policies = PolicyTable(dynamodb, "GroupTags")
-        state = Settled(dynamodb, "State", self.settings.leashed)
+        state = StateTable(dynamodb, "State", self.settings.leashed)
         balancers = Balancers(lambda service: other)
         clients = {"autoscaling": autoscaling, "ec2": ec2}
         reader = AccountReader(self.settings, lambda service: clients.get(service, other), policies, state)

@@ -29,7 +29,7 @@ from cli.web.login_link import Doorway
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import MOST_WEEKS, PageServer
-from cli.web.proxy import exit_code, stop_on_signals
+from cli.web.proxy import HOST, exit_code, stop_on_signals, unguessable_host
 from troop.chaos.expected_ticks import expected_ticks
 from troop.report.assets import MissingChartsError
 
@@ -42,7 +42,15 @@ _DAYS_AHEAD = 14
 
 def ui(
     ctx: typer.Context,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any free one.")] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=65535,
+            help="The port of 127.0.0.1, for ssh -L; not where others use this machine. 0 for any free one, on Linux "
+            "of a random address in 127.0.0.0/8.",
+        ),
+    ] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Only print the link; open no browser.")] = False,
 ) -> None:
     """Show units, events, the calendar and benchmarks in your browser, only for you, until Ctrl-C."""
@@ -62,11 +70,12 @@ def ui(
         benchmarks = PageBenchmarks(
             conn.client.benchmarks, lambda: aws.make_session(options.profile, options.region), times.now
         )
-        server = PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch)
+        host = HOST if port else unguessable_host()
+        server = PageServer(conn.client, about(conn.deployment), ahead, overview, benchmarks, port, _quiet, fetch, host)
     except MissingChartsError as error:
         raise CliError(Exit.FAILED, str(error)) from None
     except OSError as error:
-        raise CliError(Exit.FAILED, f"cannot listen on 127.0.0.1:{port}: {error.strerror}") from None
+        raise CliError(Exit.FAILED, f"cannot listen on port {port}: {error.strerror}") from None
     stop_on_signals()
     try:
         with server, Doorway() as doorway:

@@ -29,7 +29,7 @@ from cli.shared.errors import CliError, Exit
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_policy import Forecasts, PagePolicy
-from cli.web.proxy import Handler, Proxy, error_answer
+from cli.web.proxy import HOST, Handler, Proxy, error_answer
 from cli.web.proxy_guard import (
     PAGE_ESTIMATE_PATH,
     PAGE_ROUTES,
@@ -137,7 +137,7 @@ class PageServer(Proxy):
         ahead: the forecast.
         overview: the state at a glance.
         benchmarks: starts and compares runs.
-        port, log: as for the proxy.
+        port, log, host: as for the proxy.
         fetch: downloads a report; raises CliError. None if the browser can do so itself: it does not trust the
             certificate of local AWS.
     """
@@ -154,8 +154,9 @@ class PageServer(Proxy):
         port: int,
         log: Callable[[str], None],
         fetch: Callable[[str], bytes] | None = None,
+        host: str = HOST,
     ) -> None:
-        super().__init__(client.api, port, log)
+        super().__init__(client.api, port, log, host)
         self.client, self.about, self.ahead, self.overview, self.fetch = client, about, ahead, overview, fetch
         self.benchmarks, self.policies = benchmarks, PagePolicy(client, ahead)
         self.sleep = client.sleep

@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import secrets
 import signal
+import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +27,8 @@ from cli.web.proxy_guard import CHAOS_PATH, KEY_HEADER, TOKEN_HEADER, Admitted, 
 from troop.values import json_in
 
 HOST = "127.0.0.1"
+_MICROSOFT = "microsoft"
+"""In the release of the kernel of WSL, whose browsers reach only 127.0.0.1."""
 _TOKEN_BYTES = 32
 _AT_ONCE = 16
 _SILENCE_SECONDS = 10
@@ -31,12 +36,13 @@ _SILENCE_SECONDS = 10
 
 
 class Proxy(ThreadingHTTPServer):
-    """A server that listens on 127.0.0.1 once created. It guards, signs and forwards every request.
+    """A server that listens on this machine alone once created. It guards, signs and forwards every request.
 
     Args:
         api: the signed API.
         port: 0 for any free port.
         log: receives a line for each request, without token, query and body.
+        host: an address in 127.0.0.0/8.
 
     Raises:
         OSError: the port is in use.
@@ -47,13 +53,13 @@ class Proxy(ThreadingHTTPServer):
     command = "troop proxy"
     """The command that made the token, for the error without one."""
 
-    def __init__(self, api: Api, port: int, log: Callable[[str], None]) -> None:
-        super().__init__((HOST, port), self.handler())
+    def __init__(self, api: Api, port: int, log: Callable[[str], None], host: str = HOST) -> None:
+        super().__init__((host, port), self.handler())
         self.api, self.log = api, log
         self.sleep: Callable[[float], None] = time.sleep
         """Waits between two attempts at a request."""
         self.token = secrets.token_urlsafe(_TOKEN_BYTES)
-        self.guard = Guard(self.server_address[1], self.token, self.command)
+        self.guard = Guard(self.place, self.token, self.command)
         self._slots = threading.BoundedSemaphore(_AT_ONCE)
 
     @staticmethod
@@ -62,8 +68,14 @@ class Proxy(ThreadingHTTPServer):
         return Handler
 
     @property
+    def place(self) -> str:
+        """The address and the port."""
+        host, port = self.server_address[:2]
+        return f"{host!s}:{port}"
+
+    @property
     def address(self) -> str:
-        return f"http://{HOST}:{self.server_address[1]}"
+        return f"http://{self.place}"
 
     def verify_request(self, *_: Any) -> bool:
         """Drops connections beyond the most that are served at a time."""
@@ -78,6 +90,23 @@ class Proxy(ThreadingHTTPServer):
     def handle_error(self, *_: Any) -> None:
         """Logs a broken connection, without a traceback, which could contain parts of a request."""
         self.log("a connection was lost")
+
+
+def unguessable_host() -> str:
+    """Returns a random address of this machine alone, where it has more than 127.0.0.1: on Linux.
+
+    A service worker belongs to an address and a port, and answers for them as long as the browser keeps it. Another
+    user of the machine could have made the browser install one at 127.0.0.1 and this port before.
+    """
+    if sys.platform != "linux" or _MICROSOFT in platform.release().lower():
+        return HOST
+    host = f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
+    with socket.socket() as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:  # some sandboxes have no such addresses
+            return HOST
+    return host
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -115,12 +115,12 @@ class Guard:
     """The rules of one proxy.
 
     Attributes:
-        port: the proxy's port.
+        place: the proxy's address and port, such as ``127.0.0.1:38211``.
         token: the token that every request must send.
         command: the command that made the token.
     """
 
-    port: int
+    place: str
     token: str
     command: str = "troop proxy"
 
@@ -167,14 +167,12 @@ class Guard:
         Refuses localhost too: many programs try ::1 first, where another user could listen on the same port and receive
         the token. A name that never works stays unused.
         """
-        if [host.strip() for host in headers.get_all("Host", [])] != [f"127.0.0.1:{self.port}"]:
-            raise Refusal(
-                HTTPStatus.FORBIDDEN, f"the address must be 127.0.0.1:{self.port}, and so must be the header Host"
-            )
+        if [host.strip() for host in headers.get_all("Host", [])] != [self.place]:
+            raise Refusal(HTTPStatus.FORBIDDEN, f"the address must be {self.place}, and so must be the header Host")
 
     def _site(self, headers: Message) -> None:
         """Refuses requests of other pages. Pages of other ports are foreign too, although they are "same-site"."""
-        own = f"http://127.0.0.1:{self.port}"
+        own = f"http://{self.place}"
         if any(origin.strip().lower() != own for origin in headers.get_all("Origin", [])):
             raise Refusal(HTTPStatus.FORBIDDEN, "web pages may not use this proxy")
         sites = {site.strip().lower() for site in headers.get_all("Sec-Fetch-Site", [])}

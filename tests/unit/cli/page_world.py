@@ -22,6 +22,7 @@ from cli.shared.settings_files import TriedSettings
 from cli.web.overview_reader import OverviewReader
 from cli.web.page_benchmarks import PageBenchmarks
 from cli.web.page_server import PageServer
+from cli.web.proxy import HOST
 from tests.unit.cli.conftest import FakeApi
 from troop import moments
 from troop.chaos.facts import Account, Switch
@@ -248,7 +249,12 @@ def serving(server: PageServer) -> Iterator[PageServer]:
 
 
 def page_server(
-    world: FakeApi, ahead: Ahead, log: list[str], fetch: Callable[[str], bytes] | None = None
+    world: FakeApi,
+    ahead: Ahead,
+    log: list[str],
+    fetch: Callable[[str], bytes] | None = None,
+    port: int = 0,
+    host: str = HOST,
 ) -> PageServer:
     client = TroopClient(
         world, "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1", "Troop", sleep=lambda _: None
@@ -256,4 +262,4 @@ def page_server(
     soon = timedelta(minutes=7)
     overview = OverviewReader(client, lambda now: (now.replace(microsecond=0) + soon, "default"), lambda: UNGROUPED)
     benchmarks = PageBenchmarks(client.benchmarks, lambda: None, lambda: NOW)
-    return PageServer(client, ABOUT, ahead, overview, benchmarks, 0, log.append, fetch)
+    return PageServer(client, ABOUT, ahead, overview, benchmarks, port, log.append, fetch, host)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 import socket
+import sys
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError, NoCredentialsError
 
 from cli.client.api import Answer, UnreachableError
-from cli.web.proxy import Proxy
+from cli.web.proxy import HOST, Proxy, unguessable_host
 from tests.patience import PATIENCE
 from tests.unit.cli.proxying import JSON, Api, Running
 
@@ -79,6 +81,21 @@ def test_it_serves_on_while_others_say_nothing(running: Running) -> None:
 
 def test_it_listens_on_this_machine_alone(running: Running) -> None:
     assert running.proxy.socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_the_page_listens_where_nobody_can_have_listened_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = {unguessable_host() for _ in range(20)}
+    assert len(hosts) == 20
+    assert {host.partition(".")[0] for host in hosts} == {"127"}
+    with Proxy(Api(), 0, print, (host := hosts.pop())) as proxy:
+        assert proxy.socket.getsockname()[0] == host
+        assert proxy.address == f"http://{host}:{proxy.server_address[1]}"
+        assert proxy.guard.place == proxy.place
+    monkeypatch.setattr(platform, "release", lambda: "5.15.153.1-microsoft-standard-WSL2")
+    assert unguessable_host() == HOST
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert unguessable_host() == HOST
 
 
 def test_tokens_differ(running: Running) -> None:

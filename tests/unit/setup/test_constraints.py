@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[3]
 BROUGHT_BY_VENV = {"pip", "setuptools"}
@@ -51,5 +55,21 @@ def test_all_that_is_installed_is_pinned_with_digests_and_is_a_wheel(source: Pat
 
 def test_functions_and_synth_have_the_versions_that_are_tested() -> None:
     tested = _pinned(ROOT / "requirements-dev.txt").keys()
-    for path in [ROOT / "requirements.txt", *(ROOT / "functions").glob("requirements*.txt")]:
+    roots = [ROOT / "requirements.txt", ROOT / "requirements-command.txt"]
+    for path in [*roots, *(ROOT / "functions").glob("requirements*.txt")]:
         assert _pinned(path).keys() <= tested, path
+
+
+def test_what_the_command_needs_is_pinned_with_digests() -> None:
+    """For an installation of the command alone, whose package allows ranges."""
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    pins = _pinned(ROOT / "requirements-command.txt")
+    versions = {name: Version(version) for name, version in pins}
+    for requirement in map(Requirement, needed):
+        assert versions[_same(requirement.name)] in requirement.specifier, requirement
+    assert [name for name, digests in pins.items() if "--hash=sha256:" not in digests] == []
+    installed = {_same(dist.metadata["Name"]): dist.requires or [] for dist in distributions()}
+    for name in versions.keys() & installed.keys():  # some are for other systems
+        for requirement in map(Requirement, installed[name]):  # what these need in turn is pinned, too
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                assert _same(requirement.name) in versions, (name, requirement)

@@ -80,7 +80,7 @@ class SwitchPatch(In):
     responses=answers("The switch"),
 )
 def get_switch() -> SwitchOut:
-    """Returns the switch. Costs one item."""
+    """Returns the switch. Costs one item, and one more where the setting ``leashed`` is false."""
     return SwitchOut.of(chaos_api.editor().switch())
 
 

@@ -59,4 +59,11 @@ def editor() -> Editor:
         chaos_tables.changes(),
         environment.sleep,
     )
-    return Editor(chaos_tables.policies(), chaos_tables.state(), edits, chaos_tables.undecided_tables, environment.now)
+    return Editor(
+        chaos_tables.policies(),
+        chaos_tables.state(),
+        edits,
+        chaos_tables.undecided_tables,
+        chaos_tables.initial_switch().settle,
+        environment.now,
+    )

@@ -89,6 +89,11 @@ def test_settings_that_unleash_hold_at_the_first_request_too(
     assert on_demand("k1")[0] == 202
 
 
+def test_settings_that_unleash_are_shown_before_the_first_tick(deployed: Deployed, account: Account) -> None:
+    account.unsettle()
+    assert get("/switch")["leashed"] is False
+
+
 @pytest.mark.parametrize("leashed", [True, False])
 def test_a_switch_that_was_used_decides(deployed: Deployed, account: Account, leashed: bool) -> None:
     account.unsettle()

@@ -51,12 +51,14 @@ class Editor:
 
     Attributes:
         undecided: returns the tables of earlier deployments about which nobody has decided.
+        settle: lets the settings' state of the switch take effect; see :mod:`troop.flows.chaos.initial_switch`.
     """
 
     policies: PolicyTable
     state: StateTable
     edits: Edits
     undecided: Callable[[], Sequence[EarlierTable]]
+    settle: Callable[[], None]
     clock: Callable[[], datetime]
 
     def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
@@ -86,7 +88,8 @@ class Editor:
         raise ConflictError(f"others are changing unit {unit!r} at the same time: get it, and try again")
 
     def switch(self) -> SwitchView:
-        """Returns the state of the switch."""
+        """Returns the state of the switch. Before the first tick, it finds out whether the settings decide."""
+        self.settle()
         item = plain(self.state.raw(SWITCH))
         return SwitchView(
             switch=self.state.switch_of(item),

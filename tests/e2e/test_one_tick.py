@@ -20,6 +20,7 @@ from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
 from troop import moments
 from troop.aws.chaos.event_items import to_item
 from troop.chaos.events import Event, Status
+from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 SCHEMA = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[2] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
@@ -44,6 +45,14 @@ def user_data_that_boots_only(times: int, folder: Path) -> bytes:
 @pytest.fixture(scope="module")
 def deployment(account: LocalAccount, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(account, "OneTick")
+    # As a first deployment that failed leaves it: the settings unleash, and the first tick looks whether it has data.
+    deployment.dynamodb.create_table(
+        TableName="OneTick-DataState-EMPTY",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+        Tags=[{"Key": DEPLOYMENT_TAG, "Value": "OneTick"}, {"Key": DATA_TAG, "Value": "State"}],
+    )
     deployment.bus = listen_to_the_bus(deployment)  # type: ignore[attr-defined]
     deployment.news = listen_to_the_topic(deployment)  # type: ignore[attr-defined]
     cloudwatch = account.client("cloudwatch")

@@ -136,7 +136,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     Question(
         name="import",
-        text="Does CloudFormation import a retained table, and then add a stream to it?",
+        text="Does CloudFormation record a retained table, import it, and then add a stream to it?",
         why="A new deployment takes over the tables of an earlier one in this way.",
         step="creates an empty table in a stack, removes the stack, and imports the table into another stack",
         price=Decimal("0.01"),
@@ -145,6 +145,7 @@ QUESTIONS: tuple[Question, ...] = (
             *("cloudformation:CreateStack", "cloudformation:DeleteStack", "cloudformation:UpdateStack"),
             *("cloudformation:CreateChangeSet", "cloudformation:DescribeChangeSet", "cloudformation:ExecuteChangeSet"),
             *("cloudformation:DescribeStacks", "cloudformation:TagResource"),
+            *("cloudformation:ListStacks", "cloudformation:ListStackResources"),
             *("dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable", "dynamodb:DeleteTable"),
             *("dynamodb:TagResource", "dynamodb:UntagResource", "dynamodb:ListTagsOfResource"),
             *("dynamodb:DescribeContinuousBackups", "dynamodb:DescribeContributorInsights"),

@@ -17,6 +17,7 @@ from moto import mock_aws
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from lifecycle import destroy
+from lifecycle.resources import resources_of
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
 STACK_ID = "arn:aws:cloudformation:eu-west-1:111122223333:stack/Troop/1"
@@ -216,6 +217,7 @@ def test_empty_tables_go_with_a_stack_that_never_came_up_and_with_no_other(
     assert ("Troop-empty" in output) is ("Troop-empty" not in left)
     assert ("delete-table --region eu-west-1 --table-name Troop-used" in output) is ("Troop-empty" not in left)
     assert "Troop-earlier" not in output
+    assert "Events" not in resources_of(session(), "Troop"), "it is listed, but no longer the stack's"
 
 
 RETAINED = {

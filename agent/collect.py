@@ -8,13 +8,23 @@ from typing import Any
 
 from agent.log import say
 from troop.measure import operations as ops
-from troop.measure import separate
+from troop.measure import recordings, separate
 from troop.measure.operations import Operations, OperationsError
 from troop.measure.recorder import FORMAT
 from troop.measure.separate import MOST_ROWS, Separate
 
 LARGEST = 64 << 20
 MOST_FILES = 4096
+
+
+def lost_in(results: Path, problems: list[str]) -> None:
+    """Checks whether each process that recorded operations has written them.
+
+    Args:
+        problems: receives a sentence for each process that ended before.
+    """
+    for process in dict.fromkeys(recordings.lost(results)):
+        problems.append(f"process {process} ended before it wrote the operations that it recorded: they are missing")
 
 
 def operations_in(results: Path, problems: list[str]) -> Operations:

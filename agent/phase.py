@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agent.barrier import Release
 from agent.clock import correction
-from agent.collect import operations_in, separate_in
+from agent.collect import lost_in, operations_in, separate_in
 from agent.command import Command, Ended, line_for
 from agent.errors import Lost
 from agent.live import LiveUpload, Put
@@ -81,6 +81,7 @@ def perform(
         live.stop()
     summary = replace(summary, samples=sampler.stop())
     problems: list[str] = []
+    lost_in(place.results(phase), problems)
     summary = replace(summary, operations=operations_in(place.results(phase), problems))
     summary = replace(summary, separate=separate_in(place.results(phase), problems))
     summary = replace(summary, samples=samples_with(place.results(phase), summary.samples, problems))

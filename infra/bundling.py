@@ -42,6 +42,7 @@ _OF_SCRIPTS = (
     "live_writer",
     "phase_environment",
     "recorder",
+    "recordings",
     "schedule",
     "tool_samples",
     "whole_file",

@@ -12,7 +12,8 @@ An open loop sends operations by a schedule, whether or not earlier ones have en
         body = read(...)
         recorder.ok("read", time.perf_counter() - started, len(body), due=due)
 
-On exit it writes ``operations-<process>-<number>.json`` to the phase's results.
+On exit it writes ``operations-<process>-<number>.json`` to the phase's results. If the process dies before, the agent
+fails the phase, because the operations of the others alone would look like all.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable
 
-from troop.measure import phase_environment
+from troop.measure import phase_environment, recordings
 from troop.measure.histogram import Histogram
 from troop.measure.live import LiveOperation, recent
 from troop.measure.live_writer import LiveWriter
@@ -120,12 +121,18 @@ class Recorder:
         self._recent, self._slowest, self._slowest_before = 0, 0.0, 0.0
         self.now = clock or _steady_clock()
         self._live = LiveWriter(None, self.recent)
+        self._mark: Path | None = None
 
     @classmethod
     def of_this_phase(cls, tool: str = "") -> Recorder:
-        """Creates a recorder from the script's environment, which also writes running summaries."""
+        """Creates a recorder from the script's environment, which also writes running summaries.
+
+        Raises:
+            OSError: the folder for results does not exist, or is not writable.
+        """
         begin, length, warm_up = phase_environment.measured()
         recorder = cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up, tool=tool)
+        recorder._mark = recordings.begin(phase_environment.results())
         recorder._live = LiveWriter(phase_environment.results(), recorder.recent, recorder.now).__enter__()
         return recorder
 
@@ -277,7 +284,10 @@ class Recorder:
     def write(self) -> Path:
         """Writes the file atomically."""
         self._live.__exit__()
-        return write_whole(self._path, self.document())
+        written = write_whole(self._path, self.document())
+        if self._mark is not None:
+            recordings.end(self._mark)
+        return written
 
     def __enter__(self) -> Recorder:
         return self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from agent.metadata import Identity
 from agent.output import BoundedOutput
 from agent.phase import perform
 from agent.place import Place
+from infra import ROOT
 from tests.unit.agent.test_collect import left, named
 from troop.measure.summary import Summary
 from troop.measure.summary_size import fitted
@@ -66,3 +68,26 @@ def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
     summary = done(place)
     assert summary.outcome == "timed-out"
     assert summary.reason == "run.sh took longer than 300 s and was stopped; its last output: going on"
+
+
+RECORDS = """import os, signal, sys
+from troop.measure.recorder import Recorder
+
+with Recorder.of_this_phase() as recorder:
+    recorder.ok("get", 0.001)
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_phase_fails_if_a_process_is_killed_before_it_writes_what_it_recorded(place: Place) -> None:
+    """Its script succeeds: some tools end with 0 when they lose a process."""
+    (place.files / "records.py").write_text(RECORDS)
+    records = f"PYTHONPATH={ROOT / 'functions'} {sys.executable} $TROOP_FILES/records.py"
+    summary = done(place, f"#!/bin/sh\n{records} whole\n")
+    assert (summary.outcome, summary.operations["get"].times.count) == ("ok", 1)
+    summary = done(place, f"#!/bin/sh\n{records} whole\n{records} killed\n{records} killed\nexit 0\n")
+    assert (summary.outcome, summary.exit_code, summary.operations["get"].times.count) == ("failed", 0, 2)
+    first, second = str(summary.reason).split("; ")
+    for sentence in (first, second):
+        assert "ended before it wrote the operations that it recorded" in sentence

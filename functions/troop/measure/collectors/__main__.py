@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Callable
 
-from troop.measure import hdr_log, phase_environment
+from troop.measure import hdr_log, phase_environment, recordings
 from troop.measure.collectors import cassandra_stress, fio, growing, iozone, jtl, k6, output, sysstat, wrk
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Window
@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     collect: Collect = options.collect
     for path in options.files:
         try:
-            collect(options, path, results, problems)
+            with recordings.recording(results):
+                collect(options, path, results, problems)
         except (OSError, CollectorError) as error:
             problems.add(str(error))
     sys.stderr.write("".join(f"{line}\n" for line in problems.lines()))

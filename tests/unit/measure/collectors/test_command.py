@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 from agent.collect import operations_in, separate_in
 from agent.script_samples import samples_with
+from troop.measure import recordings
+from troop.measure.collectors import wrk
 from troop.measure.collectors.__main__ import main
 from troop.measure.operations import Rate
 from troop.measure.summary import SERIES, Samples
@@ -224,3 +227,21 @@ def test_a_folder_that_is_not_there_is_an_error_and_no_stack(results: Path, caps
     shutil.rmtree(results)
     assert run("wrk", DATA / "wrk-4.1.0.txt") == 1
     assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [None, OSError("the disk is full")])
+def test_a_collector_that_is_killed_leaves_a_mark_and_another_none(
+    error: OSError | None, results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meanwhile: list[str] = []
+
+    def read(*_: object) -> list[object]:
+        meanwhile.extend(recordings.lost(results))
+        if error:
+            raise error
+        return []
+
+    monkeypatch.setattr(wrk, "read", read)
+    assert run("wrk", DATA / "wrk-4.1.0.txt") == (1 if error else 0)
+    assert meanwhile == [str(os.getpid())]
+    assert list(recordings.lost(results)) == []

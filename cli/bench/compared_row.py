@@ -45,8 +45,13 @@ def row_of(
     confidence: float,
     fail_below: float | None,
     pricing: Pricing = AS_BOUGHT,
+    factors: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[list[Row], list[str]]:
-    """Returns a row for the operation (none if there is no ratio) and warnings about it."""
+    """Returns a row for the operation (none if there is no ratio) and warnings about it.
+
+    Args:
+        factors: widen the interval, see :meth:`cli.bench.noise.Ratio.widened`.
+    """
     what = named(operation, label)
     left, right = ours.measured(operation), theirs.measured(operation)
     rates, others = [one.per_second or 0.0 for one in left], [one.per_second or 0.0 for one in right]
@@ -54,7 +59,7 @@ def row_of(
         return [], [f"{what}: no rate was measured on {'A' if not rates else 'B'}"]
     if min(rates) <= 0:
         return [], [f"{what}: a repetition of A did nothing, so there is no ratio"]
-    estimate = noise.ratio(rates, others, confidence)
+    estimate = noise.ratio(rates, others, confidence).widened(*factors)
     timing, remark = timings.common(left, right)
     warnings = [*_warnings(what, ours, theirs, operation), *([f"{what}: {remark}"] if remark else [])]
     regression = None

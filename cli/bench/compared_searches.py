@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from statistics import median
@@ -12,7 +13,7 @@ from cli.bench.pairing import Cells, Chosen
 from troop.bench.search import ANSWERS, Outcome
 from troop.report.comparison import Row, Spread
 from troop.report.document import Cell, Phase, Search
-from troop.report.points import middle
+from troop.report.points import Key, middle
 
 ROLE = "search"
 """The role of rows that compare answers."""
@@ -40,12 +41,14 @@ def of(label: str, ours: Cells, theirs: Cells, confidence: float, fail_below: fl
     answers = Answers(frozenset(phase for phase, _ in (*mine, *other)), [], [], [])
     for (phase, parameter), searches in mine.items():
         what = with_setting(f"the largest {parameter} of {phase}", label)
-        left, right = _largest(searches), _largest(other.get((phase, parameter), []))
-        answers.warnings.extend(_warnings(what, searches, other.get((phase, parameter), [])))
+        theirs_too = other.get((phase, parameter), [])
+        left, right = _largest(searches), _largest(theirs_too)
+        answers.warnings.extend(_warnings(what, searches, theirs_too))
         if left and not right:
             answers.lost.append(what)
         elif left and min(left) > 0 and min(right) > 0:
-            answers.rows.append(_row(label, phase, parameter, left, right, confidence, fail_below))
+            estimate = noise.ratio(left, right, confidence).widened(*_factors(searches, theirs_too))
+            answers.rows.append(_row(label, phase, parameter, left, right, estimate, fail_below))
         else:
             answers.warnings.append(f"{what}: there is no ratio without answers above 0 on both sides")
     return answers
@@ -101,6 +104,38 @@ def _warnings(what: str, a: list[Search], b: list[Search]) -> Iterator[str]:
             yield f"{what}: {len(without)} of {len(searches)} searches of {name} have no answer"
         if any(one.outcome == Outcome.ALL_HELD for one in searches):
             yield f"{what}: {name} holds the limits up to the end of the range, and may hold them beyond it"
+        if wide := [_interval(one) for one in searches if one.outcome == Outcome.WIDENED]:
+            yield f"{what}: {len(wide)} of {len(searches)} answers of {name} are intervals: {', '.join(wide)}"
+
+
+def _interval(one: Search) -> str:
+    return f"at least {one.largest:,.10g}" if one.smallest is None else f"{one.largest:,.10g} to {one.smallest:,.10g}"
+
+
+def factors(operation: Key, ours: Cells, theirs: Cells) -> tuple[float, float]:
+    """Returns the factors that widen the interval of a row at the answers of searches; (1, 1) for other rows.
+
+    What a system does at its answer grows at most with the parameter, so the intervals of the answers are those of
+    their throughput, too.
+    """
+    mine, other = _searches(ours), _searches(theirs)
+    its = next((key for key in mine if (key[0], answer_label(key[1])) == operation[:2]), None)
+    return (1.0, 1.0) if its is None else _factors(mine[its], other.get(its, []))
+
+
+def _factors(a: list[Search], b: list[Search]) -> tuple[float, float]:
+    return 1 / _width(a), _width(b)
+
+
+def _width(searches: list[Search]) -> float:
+    """Returns how much larger the true answers can be than those that held the limits each time: a factor."""
+    return middle([_times_larger(one) for one in searches if one.outcome in ANSWERS] or [1.0])
+
+
+def _times_larger(one: Search) -> float:
+    if one.outcome != Outcome.WIDENED or one.largest is None or one.largest <= 0:
+        return 1.0
+    return math.exp(noise.WIDEST) if one.smallest is None else one.smallest / one.largest
 
 
 def _row(
@@ -109,10 +144,9 @@ def _row(
     parameter: str,
     a: list[float],
     b: list[float],
-    confidence: float,
+    estimate: noise.Ratio,
     fail_below: float | None,
 ) -> Row:
-    estimate = noise.ratio(a, b, confidence)
     below = None if fail_below is None else estimate.ratio < fail_below and estimate.exceeds_noise is not False
     return Row(
         label=label,

@@ -88,7 +88,8 @@ def compare(
             if ours.measured(operation) and not theirs.measured(operation) and not is_searched:
                 lost.append(named(operation, label))
             least = None if is_searched else fail_below
-            row, more = row_of(a, b, label, operation, ours, theirs, confidence, least, pricing)
+            factors = compared_searches.factors(operation, ours, theirs)
+            row, more = row_of(a, b, label, operation, ours, theirs, confidence, least, pricing, factors)
             rows += [one.model_copy(update={"is_answer": operation[:2] in answered}) for one in row]
             warnings += more
         unmatched += [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from troop.report.points import middle
 
@@ -25,7 +25,8 @@ class Ratio:
     """The ratio of B to A.
 
     Attributes:
-        low, high: the interval; None with fewer than two repetitions on a side, or if a rate is 0.
+        low, high: the interval; None with fewer than two repetitions on a side, or if a rate is 0. See
+            :meth:`widened` for an exception.
     """
 
     ratio: float
@@ -38,6 +39,25 @@ class Ratio:
         if self.low is None or self.high is None:
             return None
         return not self.low <= 1 <= self.high
+
+    def widened(self, below: float, above: float) -> Ratio:
+        """Returns the ratio with an interval that is wider by factors, because both sides are known as intervals.
+
+        Without an interval, it gets one only if the factors alone explain the difference.
+
+        Args:
+            below: at most 1, for the lower end.
+            above: at least 1, for the upper end.
+        """
+        if below == above == 1:
+            return self
+        if self.low is not None and self.high is not None:
+            return self._between(self.low * below, self.high * above)
+        alone = self._between(self.ratio * below, self.ratio * above)
+        return self if alone.exceeds_noise else alone
+
+    def _between(self, low: float, high: float) -> Ratio:
+        return replace(self, low=max(low, math.exp(-WIDEST)), high=min(high, math.exp(WIDEST)))
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Ratio:

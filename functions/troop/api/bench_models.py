@@ -181,11 +181,12 @@ class SearchOut(BaseModel):
     phase: str
     parameter: str
     outcome: Outcome | None = Field(
-        description="BRACKETED: a value holds the limits, and the next larger one does not. ALL_HELD, NONE_HELD: so do "
-        "all, or none. UNSTABLE: a value had the other verdict when it was measured again. null until it is over"
+        description="BRACKETED: a value holds the limits, and the next larger one does not. WIDENED: a value both held "
+        "and failed, so the answer is from largest to smallest. ALL_HELD, NONE_HELD: all values hold them, or none. "
+        "UNSTABLE: no value held them each time. null until it is over"
     )
-    largest: float | None = Field(description="The largest value so far that holds the limits")
-    smallest: float | None = Field(description="The smallest value so far that does not, above it")
+    largest: float | None = Field(description="The largest value so far that held the limits each time")
+    smallest: float | None = Field(description="The smallest value so far that failed each time")
     points: int = Field(description="The number of points so far")
     most: int = Field(description="The number of points in the worst case")
     text: str = Field(description="The same as a sentence")

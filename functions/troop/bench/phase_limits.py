@@ -75,7 +75,7 @@ def verdict(
     """Returns :data:`PASSED` or :data:`FAILED` for a cell; None if nothing was compared with a limit.
 
     Points of a search are meant to reach what does not hold the limits. So a search passes if it has an answer: a value
-    that held them twice.
+    that held them each time.
 
     Args:
         entries: of the cell's record, see :func:`troop.bench.judging.entry`.

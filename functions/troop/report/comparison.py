@@ -128,7 +128,10 @@ class Row(Part):
     a: Spread = Field(description="Operations per second")
     b: Spread
     ratio: float = Field(description="Of the geometric means of the repetitions, B to A")
-    low: float | None = Field(description="Of the confidence interval; null with fewer than two repetitions on a side")
+    low: float | None = Field(
+        description="Of the confidence interval, which contains the intervals of searches' answers; null with fewer "
+        "than two repetitions on a side, unless these intervals alone explain the difference"
+    )
     high: float | None
     exceeds_noise: bool | None = Field(description="Whether 1 is outside the interval; null without an interval")
     regression: bool | None = Field(

@@ -467,12 +467,12 @@ class Search(Part):
     parameter: str
     outcome: str | None = Field(
         default=None,
-        description="BRACKETED: a value holds the limits, and the next larger one does not. ALL_HELD, NONE_HELD: so do "
-        "all values, or none. UNSTABLE: a value had the other verdict when it was measured again. null if the cell "
-        "ended before the search",
+        description="BRACKETED: a value holds the limits, and the next larger one does not. WIDENED: a value between "
+        "largest and smallest both held and failed. ALL_HELD, NONE_HELD: all values hold them, or none. UNSTABLE: no "
+        "value held them each time. null if the cell ended before the search",
     )
-    largest: float | None = Field(default=None, description="The largest value that holds the limits")
-    smallest: float | None = Field(default=None, description="The smallest value above it that does not")
+    largest: float | None = Field(default=None, description="The largest value that held the limits each time")
+    smallest: float | None = Field(default=None, description="The smallest value that failed each time")
     points: int = Field(description="The number of points that were measured")
     most: int = Field(description="The number of points in the worst case")
     text: str = Field(description="The answer as a sentence")

@@ -9,7 +9,7 @@ from typing import Final
 
 from troop.bench.judging import bound, shown
 from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
-from troop.bench.search import ANSWERS
+from troop.bench.search import ANSWERS, Outcome
 from troop.report import formatting
 from troop.report.document import Cell, Limit, Phase, Report, Search
 
@@ -75,15 +75,21 @@ def keys(report: Report) -> Iterator[tuple[str, str, str]]:
     if len(judged) == 1:
         for one in judged[0].searches:
             if one.outcome in ANSWERS:
-                beyond = (
-                    "the largest value of the range" if one.smallest is None else "{:,.10g} does not hold the limits"
-                )
-                yield f"Largest {one.parameter}", f"{one.largest:,.10g}", beyond.format(one.smallest)
+                yield f"Largest {one.parameter}", *_answer(one)
     if not bad:
         yield "Limits", PASSED, "" if len(judged) == 1 else f"all {len(judged):,} cells"
         return
     cells = f"{len(bad):,} of {len(judged):,} cells: " if len(judged) > 1 else ""
     yield "Limits", FAILED, f"{cells}{_reason(bad[0])}"
+
+
+def _answer(search: Search) -> tuple[str, str]:
+    """Returns the answer of a search, which can be an interval, and a note."""
+    low = f"{search.largest:,.10g}"
+    high = "" if search.smallest is None else f"{search.smallest:,.10g}"
+    if search.outcome == Outcome.WIDENED:
+        return f"{low} to {high}" if high else f"at least {low}", "a value both held and failed the limits"
+    return low, f"{high} does not hold the limits" if high else "the largest value of the range"
 
 
 def _reason(cell: Cell) -> str:

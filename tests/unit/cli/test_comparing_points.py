@@ -82,12 +82,22 @@ def test_equal_throughput_is_that_of_the_point() -> None:
     assert (first.equal.per_second, second.equal.per_second) == (pytest.approx(20.0), pytest.approx(50.0))
 
 
-def searched(number: int, largest: float | None, values: Sequence[float], outcome: str = "BRACKETED") -> Cell:
+def searched(
+    number: int,
+    largest: float | None,
+    values: Sequence[float],
+    outcome: str = "BRACKETED",
+    smallest: float | None = 9000,
+) -> Cell:
     search = Search(
-        phase="measure", parameter="rate", outcome=outcome, largest=largest, smallest=9000, points=6, most=9, text="t"
-    )
+        phase="measure", parameter="rate", outcome=outcome, largest=largest, smallest=smallest, points=6, most=9,
+        text="t",
+    )  # fmt: skip
     points: dict[str, Sequence[float]] = {f"rate={value:g}": [value if value < 4000 else value / 2] for value in values}
-    return swept(number, points).model_copy(update={"searches": [search]})
+    one = swept(number, points)
+    phases = [phase.model_copy(update={"parameters": {"rate": value}})
+              for phase, value in zip(one.phases, values, strict=True)]  # fmt: skip
+    return one.model_copy(update={"phases": phases, "searches": [search]})
 
 
 @pytest.mark.parametrize(
@@ -110,6 +120,29 @@ def test_searches_are_compared_by_their_answers_and_not_by_the_points_that_each_
         {} if regression is None else {"largest rate": regression}
     )
     assert not comparison.unmatched
+
+
+@pytest.mark.parametrize("repetitions", [1, 3])
+@pytest.mark.parametrize(
+    ("smallest", "exceeds"),
+    [(3500.0, False), (2400.0, True), (None, False)],
+)
+def test_answers_that_are_intervals_differ_only_if_the_intervals_do_not_overlap(
+    smallest: float | None, exceeds: bool, repetitions: int
+) -> None:
+    """A contradiction can move the value that held each time far down, without a slower system."""
+    points = [500.0, 2000.0, 3000.0, 8000.0]
+    a = Chosen("A", report([searched(n, 3000, points) for n in range(1, repetitions + 1)], "a"))
+    lower = [searched(n, 2000, points, "WIDENED", smallest) for n in range(1, repetitions + 1)]
+    comparison = compare(a, Chosen("B", report(lower, "b")), now=NOW, version="0.3", fail_below=0.95)
+    (row,) = [row for row in comparison.rows if row.role == "search"]
+    assert row.ratio == pytest.approx(2 / 3)
+    assert row.exceeds_noise is (None if exceeds and repetitions == 1 else exceeds)
+    assert row.regression is exceeds
+    assert [one.exceeds_noise for one in comparison.rows if one.is_answer] == [row.exceeds_noise]
+    interval = "at least 2,000" if smallest is None else f"2,000 to {smallest:,.0f}"
+    assert any(f"{repetitions} of {repetitions} answers of B are intervals: {interval}" in text
+               for text in comparison.warnings)  # fmt: skip
 
 
 def sized(number: int, largest: float, p99_ms: float, nodes: dict[str, int], prices: dict[str, float]) -> Cell:

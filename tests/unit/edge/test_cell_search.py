@@ -140,13 +140,23 @@ def test_scripts_between_points_get_the_next_value_and_are_skipped_with_it(bench
     assert CellOut.of(ran.cell()).searches[0].outcome == "ALL_HELD"
 
 
-def test_a_contradiction_is_no_answer(bench: Bench) -> None:
+def test_without_a_value_that_held_each_time_there_is_no_answer(bench: Bench) -> None:
     ran = bench.again("unstable", benchmark(SEARCHED)).gathered()
     drive(ran, lambda value, point: point == 1)
-    assert values(ran)[-2:] == [(1, 2, False), (2, 2, False)]
+    assert values(ran)[-2:] == [(2, 1, False), (1, 2, False)]
     shown = CellOut.of(ran.cell())
     assert (shown.verdict, shown.searches[0].outcome) == ("FAILED", "UNSTABLE")
-    assert "threads=1 held the limits at first, and not when it was measured again" in shown.searches[0].text
+    assert "1 did both; use a larger step, such as 2" in shown.searches[0].text
+
+
+def test_after_a_contradiction_the_answer_is_an_interval(bench: Bench) -> None:
+    ran = bench.again("widened", benchmark(SEARCHED)).gathered()
+    drive(ran, lambda value, point: value <= 20 and point != 9, retry=True)
+    assert values(ran)[-2:] == [(20, 2, False), (18, 1, True)]
+    shown = CellOut.of(ran.cell())
+    assert (shown.verdict, shown.searches[0].outcome) == ("PASSED", "WIDENED")
+    assert (shown.searches[0].largest, shown.searches[0].smallest) == (18, 21)
+    assert ran.get(names.results_key(ran.run, CELL))["searches"] == ran.cell().searches
 
 
 def test_the_number_of_nodes_can_be_searched(bench: Bench) -> None:

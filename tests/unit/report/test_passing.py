@@ -101,9 +101,14 @@ SEARCH = {
     [
         ({}, "PASSED", "120", "121 does not hold the limits"),
         ({"outcome": "ALL_HELD", "smallest": None}, "PASSED", "120", "the largest value of the range"),
+        ({"outcome": "WIDENED", "smallest": 128}, "PASSED", "120 to 128", "a value both held and failed the limits"),
+        (
+            {"outcome": "WIDENED", "smallest": None}, "PASSED", "at least 120",
+            "a value both held and failed the limits",
+        ),
         ({"outcome": "UNSTABLE", "text": "not stable"}, "FAILED", None, None),
     ],
-)
+)  # fmt: skip
 def test_a_search_has_an_answer_on_the_page_and_its_points_need_not_hold_the_limits(
     change: dict[str, Any], verdict: str, value: str | None, note: str | None
 ) -> None:

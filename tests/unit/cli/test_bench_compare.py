@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from cli.shared.errors import CliError, Exit
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.reports import cell, operation, repeated, report
 from tests.unit.cli.test_comparing import AFTER, BEFORE
+from tests.unit.report.reading import Read
 from troop.report.comparison import Comparison
 from troop.report.document import Report
 
@@ -43,9 +45,9 @@ def test_people_see_tables(run: Run) -> None:
     assert result.exit_code == 0, result.output
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert "A: old, reads, 3 cells of 3 servers (s.large), 1 drivers (d.large)" in lines
-    (rates,) = [line for line in lines if "measure" in line]
+    (rates,) = [line for line in lines if "measure drivers" in line]
     assert rates.startswith("- measure drivers read 1,006 (980 to 1,040) 803 (790 to 820) 0.798 0.")
-    assert rates.endswith("3, 3 yes")
+    assert rates.endswith("3, 3 may be chance")
     assert "- read p99 8.00 8.00 1.000" in lines
     assert "- read 1,006 3 servers 4 servers (extrapolated) $0.60 $0.80 1.333" in lines
     assert "Cost of servers. The nodes of drivers are neither counted nor scaled." in " ".join(lines)
@@ -86,6 +88,44 @@ def test_options_about_cost_without_meaning_are_refused(run: Run, options: tuple
     assert why in " ".join(result.stderr.split())
 
 
+DAYS = [
+    report(repeated(rates), run, at=datetime(2026, 11, day, 15, tzinfo=UTC))
+    for rates, run, day in (([1000.0, 1040.0, 980.0], BEFORE, 20), ([800.0, 820.0, 790.0], AFTER, 21))
+]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "apart"),
+    [
+        (*DAYS, "A and B are runs of different days"),
+        (DAYS[0], KNOWN["new"], "A and B are different runs"),
+        (report([*repeated([1000.0, 1040.0, 980.0], "n3"), *repeated([800.0, 820.0, 790.0], "n6")]), None, ""),
+    ],
+)
+def test_only_variants_of_one_run_prove_a_difference(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, a: Report, b: Report | None, apart: str
+) -> None:
+    """Two runs differ by chance, which the scatter of their repetitions does not contain."""
+    monkeypatch.setitem(KNOWN, "A", a)
+    monkeypatch.setitem(KNOWN, "B", b or a)
+    sides = ("A", "B") if b else ("A:n3", "B:n6")
+    page = tmp_path / "page.html"
+    monkeypatch.setattr(bench_compare, "chart_script", lambda: "var echarts = {};")
+    result = run("bench", "compare", *sides, "--fail-below", "0.95", "--html", str(page))
+    assert result.exit_code == Exit.FAILED
+    (rates,) = [line.rstrip() for line in result.stdout.splitlines() if "measure  drivers" in line]
+    assert rates.endswith("may be chance, fails" if apart else "yes, fails")
+    error = " ".join(result.stderr.split()).rpartition("1 of 1 below 0.95")[2]
+    texts = (" ".join(result.stdout.split()), error, " ".join(Read(page.read_text()).text))
+    for text in texts:
+        assert (f"{apart or 'A and B are'}" in text) is bool(apart)
+        assert ("such runs differ by chance" in text) is bool(apart)
+    assert ("A is cheaper, which may be chance: " in texts[0]) is bool(apart)
+    assert ("B does less in 1, which may be chance" in texts[2]) is bool(apart)
+    document = json.loads(run("bench", "compare", *sides, "--json").stdout)
+    assert document["apart"] == {"A and B are runs of different days": "days", "": None}.get(apart, "runs")
+
+
 def _last_table(output: str) -> tuple[str, str]:
     """Returns the last line of the last table, and the verdict, which follows it."""
     table, _, verdict = output.rstrip().rpartition("\n\n")
@@ -120,7 +160,7 @@ def test_programs_get_one_document(run: Run) -> None:
         (["old", "new", "--fail-below", "0.95"], Exit.FAILED, "1 of 1 below 0.95: read of drivers in measure is 0.798"),
         (["new", "old", "--fail-below", "0.95"], Exit.OK, ""),
         (["old", "once", "--fail-below", "0.95"], Exit.OK, ""),
-        (["old", "once", "--fail-below", "1.1"], Exit.FAILED, "the noise is unknown: repeat both runs"),
+        (["old", "once", "--fail-below", "1.1"], Exit.FAILED, "the noise is unknown. A and B are different runs"),
         (["old", "old", "--fail-below", "0.95"], Exit.USAGE, "are the same"),
         (["two", "once"], Exit.OK, "only A has scan of drivers in measure"),
         (

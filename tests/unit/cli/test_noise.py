@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from pathlib import Path
 
 import pytest
 
 from cli.bench import noise
+
+DOCS = Path(__file__).parents[3] / "docs/benchmarks.md"
 
 
 def test_the_ratio_is_that_of_the_geometric_means() -> None:
@@ -97,3 +101,23 @@ def test_the_interval_holds_the_true_ratio_as_often_as_it_says() -> None:
         estimate = noise.ratio(a, b, 0.95)
         held += (estimate.low or 0) <= 0.9 <= (estimate.high or 0)
     assert 0.92 <= held / experiments <= 0.98
+
+
+_ROW = re.compile(r"^\| (\d+) \| ([\d.]+) % \| ([\d.]+) % \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("column", "scatter"), [(1, 0.02), (2, 0.03)])
+def test_the_guide_states_the_differences_that_repetitions_find(column: int, scatter: float) -> None:
+    """Four of five comparisons, within what 200 of them tell."""
+    rows = [row for row in _ROW.findall(DOCS.read_text()) if row[0] in ("3", "5", "10", "20")]
+    assert len(rows) == 4
+    dice = random.Random(scatter)
+    for row in rows:
+        repetitions, change = int(row[0]), math.log1p(float(row[column]) / 100)
+        sides = [[_rates(dice, mean, scatter, repetitions) for mean in (0.0, change)] for _ in range(200)]
+        differing = sum(noise.ratio(a, b, 0.95).exceeds_noise is True for a, b in sides)
+        assert 140 <= differing <= 180, row
+
+
+def _rates(dice: random.Random, mean: float, scatter: float, repetitions: int) -> list[float]:
+    return [math.exp(dice.gauss(mean, scatter)) for _ in range(repetitions)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Literal
 
 from cli.bench import compared_searches
 from cli.bench import pricing as prices
 from cli.bench.compared_row import NARROW, named, row_of
 from cli.bench.elsewhere import elsewhere
-from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, matched, same, variants
+from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, is_one_run, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
 from troop.bench.record import CellStatus
 from troop.measure.operations import TOTAL
@@ -18,7 +19,7 @@ from troop.report.document import Cell, Report
 
 UNSURE = (
     "the noise is unknown, as with one repetition on a side: what a side needs at equal throughput, and its cost, may "
-    "be chance. Run both sides with at least 3 repetitions before money depends on the result"
+    "be chance. Before money depends on the result, measure both sides as variants of one run, with repetitions"
 )
 
 WIDE = (
@@ -115,6 +116,7 @@ def compare(
         basis=_basis(pricing, *cells),
         a=_side(a, mine),
         b=_side(b, other),
+        apart=_apart(a, b),
         rows=rows,
         lost=lost,
         unmatched=unmatched,
@@ -146,6 +148,13 @@ def _without_ratio(equal: Equal | None) -> Equal | None:
 
 
 # The sides
+
+
+def _apart(a: Chosen, b: Chosen) -> Literal["runs", "days"] | None:
+    if is_one_run(a, b):
+        return None
+    days = {run.at.astimezone(UTC).date() for run in (a.report.run, b.report.run) if run.at}
+    return "days" if len(days) > 1 else "runs"
 
 
 def _basis(pricing: Pricing, a: Sequence[Cell], b: Sequence[Cell]) -> Basis:

@@ -66,6 +66,11 @@ def same(a: Chosen, b: Chosen) -> bool:
     """Checks whether both sides are the same cells of the same run. Runs without an id are compared by content."""
     if a.label is not None and b.label is not None and a.label != b.label:
         return False
+    return is_one_run(a, b)
+
+
+def is_one_run(a: Chosen, b: Chosen) -> bool:
+    """Checks whether both sides are of the same run. Runs without an id are compared by content."""
     if a.report.run.run or b.report.run.run:
         return a.report.run.run == b.report.run.run
     return a.report.cells == b.report.cells

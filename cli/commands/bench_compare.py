@@ -25,7 +25,7 @@ from troop.report.bills import DAY
 from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need, Row, Spread
 from troop.report.document import Report
 from troop.report.html import comparison_page
-from troop.report.verdicts import TERMS, basis, cheaper
+from troop.report.verdicts import TERMS, apart, basis, cheaper
 from troop.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
@@ -55,7 +55,8 @@ def compare(
             metavar="RATIO",
             min=0.0,
             help="Exit with 1 if B / A is below this ratio, such as 0.95, and the difference exceeds the noise. An "
-            "unknown noise, as with one repetition, counts as exceeded. Exit with 2 if no comparison is possible.",
+            "unknown noise, as with one repetition, counts as exceeded. Two runs, as of different days, also fail by "
+            "chance: compare variants of one run. Exit with 2 if no comparison is possible.",
         ),
     ] = None,
     confidence: Annotated[
@@ -90,10 +91,11 @@ def compare(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Compare two runs, or two variants of a run.
+    """Compare two variants of a run, or two runs.
 
     Shows the ratio of their throughputs, whether it exceeds the noise, and the time that operations take. Also shows
-    what each side needs for the same throughput, and does for the same cost.
+    what each side needs for the same throughput, and does for the same cost. Two runs differ by chance, which only
+    variants of one run exclude.
     """
     with _no_verdict():
         pricing = _pricing(cost_of, prices, term, price or [])
@@ -192,7 +194,9 @@ def tell(comparison: Comparison) -> None:
     for name, side in (("A", comparison.a), ("B", comparison.b)):
         cells = "1 cell" if side.cells == 1 else f"{side.cells} cells"
         show.say(f"{name}: {side.name}, {side.benchmark}, {cells} of {side.fleets or 'unknown fleets'}")
-    show.table(ROWS, [_row(row) for row in comparison.rows], title=" ", drop=_DROPPED)
+    if text := apart(comparison):
+        show.say(text)
+    show.table(ROWS, [_row(row, comparison) for row in comparison.rows], title=" ", drop=_DROPPED)
     times = [line for row in comparison.rows for line in _times(row)]
     if times:
         show.table(TIMES, times, title=" ")
@@ -212,9 +216,10 @@ def tell(comparison: Comparison) -> None:
         show.say(f"\n{sentence}")
 
 
-def _row(row: Row) -> tuple[str, ...]:
+def _row(row: Row, comparison: Comparison) -> tuple[str, ...]:
     interval = "" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}"
-    differs = {True: "yes", False: "within the noise", None: "noise unknown"}[row.exceeds_noise]
+    beyond = "may be chance" if comparison.apart else "yes"
+    differs = {True: beyond, False: "within the noise", None: "noise unknown"}[row.exceeds_noise]
     if row.regression:
         differs += ", fails"
     repetitions = f"{row.a.repetitions}, {row.b.repetitions}"
@@ -305,7 +310,9 @@ def _ratio(ratio: float | None) -> str:
 def _failed(rows: Sequence[Row], comparison: Comparison) -> str:
     worst = min(rows, key=lambda row: row.ratio)
     label = f" ({worst.label})" if worst.label else ""
-    noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown: repeat both runs"
+    noise = "which exceeds the noise" if worst.exceeds_noise else "and the noise is unknown"
+    noise += " of each run" if comparison.apart and worst.exceeds_noise else ""
     what = f"{worst.operation} of {worst.role} in {worst.phase}{label}"
     below = f"{len(rows)} of {len(comparison.rows)} below {comparison.fail_below:g}"
-    return f"{below}: {what} is {worst.ratio:.3f} of A's, {noise}"
+    doubt = apart(comparison) or ("" if worst.exceeds_noise else "Measure both sides with repetitions.")
+    return f"{below}: {what} is {worst.ratio:.3f} of A's, {noise}{f'. {doubt}' if doubt else ''}".rstrip(".")

@@ -165,6 +165,11 @@ class Comparison(Part):
     basis: Basis = Basis()
     a: Side
     b: Side
+    apart: Literal["runs", "days"] | None = Field(
+        default=None,
+        description="Whether A and B are different runs, and began on different days (UTC). Such runs differ by "
+        "chance, which no interval contains; null for variants of one run",
+    )
     rows: list[Row]
     lost: list[str] = Field(
         default=[], description="Operations that A measured but a variant of B did not; they fail --fail-below"

@@ -144,6 +144,7 @@ def comparison_page(comparison: Comparison, script: str, a: Sequence[Cell] = (),
         over_time=entries,
         comparison=comparison,
         summary=verdicts.summed_up(comparison),
+        apart=verdicts.apart(comparison),
         data={**verdicts.chart_data(comparison), "over_time": _over_time_data([*a, *b], entries)},
         warnings=[
             *(("Warning", same) for same in findings.alike(comparison.warnings, named)),

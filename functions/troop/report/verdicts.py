@@ -39,17 +39,42 @@ class Verdict:
     mood: Literal["better", "worse", "same"]
 
 
-def verdict(row: Row) -> Verdict:
-    """Judges one row: ``12 % more, beyond the noise``."""
+APART = {
+    "runs": "A and B are different runs",
+    "days": "A and B are runs of different days",
+}
+
+
+def apart(comparison: Comparison) -> str:
+    """States that different runs differ by chance, which intervals of their repetitions do not contain; "" for one run.
+
+    Repetitions of a run share its hour, and cells of both variants run in rounds. Between two runs the hour, the day
+    and the machines differ, for all repetitions of a side together.
+    """
+    if comparison.apart is None:
+        return ""
+    return (
+        f"{APART[comparison.apart]}: such runs differ by chance, and no interval contains this. To prove a difference, "
+        "measure both as variants of one run."
+    )
+
+
+def verdict(row: Row, is_apart: bool = False) -> Verdict:
+    """Judges one row: ``12 % more, beyond the noise``.
+
+    Args:
+        is_apart: whether the sides are different runs, which can differ by chance beyond the noise of each.
+    """
     change = abs(row.ratio - 1)
     text = f"{formatting.share(change)} {'more' if row.ratio >= 1 else 'less'}" if change >= 0.0005 else "the same"
     if row.exceeds_noise is None:
         text += "; too few repetitions to exclude noise"
     else:
-        text += ", beyond the noise" if row.exceeds_noise else ", within the noise"
+        beyond = ", beyond the noise of each run, which may be chance" if is_apart else ", beyond the noise"
+        text += beyond if row.exceeds_noise else ", within the noise"
     if row.regression:
         return Verdict(f"{text}: a regression", "worse")
-    if not row.exceeds_noise:
+    if is_apart or not row.exceeds_noise:
         return Verdict(text, "same")
     return Verdict(text, "better" if row.ratio >= 1 else "worse")
 
@@ -83,6 +108,7 @@ def _cheaper(row: Row, comparison: Comparison) -> str:
         what = "Too few repetitions to say which side is cheaper"
     elif is_known:
         what = "B is cheaper" if equal.hourly_ratio < 1 else "A is cheaper"
+        what += ", which may be chance" if comparison.apart else ""
     else:
         what = "Neither side is cheaper beyond the noise"
     where = f"{equal.per_second:,.0f} operations a second" + (f" ({row.label})" if row.label else "")
@@ -98,9 +124,10 @@ def summed_up(comparison: Comparison) -> str:
     more = sum(bool(row.exceeds_noise) and row.ratio > 1 for row in rows)
     less = sum(bool(row.exceeds_noise) and row.ratio < 1 for row in rows)
     open_ = sum(row.exceeds_noise is None for row in rows)
+    chance = ", which may be chance" if comparison.apart else ""
     counts = (
-        (more, "B does more in {}"),
-        (less, "B does less in {}"),
+        (more, f"B does more in {{}}{chance}"),
+        (less, f"B does less in {{}}{chance}"),
         (len(rows) - more - less - open_, "{} within the noise"),
         (open_, "{} with too few repetitions"),
     )
@@ -188,7 +215,7 @@ def chart_data(comparison: Comparison) -> dict[str, Any]:
                 "ratio": number(row.ratio),
                 "low": number(row.low),
                 "high": number(row.high),
-                "mood": verdict(row).mood,
+                "mood": verdict(row, comparison.apart is not None).mood,
             }
             for row in rows
         ],

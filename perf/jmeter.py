@@ -49,6 +49,7 @@ CONFIG = "ApacheJMeter_config"
 START = 1_790_000_000
 """The time of the first sample."""
 SAMPLES_A_SECOND = 2_000
+THREADS = 200
 ERRORS = 0.001
 LABELS = ("list", "login", "search", "book", "log out")
 QUOTED = tuple(f'{label}, ""{label}"",\n{n}' for n, label in enumerate(LABELS))
@@ -86,8 +87,11 @@ class Cost:
 
 
 def generate(path: Path, samples: int, labels: Sequence[str] = LABELS, seed: int = 1) -> dict[str, Truth]:
-    """Writes a log in JMeter's default format. Times are log-normal; one percent are ten times longer."""
+    """Writes a log in JMeter's default format. Times are log-normal; one percent are ten times longer. A thread sends
+    when it is free: samples of one thread never overlap.
+    """
     dice = Random(seed)
+    free: dict[int, int] = {}
     truth = {label: Truth([], []) for label in labels}
     fields = {label: f'"{label}"' if '"' in label else label for label in labels}
     with path.open("w", encoding="ascii") as log:
@@ -98,10 +102,12 @@ def generate(path: Path, samples: int, labels: Sequence[str] = LABELS, seed: int
             good = dice.random() >= ERRORS
             stamp = 1000 * START + number * 1000 // SAMPLES_A_SECOND
             status = "200,OK" if good else "500,Internal Server Error"
-            thread = number % 97
+            thread = number % THREADS
+            stamp = max(stamp, free.get(thread, 0))
+            free[thread] = stamp + took
             log.write(
                 f"{stamp},{took},{fields[label]},{status},users 1-{thread},text,{str(good).lower()},,"
-                f"{1000 + took},120,97,97,http://127.0.0.1/{number % 11},{took},0,0\n"
+                f"{1000 + took},120,{THREADS},{THREADS},http://127.0.0.1/{number % 11},{took},0,0\n"
             )
             truth[label].samples.append(took)
             if good:

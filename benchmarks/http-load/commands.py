@@ -37,6 +37,8 @@ _SAVED = {
     "autoflush": "false",
 }
 """JMeter's properties of the log, which a plan's folder may have changed."""
+_SAMPLES = {"sampleresult.timestamp.start": "true", "subresults.disable_renaming": "false"}
+"""JMeter's properties that the log's reader relies on: when samples begin, and how requests of a sampler are named."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,13 @@ def jmeter(node: Node) -> Command:
     if home is None:
         sys.exit("the archive of JMeter has no bin/ApacheJMeter.jar in its folder")
     saved = [f"-Jjmeter.save.saveservice.{name}={value}" for name, value in _SAVED.items()]
+    saved += [f"-J{name}={value}" for name, value in _SAMPLES.items()]
     pairs = [f"-J{name}={value}" for name, value in node.properties().items()]
     samples = Path.cwd() / SAMPLES
     words = [
         *("java", f"-Xmx{heap_mib(node)}m", "-Djava.awt.headless=true", "-jar", str(home)),
         *("-n", "-t", node.plan, "-l", str(samples), "-j", str(samples.with_name("jmeter.log"))),
-        *("-Jjmeterengine.nongui.port=0", "-Jsampleresult.timestamp.start=true", *saved, *pairs, *node.arguments()),
+        *("-Jjmeterengine.nongui.port=0", *saved, *pairs, *node.arguments()),
     ]
     return Command(words)
 

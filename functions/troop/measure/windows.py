@@ -91,16 +91,6 @@ class Windows:
         counts, index = self._of(second), index_of(micros)
         counts[index] = counts.get(index, 0) + count
 
-    def add_buckets(self, second: float, buckets: Mapping[int, int]) -> None:
-        """Adds counts by bucket to the step of ``second``, seconds since 1970.
-
-        Raises:
-            ValueError: the second is too early or too late.
-        """
-        counts = self._of(second)
-        for index, count in buckets.items():
-            counts[index] = counts.get(index, 0) + count
-
     def take(self, second: float, times: Histogram) -> None:
         """Counts all values of a histogram of microseconds in the step of ``second``, seconds since 1970.
 

@@ -53,5 +53,5 @@ def a_name(text: str) -> str:
     cleaned = _OTHERS.sub("-", text).strip("-").lstrip("._:-")
     if NAME.fullmatch(cleaned) and set(text) <= set(cleaned) | set(" /"):
         return cleaned
-    mark = f"{zlib.crc32(text.encode(errors='replace')):08x}"
+    mark = f"{zlib.crc32(text.encode(errors='backslashreplace')):08x}"
     return f"{cleaned[: LONGEST_NAME - len(mark) - 1].rstrip('-') or 'unnamed'}-{mark}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import time
 from pathlib import Path
 from typing import Any, Callable, TextIO
@@ -46,13 +45,6 @@ class Growing(io.RawIOBase):
                 return 0
             self._sleep(PAUSE_SECONDS)
 
-    @property
-    def waiting(self) -> int:
-        """The number of bytes that are there and have not been read."""
-        if self._file is None or not self._file.seekable():
-            return 0
-        return max(0, os.fstat(self._file.fileno()).st_size - self._file.tell())
-
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
@@ -60,9 +52,9 @@ class Growing(io.RawIOBase):
 
 
 def text_of(growing: Growing) -> TextIO:
-    """Returns the text of a file that grows, with its line ends. Damaged characters are replaced."""
+    """Returns the text of a file that grows, with its line ends. Bytes that are not UTF-8 become ``\\xNN``."""
     buffered: Any = io.BufferedReader(growing, 1 << 20)
-    return io.TextIOWrapper(buffered, encoding="utf-8", errors="replace", newline="")
+    return io.TextIOWrapper(buffered, encoding="utf-8", errors="backslashreplace", newline="")
 
 
 def has_ended(process: int) -> bool:

@@ -5,57 +5,53 @@ milliseconds, which limits the precision of all times.
 
 Some samples consist of others that are also in the log, and would count twice:
 
-- Requests of a sampler, for redirects and embedded resources, follow it as ``label-0``, ``label-1``. They are left out,
-  because the sample includes them.
+- Requests of a sampler, for redirects and embedded resources, follow it. They are left out, because the sample includes
+  them. JMeter names them ``label-0``, ``label-1``, unless ``subresults.disable_renaming`` is true. Under any name, they
+  lie within the sample.
 - Transaction controllers, before or after their parts ("generate parent sample" or not). They are left out if their
   parts are in the log, and count otherwise.
 
-JMeter logs all samples of a thread in order, so thread and time show which samples belong together.
-
-Logs are read by columns until the first row that needs a closer look: a damaged one, a transaction, or a request of a
-sampler. From there on they are read by rows, which takes three times as long.
+JMeter logs all samples of a thread in order, so thread and time show which samples belong together. What they cannot
+show is a problem.
 """
 
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Callable, TextIO
 
-from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.common import CollectorError, Problems, a_name
 from troop.measure.collectors.growing import Growing, text_of
-from troop.measure.collectors.jtl_columns import Columns, Layout
-from troop.measure.collectors.jtl_pool import Processes
-from troop.measure.collectors.jtl_sample import (
-    LATEST,
-    LONGEST,
-    LONGEST_FIELD,
-    MOST_REMEMBERED,
-    TRANSACTION,
-    Sample,
-    error_kind,
-)
+from troop.measure.collectors.jtl_once import Once, Sample
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.histogram import HIGHEST
+from troop.measure.operations import LONGEST_SECONDS
 
 NEEDED = ("timeStamp", "elapsed", "label", "success")
 TELLING = ("responseMessage", "threadName")
 """Optional columns that are needed to recognize samples that would count twice."""
 
-
-SETTLE_SECONDS = 5.0
+LONGEST_FIELD = 1 << 20
+"""Characters: a message may contain a whole answer."""
+LONGEST = 1000 * LONGEST_SECONDS
+"""The longest sample in milliseconds."""
+LATEST = 1 << 53
+"""The latest time in milliseconds since 1970."""
+TRANSACTION = "Number of samples in transaction : "
+"""The beginning of the message in a transaction controller's sample."""
 
 _DELIMITER = re.compile(r'(?:"\w+"|\w+)([^\w\s"]|\t)')
 """The character after the first column's name."""
 _ENDS = ("\n", "\r")
 _IN_WORDS = re.compile(r"[0-9][/:. -]+[0-9]")
 _IN_MILLISECONDS = "must be in milliseconds: set jmeter.save.saveservice.timestamp_format=ms"
-_NUMBERED = re.compile(r"(-[0-9]+)+")
+_RENAMING = "run JMeter with subresults.disable_renaming=false"
+_JAVA_TIMEOUT = "SocketTimeoutException"
+_CONNECTING = re.compile(r"\bconnect timed out", re.IGNORECASE)
 
 
 def read(path: Path, window: Window, problems: Problems, *, stamped_at_end: bool = False) -> Counted:
@@ -80,8 +76,8 @@ def follow(
     stamped_at_end: bool = False,
     results: Path | None = None,
 ) -> Counted:
-    """Reads the samples while JMeter writes them, and on all processors if much is waiting. The result is that of
-    :func:`read` after JMeter's end, and needs nothing more than the rest of the log then.
+    """Reads the samples while JMeter writes them. The result is that of :func:`read` after JMeter's end, and needs
+    nothing more than the rest of the log then.
 
     Args:
         is_over: whether JMeter has ended.
@@ -93,9 +89,7 @@ def follow(
     """
     log, totals = Growing(path, is_over), Counted(window)
     with totals.live(results), text_of(log) as lines:
-        return counted(
-            lines, str(path), window, problems, totals, stamped_at_end=stamped_at_end, waiting=lambda: log.waiting
-        )
+        return counted(lines, str(path), window, problems, totals, stamped_at_end=stamped_at_end)
 
 
 def counted(
@@ -106,43 +100,25 @@ def counted(
     totals: Counted | None = None,
     *,
     stamped_at_end: bool = False,
-    waiting: Callable[[], int] = lambda: 0,
 ) -> Counted:
     """Counts the samples in a file, as :func:`read` does. Takes a few seconds for a million, and little memory.
 
     Args:
-        totals: what to add to, every few seconds; nothing by default.
-        waiting: the number of bytes that could be read now; if they are many, several processes count them.
+        totals: what to add to; nothing by default.
     """
     csv.field_size_limit(LONGEST_FIELD)
     source = _Lines(lines)
     rows = csv.reader(source, strict=True, delimiter=source.delimiter)
     columns = _columns(rows, name)
-    stamp, elapsed, label, success = (columns[column] for column in NEEDED)
-    code, moved, idle = columns.get("responseCode"), columns.get("bytes"), columns.get("IdleTime")
-    message, thread = columns.get("responseMessage"), columns.get("threadName")
-    once, counted, width, in_words = _Once(), totals or Counted(window), len(columns), False
+    stamp, thread, message = columns["timeStamp"], columns.get("threadName"), columns.get("responseMessage")
+    sample_of = _sample_reader(columns, stamped_at_end=stamped_at_end)
+    once, counted, width, in_words = Once(), totals or Counted(window), len(columns), False
     if unknown := [column for column in TELLING if column not in columns]:
         problems.add(
             f"{name}:1: the header has no {', '.join(unknown)}: transactions and requests of a sampler "
             "would count twice. Let JMeter save these columns "
             "(jmeter.save.saveservice.thread_name=true and response_message=true)"
         )
-
-    layout = Layout(width, source.delimiter, stamp, elapsed, label, success, code, moved, idle, message, thread)
-    with Processes(layout, window, waiting, stamped_at_end=stamped_at_end) as pool:
-        by_columns = Columns(
-            layout,
-            window,
-            counted,
-            once.remember,
-            stamped_at_end=stamped_at_end,
-            pool=pool,
-            settles_every=math.inf if totals is None else SETTLE_SECONDS,
-        )
-        rest = by_columns.take_from(lines)
-    source.resume(chain(rest, lines), by_columns.lines)
-    rows = csv.reader(source, strict=True, delimiter=source.delimiter)
 
     def take(sample: Sample) -> None:
         if sample.error is None:
@@ -171,23 +147,7 @@ def counted(
         if not row:
             continue
         try:
-            took = int(row[elapsed])
-            if not 0 <= took <= LONGEST:
-                raise ValueError(f"elapsed is {took}: must be from 0 to {LONGEST}")
-            lasted = took + (int(row[idle] or 0) if idle is not None else 0)
-            began = int(row[stamp]) - (lasted if stamped_at_end else 0)
-            if not -LATEST < began < LATEST or not 0 <= lasted < LATEST:
-                raise ValueError(f"timeStamp is {row[stamp]}")
-            failed: str | None = None
-            if row[success] != "true":
-                failed = "failed"
-                if code is not None:
-                    failed = error_kind(row[code], row[message] if message is not None else "")
-                if row[success] != "false":
-                    raise ValueError(f"success is {row[success]!r}")
-            bytes_moved = int(row[moved] or 0) if moved is not None and failed is None else 0
-            if not 0 <= bytes_moved <= HIGHEST:
-                raise ValueError(f"bytes is {bytes_moved}: must be from 0 to {HIGHEST}")
+            sample = sample_of(row)
         except ValueError as error:
             if not _IN_WORDS.search(row[stamp]):
                 problems.add(f"{name}:{source.begin}: {error}")
@@ -197,7 +157,6 @@ def counted(
                 problems.add(f"{name}:{source.begin}: timeStamp is {row[stamp][:80]!r}: {_IN_MILLISECONDS}")
                 in_words = True
             continue
-        sample = Sample(row[label], began, began + lasted, took, failed, bytes_moved)
         if thread is None or message is None:
             take(sample)
         else:
@@ -207,80 +166,68 @@ def counted(
         take(one)
     if not source.whole:
         problems.add(f"{name}:{source.number}: the last line of the log is incomplete")
+    _report(once, name, problems)
     return counted
 
 
-class _Once:
-    """Selects the samples that count, so that nothing counts twice. Remembers the last sample of each thread.
+def _sample_reader(columns: Mapping[str, int], *, stamped_at_end: bool) -> Callable[[Sequence[str]], Sample]:
+    """Returns a function that reads a row as a sample. It raises a ValueError for a row that is none."""
+    stamp, elapsed, label, success = (columns[column] for column in NEEDED)
+    code, message = columns.get("responseCode"), columns.get("responseMessage")
+    moved, idle = columns.get("bytes"), columns.get("IdleTime")
+    number, failures = columns.get("SampleCount"), columns.get("ErrorCount")
 
-    Times are whole milliseconds, so a sample without length at the edge of a transaction may be part of it or not. Then
-    the last certain case of the same transaction decides.
+    def sample_of(row: Sequence[str]) -> Sample:
+        took = int(row[elapsed])
+        if not 0 <= took <= LONGEST:
+            raise ValueError(f"elapsed is {took}: must be from 0 to {LONGEST}")
+        lasted = took + (int(row[idle] or 0) if idle is not None else 0)
+        began = int(row[stamp]) - (lasted if stamped_at_end else 0)
+        if not -LATEST < began < LATEST or not 0 <= lasted < LATEST:
+            raise ValueError(f"timeStamp is {row[stamp]}")
+        if number is not None and row[number] not in ("1", ""):
+            raise ValueError(f"SampleCount is {row[number]}: the times of several samples in one row are unknown")
+        if failures is not None and row[failures] not in ("1", "0", ""):
+            raise ValueError(f"ErrorCount is {row[failures]}: must be 0 or 1")
+        failed: str | None = None
+        if row[success] != "true":
+            failed = "failed"
+            if code is not None:
+                failed = error_kind(row[code], row[message] if message is not None else "")
+            if row[success] != "false":
+                raise ValueError(f"success is {row[success]!r}")
+        bytes_moved = int(row[moved] or 0) if moved is not None and failed is None else 0
+        if not 0 <= bytes_moved <= HIGHEST:
+            raise ValueError(f"bytes is {bytes_moved}: must be from 0 to {HIGHEST}")
+        return Sample(row[label], began, began + lasted, took, failed, bytes_moved)
+
+    return sample_of
+
+
+def error_kind(code: str, message: str) -> str:
+    """Returns a response code such as ``404``; without an answer, the exception's class, which JMeter writes
+    instead. Java itself has one class for both timeouts, so the message decides which it was.
     """
-
-    def __init__(self) -> None:
-        self._last: dict[str, Sample] = {}
-        self._held: dict[str, Sample] = {}  # transactions whose parts may follow
-        self._with_parts: dict[str, bool] = {}
-
-    def of(self, thread: str, sample: Sample, *, transaction: bool) -> Iterator[Sample]:
-        """Yields the samples that count, now that the next one is known."""
-        held = self._held.pop(thread, None)
-        if held is not None and not self._followed(held, sample, transaction=transaction):
-            self.remember(thread, held)
-            yield held
-        last = self._last.get(thread)
-        if not transaction:
-            if last is None or not _is_of(sample, last):
-                self.remember(thread, sample)
-                yield sample
-        elif last is None or not self._preceded(sample, last):
-            if len(self._held) >= MOST_REMEMBERED:
-                first = self._held.pop(next(iter(self._held)))
-                if not self._with_parts.get(first.label, False):
-                    yield first
-            self._held[thread] = sample
-
-    def rest(self) -> Iterable[Sample]:
-        """Returns the samples that count at the end of the log."""
-        return self._held.values()
-
-    def _preceded(self, transaction: Sample, last: Sample) -> bool:
-        if last.began < transaction.began:
-            return False
-        if last.ended > transaction.began:
-            self._learn(transaction, True)
-            return True
-        return self._with_parts.get(transaction.label, False)
-
-    def _followed(self, held: Sample, after: Sample, *, transaction: bool) -> bool:
-        within = held.began <= after.began and after.ended <= held.ended
-        around = transaction and (after.began, after.ended) == (held.began, held.ended)
-        if within and (after.began == held.ended or around):
-            return self._with_parts.get(held.label, True)
-        self._learn(held, within)
-        return within
-
-    def _learn(self, transaction: Sample, with_parts: bool) -> None:
-        if transaction.label in self._with_parts or len(self._with_parts) < MOST_REMEMBERED:
-            self._with_parts[transaction.label] = with_parts
-
-    def remember(self, thread: str, sample: Sample) -> None:
-        """Remembers the thread's last sample; forgets the thread that has been silent for longest."""
-        self._last.pop(thread, None)
-        if len(self._last) >= MOST_REMEMBERED:
-            del self._last[next(iter(self._last))]
-        self._last[thread] = sample
+    text = code.rpartition(":")[2].strip() or code
+    name = text.rpartition(".")[2] or text
+    if name == _JAVA_TIMEOUT and _CONNECTING.search(message):
+        return "ConnectTimeoutException"
+    return a_name(name) if name else "failed"
 
 
-def _is_of(sample: Sample, whole: Sample) -> bool:
-    """Checks whether a sample is one of the requests of a sampler."""
-    begin = len(whole.label)
-    return (
-        sample.label.startswith(whole.label)
-        and _NUMBERED.fullmatch(sample.label, begin) is not None
-        and whole.began <= sample.began
-        and sample.ended <= whole.ended
-    )
+def _report(once: Once, name: str, problems: Problems) -> None:
+    """Adds a sentence for each way in which requests of samplers could not be told apart."""
+    if not once.by_time:
+        return
+    if once.overlapping:
+        problems.add(
+            f"{name}: samples of {once.overlapping} threads overlap, so {once.by_time} or more samples may be left out "
+            f"wrongly as requests of another: {_RENAMING}, and name threads differently"
+        )
+    if once.unsure:
+        problems.add(
+            f"{name}: {once.unsure} samples without length count, but may be requests of the sample before: {_RENAMING}"
+        )
 
 
 class _Lines:
@@ -312,12 +259,6 @@ class _Lines:
         """Returns all lines of the row but the first to the input, for another reader."""
         self._again.extendleft(reversed(self.row[1:]))
         self.number -= len(self.row) - 1
-
-    def resume(self, lines: Iterable[str], skipped: int) -> None:
-        """Continues with other lines, after ``skipped`` lines that were read elsewhere."""
-        self._lines = iter(lines)
-        self.number += skipped
-        self.whole = self.whole or skipped > 0
 
     def __iter__(self) -> Iterator[str]:
         row, line = self.row, None

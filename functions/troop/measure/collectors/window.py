@@ -6,10 +6,11 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 
 from troop.measure import phase_environment
-from troop.measure.collectors.common import a_name
+from troop.measure.collectors.common import Problems, a_name
 from troop.measure.live import recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
@@ -84,11 +85,15 @@ class Counted:
     Attributes:
         outside: the number of operations that ended outside the measured time; those of the warm-up count only over
             time.
+        elsewhere: the end of the last that ended outside both, in seconds since 1970; None if there is none.
+        left_out: the number of samples that are no operations here, by their metric.
     """
 
     window: Window
     operations: Operations = field(default_factory=dict)
     outside: int = 0
+    elsewhere: float | None = None
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         window = self.window
@@ -111,6 +116,7 @@ class Counted:
         """
         if not self._begin <= ended < self._end:
             self.outside += 1
+            self.elsewhere = ended
             return
         operation = self._by_label.get(name) or self.operation(name)
         if operation.over_time is not None:
@@ -126,6 +132,7 @@ class Counted:
         """Counts an error ``count`` times; ``kind`` is converted to a valid name."""
         if not self._begin <= ended < self._end:
             self.outside += count
+            self.elsewhere = ended
             return
         operation = self.operation(name)
         operation.per_second.errors[int(ended) - self._first] += count
@@ -136,6 +143,38 @@ class Counted:
         if kind not in operation.errors and len(operation.errors) >= MOST_NAMES - 1:
             kind = OTHER
         operation.errors[kind] = operation.errors.get(kind, 0) + count
+
+    def leave_out(self, metric: str) -> None:
+        """Counts a sample of a metric that is no operation here."""
+        if metric in self.left_out or len(self.left_out) < MOST_NAMES:
+            self.left_out[metric] = self.left_out.get(metric, 0) + 1
+
+    def notes(self, what: str) -> list[str]:
+        """Returns a sentence for each kind of samples that do not count.
+
+        Args:
+            what: the operations are, such as ``requests``.
+        """
+        notes = [f"{self.outside} {what} were outside the measured time"] if self.outside else []
+        if self.elsewhere is not None:
+            notes[0] += f", the last at {moment(self.elsewhere)}"
+        if self.left_out:
+            metrics = ", ".join(f"{name[:80]} ({count})" for name, count in sorted(self.left_out.items()))
+            notes.append(f"samples of these metrics are left out: {metrics}")
+        return notes
+
+    def refuse_nothing(self, name: str, what: str, problems: Problems) -> None:
+        """Adds a problem if no operation ended in the measured time.
+
+        Args:
+            name: the file's name in problems.
+            what: as for :meth:`notes`.
+        """
+        if any(one.times.count or one.errors for one in self.operations.values()):
+            return
+        clock = ": check the unit and the clock of its timestamps" if self.elsewhere is not None else ""
+        sentences = [f"{name}: no operation ended in the measured time{clock}", *self.notes(what)]
+        problems.add("; ".join(sentences))
 
     def operation(self, label: str) -> Operation:
         """Finds or creates the operation of a label. Remembers it, because forming a name takes as long as counting."""
@@ -150,3 +189,11 @@ class Counted:
         if len(self._by_label) < _MOST_LABELS:
             self._by_label[label] = operation
         return operation
+
+
+def moment(seconds: float) -> str:
+    """Returns a moment as text, such as ``2026-11-26T15:04:05Z``; as a number if no calendar has it."""
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:g} s since 1970"

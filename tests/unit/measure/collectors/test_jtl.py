@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.measure.collectors import jtl
+from troop.measure.collectors import jtl, jtl_once
 from troop.measure.collectors.common import CollectorError, Problems
-from troop.measure.collectors.jtl_sample import Sample
+from troop.measure.collectors.jtl_once import Once, Sample
 from troop.measure.collectors.window import Window
 from troop.measure.operations import Operations
 
@@ -231,7 +231,14 @@ def test_transactions_count_where_jmeter_does_not_log_their_parts() -> None:
         ([(1000, 9, "t", TWO, "1"), (1000, 4, "a", "OK", "1"), (1004, 5, "b", "OK", "1")], {"a": 1, "b": 1}),
         ([(1000, 9, "t", TWO, "1"), (1001, 4, "a", "OK", "2"), (1010, 5, "b", "OK", "1")], {"t": 1, "a": 1, "b": 1}),
         ([(1000, 9, "a", "OK", "1"), (1009, 4, "a-0", "OK", "1")], {"a": 1, "a-0": 1}),
-        ([(1000, 9, "a", "OK", "1"), (1000, 4, "a-b", "OK", "1")], {"a": 1, "a-b": 1}),
+        ([(1000, 9, "a", "OK", "1"), (1000, 4, "a-b", "OK", "1"), (1004, 5, "/c", "OK", "1")], {"a": 1}),
+        ([(1000, 9, "a", "OK", "1"), (1000, 4, "b", "OK", "2")], {"a": 1, "b": 1}),
+        ([(1000, 9, "a", "OK", "1"), (1009, 0, "b", "OK", "1")], {"a": 1, "b": 1}),
+        # A sampler without length: what was certain of the same labels before decides.
+        ([(1000, 9, "a", "OK", "1"), (1000, 9, "b", "OK", "1"), (1020, 0, "a", "OK", "1"), (1020, 0, "b", "OK", "1")],
+         {"a": 2}),
+        ([(1000, 9, "a", "OK", "1"), (1000, 9, "b", "OK", "1"), (1020, 5, "a", "OK", "1"), (1025, 5, "b", "OK", "1"),
+          (1031, 0, "a", "OK", "1"), (1031, 0, "b", "OK", "1")], {"a": 3, "b": 2}),
         ([(1000, 9, "a", "OK", "1"), (1000, 4, "a-0", "OK", "1"), (1001, 2, "a-0-1", "OK", "1")], {"a": 1}),
         ([(1000, 9, "t", TWO, "1")], {"t": 1}),
         # At the edge of a transaction: what was certain of the one before decides.
@@ -310,8 +317,8 @@ def test_no_bytes_and_no_pause_are_none() -> None:
 
 
 def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jtl, "MOST_REMEMBERED", 2)
-    once = jtl._Once()
+    monkeypatch.setattr(jtl_once, "MOST_REMEMBERED", 2)
+    once = Once()
     rows = [
         (1, "a", False, [("a")]),
         (2, "a", False, [("a")]),
@@ -324,7 +331,8 @@ def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPat
         (6, "t", True, ["t"]),  # one too many is held back: the first one counts
     ]
     for thread, label, transaction, counts in rows:
-        sample = Sample(label, 1000, 1010, 10, None, 0)
+        began = {"b": 2000, "b-0": 2000}.get(label, 1000)
+        sample = Sample(label, began, began + 10, 10, None, 0)
         assert [one.label for one in once.of(str(thread), sample, transaction=transaction)] == counts, (thread, label)
     assert [one.label for one in once.rest()] == ["t", "t"]
 
@@ -342,3 +350,52 @@ def test_timeouts_of_connecting_and_of_reading_are_apart(code: str, message: str
     header = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes"
     operations, problems = read(f"{header}\n{row}\n")
     assert (operations["get"].errors, problems) == ({kind: 1}, [])
+
+
+@pytest.mark.parametrize("parent", ["", TWO])
+def test_requests_of_a_sampler_count_once_though_jmeter_does_not_rename_them(parent: str) -> None:
+    """Of a real run with subresults.disable_renaming=true: redirects and an embedded resource. Then they are
+    within a transaction that comes before its parts."""
+    problems = Problems()
+    text = (DATA / "jmeter-5.6.3-not-renamed.jtl").read_text()
+    if parent:
+        first, *rest = text.splitlines(keepends=True)
+        rows = [row.replace("tg 1-2", "tg 1-1") for row in rest if "tg 1-1" in row]
+        text = "".join([first, f'1795692686960,9999,t,200,"{parent}",tg 1-1,text,true,,1,1,2,2,null,0,0,0\n', *rows])
+    log = jtl.counted(io.StringIO(text), "a.jtl", Window(1_795_692_680, 1_795_692_700), problems)
+    counts = {name: operation.times.count for name, operation in log.operations.items()}
+    assert counts == {"redirected": 1 if parent else 2, "page": 1}
+    assert problems.lines() == []
+
+
+def test_what_times_of_threads_cannot_show_is_a_problem() -> None:
+    """Two threads of one name, as of logs that were joined; and requests without length that no other row explains."""
+    nested = [(1000, 90, "a", "OK", "1"), (1000, 40, "x", "OK", "1")]
+    _, (problem,) = read(named(*nested, (1050, 90, "b", "OK", "1")))
+    assert "samples of 1 threads overlap, so 1 or more samples may be left out wrongly" in problem
+    operations, (problem,) = read(named(*nested, (2000, 0, "c", "OK", "1"), (2000, 0, "d", "OK", "1")))
+    assert {"c", "d"} < set(operations)
+    assert "1 samples without length count, but may be requests of the sample before" in problem
+    assert "subresults.disable_renaming=false" in problem
+
+
+def test_samples_that_overlap_are_no_requests_of_each_other() -> None:
+    """From the first two on that show it: one thread name stands for several at a time."""
+    rows = [(1000, 90, "a", "OK", "1"), (1050, 90, "b", "OK", "1"), (1060, 20, "c", "OK", "1")]
+    rows += [(1000, 90, "a", "OK", "2"), (1000, 90, "a", "OK", "2"), (1000, 20, "c", "OK", "2")]
+    operations, problems = read(named(*rows))
+    assert ({name: one.times.count for name, one in operations.items()}, problems) == ({"a": 3, "b": 1, "c": 2}, [])
+
+
+@pytest.mark.parametrize(("numbers", "word"), [("250,0", "SampleCount is 250"), ("1,10", "ErrorCount is 10")])
+def test_a_row_that_stands_for_several_samples_is_refused(numbers: str, word: str) -> None:
+    good = "1795287010000,5,read,200,true,1"
+    operations, (problem,) = read(f"{HEADER},SampleCount,ErrorCount\n{good},{numbers}\n{good},1,0\n")
+    assert operations["read"].times.count == 1
+    assert f"a.jtl:2: {word}" in problem
+
+
+def test_labels_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
+    log = tmp_path / "a.jtl"
+    log.write_bytes(samples(*(f"1795287010000,5,Gr{letter}ße,200,true,1" for letter in "öü")).encode("cp1252"))
+    assert [one.times.count for one in jtl.read(log, EVER, Problems()).operations.values()] == [1, 1]

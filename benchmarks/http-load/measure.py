@@ -57,7 +57,10 @@ def with_k6(node: Node, problems: Problems) -> None:
     with running(node, command, pass_fds=(writing,)) as ended:
         os.close(writing)
         totals = Counted(window(node))
-        with totals.live(node.results), os.fdopen(reading, encoding="utf-8", errors="replace", newline="") as lines:
+        with (
+            totals.live(node.results),
+            os.fdopen(reading, encoding="utf-8", errors="backslashreplace", newline="") as lines,
+        ):
             k6.counted(lines, "samples of k6", totals.window, problems, totals)
         ended()
     store("k6", totals, node)
@@ -83,6 +86,8 @@ def with_locust(node: Node, _: Problems) -> None:
 
 def store(tool: str, counted: Counted, node: Node) -> None:
     output.write_operations(tool, counted.operations, node.results)
+    for note in counted.notes("requests"):
+        print(note)
 
 
 def window(node: Node) -> Window:

@@ -46,7 +46,7 @@ class RunningLog:
             added = file.read()
         complete = added[: added.rfind(b"\n") + 1]
         self._position += len(complete)
-        for line in complete.decode(errors="replace").splitlines(keepends=True):
+        for line in complete.decode(errors="surrogateescape").splitlines(keepends=True):
             if line.startswith("#"):
                 self._comments.append(line)
             yield line

@@ -89,7 +89,7 @@ def read(path: str | os.PathLike[str], problems: list[str]) -> Iterator[Interval
     Raises:
         OSError: the file cannot be read.
     """
-    with Path(path).open(encoding="utf-8", errors="replace") as lines:
+    with Path(path).open(encoding="utf-8", errors="surrogateescape") as lines:
         yield from intervals(lines, str(path), problems)
 
 

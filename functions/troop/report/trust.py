@@ -12,7 +12,7 @@ from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
 from troop.report import open_loop, steadiness, tools
-from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling
+from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling, Separate
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
 
@@ -49,6 +49,7 @@ def findings(cell: Cell) -> list[Finding]:
     """Returns all findings of one cell, in order of importance."""
     of_phase: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
         _outcomes,
+        _nothing,
         _errors,
         _merged_names,
         _busy,
@@ -166,6 +167,16 @@ def _outcomes(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if bad := [node for node in phase.members if node.outcome != OK]:
         outcomes = ", ".join(sorted({node.outcome for node in bad}))
         text = f"{phase.title}: the phase failed on {name_some(node.node for node in bad)} ({outcomes})."
+        yield _finding(cell, text, "error")
+
+
+def _nothing(cell: Cell, phase: Phase) -> Iterator[Finding]:
+    rows: list[Operation | Separate] = [*phase.operations, *phase.separate]
+    if cell.status == CellStatus.SUCCEEDED and not any(one.count or one.errors or one.per_second for one in rows):
+        text = (
+            f"{phase.title}: no operation ended in the measured time, so nothing was measured. Check the output of the "
+            "load, and the unit and the clock of its timestamps."
+        )
         yield _finding(cell, text, "error")
 
 

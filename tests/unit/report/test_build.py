@@ -262,6 +262,19 @@ def test_of_a_damaged_cell_the_others_are_told_all_the_same(change: Callable[[An
     ]
 
 
+def unmeasured(document: dict[str, Any]) -> None:
+    document["phases"][0]["table"] = []
+    for role in document["phases"][0]["roles"].values():
+        role["operations"] = {}
+
+
+def test_a_measured_phase_without_operations_is_an_error() -> None:
+    report = report_of(runs.archive().changed("c001/results.json", unmeasured))
+    sentence = "error: measure: no operation ended in the measured time, so nothing was measured"
+    assert sentence in findings_of(report, "c001")
+    assert sentence not in findings_of(report, "c002")
+
+
 def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Of all values of a document, of lists the first and the last one's."""
     yield at

@@ -16,7 +16,7 @@ from typing import Callable
 from troop.measure import hdr_log, phase_environment, recordings
 from troop.measure.collectors import cassandra_stress, fio, growing, iozone, jtl, k6, output, sysstat, wrk
 from troop.measure.collectors.common import CollectorError, Problems
-from troop.measure.collectors.window import Window
+from troop.measure.collectors.window import Counted, Window
 from troop.measure.operations import NAME, Operations
 from troop.measure.separate import Separate
 
@@ -95,24 +95,20 @@ def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Probl
     live = None if options.writer is None else results
     window = Window.of_this_phase()
     counted = jtl.follow(path, is_over, window, problems, stamped_at_end=options.stamped_at_end, results=live)
-    _operations("jtl", counted.operations, results)
-    if counted.outside:
-        sys.stdout.write(f"{counted.outside} samples were outside the measured time\n")
+    _counted("jtl", counted, "samples", path, results, problems)
 
 
 def _k6(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     counted = k6.read(path, Window.of_this_phase(), problems)
-    _operations(k6.TOOL, counted.operations, results)
-    if counted.outside:
-        sys.stdout.write(f"{counted.outside} requests were outside the measured time\n")
+    _counted(k6.TOOL, counted, "requests", path, results, problems)
 
 
 def _fio(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    _operations("fio", fio.read(path, Window.of_this_phase().measured, problems), results)
+    _operations("fio", fio.read(path, Window.of_this_phase().measured, problems), path, results, problems)
 
 
 def _wrk(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    _rows(wrk.TOOL, wrk.read(path, options.operation, problems), results)
+    _rows(wrk.TOOL, wrk.read(path, options.operation, problems), path, results, problems)
 
 
 def _iozone(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
@@ -126,10 +122,10 @@ def _iozone(options: argparse.Namespace, path: Path, results: Path, problems: Pr
 def _cassandra_stress(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     runs = cassandra_stress.read(path, problems)
     if options.hdr is None:
-        _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs, str(path), problems), results)
+        _rows(cassandra_stress.TOOL, cassandra_stress.rows(runs, str(path), problems), path, results, problems)
     else:
         operations = cassandra_stress.operations([options.hdr], runs, Window.of_this_phase(), problems)
-        _operations(cassandra_stress.TOOL, operations, results)
+        _operations(cassandra_stress.TOOL, operations, path, results, problems)
 
 
 def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
@@ -140,18 +136,36 @@ def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: P
     sys.stdout.write(f"{length} intervals of {samples.interval_seconds} s{devices}\n")
 
 
-def _operations(tool: str, operations: Operations, results: Path) -> None:
+def _counted(tool: str, counted: Counted, what: str, path: Path, results: Path, problems: Problems) -> None:
+    _write(tool, counted.operations, results)
+    sys.stdout.write("".join(f"{note}\n" for note in counted.notes(what)))
+    counted.refuse_nothing(str(path), what, problems)
+
+
+def _operations(tool: str, operations: Operations, path: Path, results: Path, problems: Problems) -> None:
+    _write(tool, operations, results)
+    _refuse_nothing(sum(one.count + sum(one.errors.values()) for one in operations.values()), path, problems)
+
+
+def _write(tool: str, operations: Operations, results: Path) -> None:
     output.write_operations(tool, operations, results)
     for name, operation in operations.items():
         errors = sum(operation.errors.values())
         sys.stdout.write(f"{name}: {operation.times.count} operations and {errors} errors in the measured time\n")
 
 
-def _rows(tool: str, rows: Iterable[Separate], results: Path) -> None:
+def _rows(tool: str, rows: Iterable[Separate], path: Path, results: Path, problems: Problems) -> None:
     rows = list(rows)
     output.write_rows(tool, rows, results)
     for row in rows:
         sys.stdout.write(f"{row.operation}: {row.count} operations, {row.per_second} a second, on this node only\n")
+    _refuse_nothing(sum(row.count + sum(row.errors.values()) for row in rows), path, problems)
+
+
+def _refuse_nothing(count: int, path: Path, problems: Problems) -> None:
+    """Adds a problem if the tool counted nothing; other problems may be the reason."""
+    if not count and not problems.count:
+        problems.add(f"{path}: the tool counted no operation")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def read(path: Path, problems: Problems) -> list[Run]:
         OSError: the file cannot be read.
         CollectorError: the file contains no run.
     """
-    return runs(path.read_text(encoding="utf-8", errors="replace"), str(path), problems)
+    return runs(path.read_text(encoding="utf-8", errors="backslashreplace"), str(path), problems)
 
 
 def runs(text: str, name: str, problems: Problems) -> list[Run]:

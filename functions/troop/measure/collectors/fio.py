@@ -41,7 +41,7 @@ def read(path: Path, measured: float, problems: Problems) -> Operations:
         OSError: the file cannot be read.
         CollectorError: the file contains no fio job.
     """
-    return operations(path.read_text(encoding="utf-8", errors="replace"), str(path), measured, problems)
+    return operations(path.read_text(encoding="utf-8", errors="surrogateescape"), str(path), measured, problems)
 
 
 def operations(text: str, name: str, measured: float, problems: Problems) -> Operations:

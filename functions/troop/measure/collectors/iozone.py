@@ -78,7 +78,7 @@ def read(path: Path, problems: Problems, prefix: str = "") -> Operations:
         OSError: the file cannot be read.
         CollectorError: the file has no test in throughput mode.
     """
-    return operations(path.read_text(encoding="utf-8", errors="replace"), str(path), problems, prefix)
+    return operations(path.read_text(encoding="utf-8", errors="backslashreplace"), str(path), problems, prefix)
 
 
 def operations(text: str, name: str, problems: Problems, prefix: str = "") -> Operations:

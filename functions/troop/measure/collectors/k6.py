@@ -6,6 +6,8 @@ write timestamps in microseconds (``K6_CSV_TIME_FORMAT=unix_micro``), because wh
 
 An iteration that k6 could not start, because all virtual users were busy, is an error of the kind ``unfinished``, under
 the name ``dropped_iterations``.
+
+Requests of other protocols have metrics of their own, such as ``grpc_req_duration``. They are left out, and named.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from troop.measure.operations import UNFINISHED
 TOOL = "k6"
 DURATION, DROPPED = "http_req_duration", "dropped_iterations"
 NEEDED = ("metric_name", "timestamp", "metric_value", "name", "status", "error_code")
+_ASIDE = ("http_req", "iteration", "data_", "vus,", "vus_max,", "checks,", "group_duration,")
+"""Beginnings of k6's metrics that say nothing about other requests: parts of the same ones, and of the load."""
 ERRORS: Mapping[str, str] = {
     "1050": "read-timeout",
     "1100": "dns",
@@ -52,7 +56,7 @@ def read(path: Path, window: Window, problems: Problems) -> Counted:
         OSError: the file cannot be read.
         CollectorError: the file does not begin with a header with the columns :data:`NEEDED`.
     """
-    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+    with path.open(encoding="utf-8", errors="backslashreplace", newline="") as lines:
         return counted(lines, str(path), window, problems)
 
 
@@ -78,7 +82,7 @@ def counted(
     is_expected, method = columns.get("expected_response"), columns.get("method")
     request, status, code = columns["name"], columns["status"], columns["error_code"]
     labels: dict[tuple[str, str], str] = {}
-    for number, text in _rows(source, problems, name):
+    for number, text in _rows(source, result, problems, name):
         row = text.rstrip("\r\n").split(",") if '"' not in text else next(csv.reader([text]), [])
         try:
             if len(row) != width:
@@ -110,7 +114,7 @@ def counted(
 _MOST_LABELS = 10_000
 
 
-def _rows(lines: Iterator[str], problems: Problems, name: str) -> Iterator[tuple[int, str]]:
+def _rows(lines: Iterator[str], totals: Counted, problems: Problems, name: str) -> Iterator[tuple[int, str]]:
     """Yields the rows of the metrics that count, with their line numbers. A quoted field may contain line ends."""
     metrics = (f"{DURATION},", f"{DROPPED},")
     number, whole = 1, True
@@ -127,6 +131,8 @@ def _rows(lines: Iterator[str], problems: Problems, name: str) -> Iterator[tuple
         whole = line.endswith("\n")
         if whole and line.startswith(metrics):
             yield begin, line
+        elif whole and not line.startswith(_ASIDE):
+            totals.leave_out(line.partition(",")[0])
     if not whole:
         problems.add(f"{name}:{number}: the last line is incomplete")
 

@@ -48,7 +48,7 @@ def read(path: Path, problems: Problems, *, without_boot: bool = False) -> Sampl
         OSError: the file cannot be read.
         CollectorError: the file has no readable interval.
     """
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
     return samples(text, str(path), problems, without_boot=without_boot)
 
 

@@ -47,7 +47,7 @@ def read(path: Path, operation: str, problems: Problems) -> list[Separate]:
         OSError: the file cannot be read.
         CollectorError: the file contains no run of wrk.
     """
-    return rows(path.read_text(encoding="utf-8", errors="replace"), str(path), operation, problems)
+    return rows(path.read_text(encoding="utf-8", errors="backslashreplace"), str(path), operation, problems)
 
 
 def rows(text: str, name: str, operation: str, problems: Problems) -> list[Separate]:

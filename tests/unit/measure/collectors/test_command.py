@@ -16,6 +16,7 @@ from troop.measure import recordings
 from troop.measure.collectors import wrk
 from troop.measure.collectors.__main__ import main
 from troop.measure.operations import Rate
+from troop.measure.separate import Separate
 from troop.measure.summary import SERIES, Samples
 
 DATA = Path(__file__).with_name("data")
@@ -235,13 +236,40 @@ def test_a_collector_that_is_killed_leaves_a_mark_and_another_none(
 ) -> None:
     meanwhile: list[str] = []
 
-    def read(*_: object) -> list[object]:
+    def read(*_: object) -> list[Separate]:
         meanwhile.extend(recordings.lost(results))
         if error:
             raise error
-        return []
+        return [Separate("wrk", "home", 1)]
 
     monkeypatch.setattr(wrk, "read", read)
     assert run("wrk", DATA / "wrk-4.1.0.txt") == (1 if error else 0)
     assert meanwhile == [str(os.getpid())]
     assert list(recordings.lost(results)) == []
+
+
+K6 = "metric_name,timestamp,metric_value,name,status,error_code\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "where"),
+    [
+        (
+            "jtl",
+            f"timeStamp,elapsed,label,success,threadName,responseMessage\n{BEGAN},50,a,true,t,OK\n",
+            "at 1970-01-21T",
+        ),
+        ("k6", f"{K6}http_req_duration,{BEGAN - 99}000,5,a,200,\n", "outside the measured time, the last at 20"),
+        ("k6", f"{K6}http_req_duration,{BEGAN - 5}000,5,a,200,\n", "1 requests were outside the measured time"),
+    ],
+)
+def test_a_log_without_operations_in_the_measured_time_is_a_problem(
+    tool: str, text: str, where: str, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as one with the wrong unit or clock, and one that only has the warm-up."""
+    log = results / "log"
+    log.write_text(text)
+    assert run(tool, log) == 1
+    sentence = capsys.readouterr().err
+    assert f"{log}: no operation ended in the measured time" in sentence
+    assert where in sentence

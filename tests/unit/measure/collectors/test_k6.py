@@ -222,3 +222,28 @@ def test_a_stream_is_read_as_it_comes() -> None:
     problems = Problems()
     counted = k6.counted(lines(), "a.csv", Window(START, START + 10), problems)
     assert (taken, counted.operations["home"].times.count) == ([0, 1, 2], 3)
+
+
+def test_metrics_of_other_requests_are_named_and_those_of_the_same_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TROOP_RESULTS", str(tmp_path))
+    monkeypatch.setenv("TROOP_MEASURED_FROM", str(START))
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "10")
+    metrics = ["http_req_waiting", "http_reqs", "vus", "ws_session_duration", "grpc_req_duration", "grpc_req_duration"]
+    rows = [f"{metric},{START}500000,5,,,,a.B/C,0,," for metric in metrics]
+    samples = tmp_path / "samples.csv"
+    named = "samples of these metrics are left out: grpc_req_duration (2), ws_session_duration (1)"
+    samples.write_text("\n".join([HEADER, *rows, f"http_req_duration,{START}500000,5,,true,GET,x,200,,", ""]))
+    assert main(["k6", str(samples)]) == 0
+    assert named in capsys.readouterr().out
+    samples.write_text("\n".join([HEADER, *rows, ""]))
+    assert main(["k6", str(samples)]) == 1
+    assert f"no operation ended in the measured time; {named}" in capsys.readouterr().err
+
+
+def test_names_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
+    samples = tmp_path / "samples.csv"
+    rows = [f"http_req_duration,{START}500000,5,,true,GET,Gr{letter}ße,200,," for letter in "öü"]
+    samples.write_bytes("\n".join([HEADER, *rows, ""]).encode("cp1252"))
+    assert len(k6.read(samples, Window(START, START + 10), Problems()).operations) == 2

@@ -30,12 +30,17 @@ class Server:
     rank: int
     address: str
     zone: str
+    token: int
 
 
 def servers(roster: Mapping[str, Any]) -> list[Server]:
-    """Returns all servers, ordered by rank."""
-    members = [Server(n["rank"], n["address"], n["zone"]) for n in roster["nodes"] if n["role"] == "servers"]
-    return sorted(members, key=lambda server: server.rank)
+    """Returns all servers, ordered by rank.
+
+    A token follows from the number of servers when the rank began, which is ``of`` in the roster of a standing fleet: a
+    ring with data cannot take tokens of another number. In a benchmark, all servers begin together.
+    """
+    nodes = sorted((n for n in roster["nodes"] if n["role"] == "servers"), key=lambda n: int(n["rank"]))
+    return [Server(n["rank"], n["address"], n["zone"], token(n["rank"], n.get("of") or len(nodes))) for n in nodes]
 
 
 def token(rank: int, count: int) -> int:
@@ -65,7 +70,7 @@ def configuration(own: Server, ring: Sequence[Server], folders: Sequence[str], w
     return {
         "cluster_name": CLUSTER,
         "num_tokens": 1,
-        "initial_token": str(token(own.rank, len(ring))),
+        "initial_token": str(own.token),
         "auto_bootstrap": False,  # an empty ring has nothing to stream, so all servers can start at once
         "partitioner": "org.apache.cassandra.dht.Murmur3Partitioner",
         "endpoint_snitch": "GossipingPropertyFileSnitch",

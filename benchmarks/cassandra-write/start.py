@@ -35,7 +35,7 @@ def main() -> None:
     print(f"Cassandra is process {process.pid}, at {phase.address}")
     server.await_ring(phase, until)
     for one in phase.servers:
-        print(f"UN  {one.address}  {one.zone}  {cluster.token(one.rank, len(phase.servers))}")
+        print(f"UN  {one.address}  {one.zone}  {one.token}")
 
 
 def launch(phase: Phase, changes: Mapping[str, Any] = MappingProxyType({}), java: Sequence[str] = ()) -> int:

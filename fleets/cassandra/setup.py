@@ -67,7 +67,7 @@ def await_loss(phase: Phase, until: float) -> str:
 
     A predecessor may have been lost before it had joined, so the ring itself says who the owner is.
     """
-    token, why = str(cluster.token(phase.rank, len(phase.servers))), "no other server answers"
+    token, why = str(phase.own.token), "no other server answers"
     while time.monotonic() < until:
         answers = [one for one in (ownership(other.address) for other in phase.servers) if one]
         owners = {tokens.get(token, "") for tokens, _ in answers}
@@ -82,7 +82,7 @@ def await_loss(phase: Phase, until: float) -> str:
 
 def await_token(phase: Phase, until: float) -> None:
     """Waits until all servers say that this one owns the token of its rank."""
-    token = str(cluster.token(phase.rank, len(phase.servers)))
+    token = str(phase.own.token)
     while time.monotonic() < until:
         answers = [ownership(one.address) for one in phase.servers]
         if all(one is not None and one[0].get(token) == phase.address for one in answers):

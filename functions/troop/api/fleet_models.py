@@ -66,6 +66,7 @@ class RoleOut(BaseModel):
         "while spot nodes replace them"
     )
     max_price: float | None = Field(description="The most that a spot node may cost an hour; null for no such limit")
+    resizable: bool = Field(description="Whether its number of nodes may change, by the fleet's file")
 
 
 class FleetOut(RecordOut):
@@ -183,6 +184,7 @@ def _roles(standing: Standing, counts: Any) -> list[RoleOut]:
             on_demand=counts.on_demand,
             backup=role in standing.backups,
             max_price=None if (most := standing.max_prices.get(role)) is None else float(most),
+            resizable=role not in standing.fixed,
         )
         for role, counts in counts_by_role.items()
     ]

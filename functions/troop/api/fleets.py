@@ -134,7 +134,8 @@ def scale_fleet(fleet: FleetId, body: Annotated[ScaleIn, Body()]) -> Response[An
     """Changes a role's number of nodes within seconds, or within two minutes if the first attempt is lost. When a
     fleet shrinks, Auto Scaling chooses the nodes to remove, and keeps the zones even.
 
-    All roles together may have troop:max_nodes nodes, all open runs and fleets together troop:max_nodes_total. The
+    A role keeps its size if the fleet's file says so; by default, roles of a fleet with ranks do. All roles together
+    may have troop:max_nodes nodes, all open runs and fleets together troop:max_nodes_total. The
     fleet's expected cost must stay within its budget and troop:max_run_cost. A repeated request changes nothing. Costs
     3 items, a transaction and a call of a function; growing costs 1 item and 2 queries more.
     """

@@ -50,9 +50,10 @@ def over_limits(benchmark: Benchmark, plan: Plan, limits: Limits) -> list[Proble
     Args:
         benchmark: of the file without scale and matrix.
     """
-    problems = [*_too_many(plan, "max_nodes", limits.max_nodes)]
-    if not problems:
-        problems += _too_many(plan, "max_nodes_total", limits.max_nodes_total)
+    problems = [
+        *_too_many(plan, "max_nodes", limits.max_nodes),
+        *_too_many(plan, "max_nodes_total", limits.max_nodes_total),
+    ]
     return problems + in_all_cells(benchmark, plan, lambda cell: forbidden_types(cell, limits.instance_types))
 
 

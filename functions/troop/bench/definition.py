@@ -96,6 +96,7 @@ class Fleet:
         spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
         backup: :data:`ON_DEMAND` if a standing fleet on spot has a backup group; a benchmark's always has one.
         max_price: the most that a spot node may cost an hour; None for the price on demand.
+        fixed: whether the role of a standing fleet keeps its number of nodes; those of benchmarks always do.
         load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
         license_fee: price of the software on one node for an hour.
         fallback_types: instance types of further attempts if EC2 lacks capacity, in order.
@@ -122,6 +123,7 @@ class Fleet:
     zone_names: tuple[str, ...] = ()
     backup: str | None = None
     max_price: Decimal | None = None
+    fixed: bool = False
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -477,7 +479,7 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
         for key in ("load", "image", "placement", "backup", "max_price"):
             if fleet[key] is None:
                 del fleet[key]
-        for key in ("fallback_types", "zone_names"):
+        for key in ("fallback_types", "zone_names", "fixed"):
             if not fleet[key]:
                 del fleet[key]
         fleet["license_fee"] = number(fleet["license_fee"])

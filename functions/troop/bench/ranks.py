@@ -20,10 +20,13 @@ class Seat(Member):
     Attributes:
         is_present: whether the node is still there; otherwise the rank waits for another node.
         predecessor: the address of the node that had the rank before; empty for the first one.
+        of: the number of ranks that the role had when this one began. It never changes, so what follows from a rank
+            and this number, such as a token, stays the same in a role of another size. 0 if it is not known yet.
     """
 
     is_present: bool = True
     predecessor: str = ""
+    of: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,24 +71,36 @@ def _of_role(own: Sequence[Seat], count: int, nodes: Sequence[Node]) -> list[Sea
     located = [node for node in nodes if node.address]
     if not own:
         members = make_roster(located).members[:count] if len(located) >= count else ()
-        return [Seat(**asdict(member)) for member in members]
+        return [Seat(**asdict(member), of=count) for member in members]
     there = {node.id for node in nodes}
-    seats = [replace(seat, is_present=seat.id in there) for seat in own if seat.rank < count or seat.id in there]
+    seats = [
+        replace(seat, is_present=seat.id in there, of=seat.of or len(own))  # an earlier version did not record it
+        for seat in own
+        if seat.rank < count or seat.id in there
+    ]
     seated = {seat.id for seat in seats}
     waiting = sorted((node for node in located if node.id not in seated), key=lambda node: (node.zone, node.id))
     for number, seat in enumerate(seats):
         if waiting and not seat.is_present:
             node = next((one for one in waiting if one.zone == seat.zone), waiting[0])
             waiting.remove(node)
-            seats[number] = _seat(node, seat.rank, seat.address)
+            seats[number] = _seat(node, seat.rank, seat.of, seat.address)
     free = sorted(set(range(count)) - {seat.rank for seat in seats})
-    seats += [_seat(node, rank, "") for node, rank in zip(waiting, free, strict=False)]
+    seats += [_seat(node, rank, count) for node, rank in zip(waiting, free, strict=False)]
     return sorted(seats, key=lambda seat: seat.rank)
 
 
-def _seat(node: Node, rank: int, predecessor: str) -> Seat:
+def _seat(node: Node, rank: int, of: int, predecessor: str = "") -> Seat:
     return Seat(
-        node.id, node.role, rank, node.zone, node.address, node.instance_type, node.purchase, predecessor=predecessor
+        node.id,
+        node.role,
+        rank,
+        node.zone,
+        node.address,
+        node.instance_type,
+        node.purchase,
+        predecessor=predecessor,
+        of=of,
     )
 
 

@@ -80,6 +80,7 @@ class Standing:
         market: what the checks of roles with a backup remember; without roles that need not.
         decisions: number of changes of ``market`` or of sizes: of two overlapping checks, only one may decide.
         ranks: whether nodes have ranks, which their replacements take over.
+        fixed: roles that keep their number of nodes.
     """
 
     desired: Mapping[str, int]
@@ -93,6 +94,7 @@ class Standing:
     market: Mapping[str, Market] = field(default_factory=dict)
     decisions: int = 0
     ranks: bool = False
+    fixed: frozenset[str] = frozenset()
 
 
 class Place(StrEnum):
@@ -160,33 +162,49 @@ def reserved(desired: Mapping[str, int], backups: Collection[str]) -> int:
     return sum(count + (surge(count) if role in backups else 0) for role, count in desired.items())
 
 
-def scaled(
-    desired: Mapping[str, int], role: str | None, count: int, max_nodes: int, backups: Collection[str] = ()
-) -> dict[str, int]:
+def scaled(fleet: Standing, role: str | None, count: int) -> dict[str, int]:
     """Returns the desired number of nodes by role after a change.
 
     Args:
         role: the role to change; None if there is only one.
-        max_nodes: maximum of all roles together.
-        backups: roles with a backup group, which may have more nodes than desired for a time.
 
     Raises:
-        BadBenchmarkError: the role does not exist, or the nodes are too many.
+        BadBenchmarkError: the role does not exist, or keeps its size.
     """
+    desired = fleet.desired
     roles = ", ".join(desired)
     if role is None and len(desired) > 1:
         raise BadBenchmarkError([Problem(("role",), "is missing", f"one of {roles}, the fleet's roles")])
     if role is not None and role not in desired:
         raise BadBenchmarkError([Problem(("role",), f"is {role!r}", f"one of {roles}, the fleet's roles")])
-    changed = {**desired, role or next(iter(desired)): count}
-    most = min(MOST_OF_A_ROLE, max_nodes)
-    if (total := reserved(changed, backups)) > most:
-        others = reserved({name: number for name, number in changed.items() if name != (role or name)}, backups)
-        fits = _largest(most - others, has_backup=(role or next(iter(desired))) in backups)
-        left = f"at most {fits}" + (f", beside {others} of other roles" if others else "")
-        allowed = f"{left}: {setting('max_nodes', str(max_nodes), str(total))}"
+    role = role or next(iter(desired))
+    if role in fleet.fixed and count != desired[role]:
+        allowed = (
+            f"{desired[role]}: {role} keep their number, because the fleet's file does not let this role change its "
+            f"size (fleets.{role}.resizable)"
+        )
         raise BadBenchmarkError([Problem(("count",), f"is {count}", allowed)])
-    return changed
+    return {**desired, role: count}
+
+
+def too_many(
+    before: Mapping[str, int], desired: Mapping[str, int], max_nodes: int, backups: Collection[str] = ()
+) -> Problem | None:
+    """Returns a problem if a change of one role leads to more nodes than the deployment allows; None if it does not.
+
+    Args:
+        max_nodes: maximum of all roles together.
+        backups: roles with a backup group, which may have more nodes than desired for a time.
+    """
+    most = min(MOST_OF_A_ROLE, max_nodes)
+    if (total := reserved(desired, backups)) <= most:
+        return None
+    role = next((name for name, count in desired.items() if count != before[name]), next(iter(desired)))
+    others = reserved({name: number for name, number in desired.items() if name != role}, backups)
+    fits = _largest(most - others, has_backup=role in backups)
+    left = f"at most {fits}" + (f", beside {others} of other roles" if others else "")
+    allowed = f"{left}: {setting('max_nodes', str(max_nodes), str(total))}"
+    return Problem(("count",), f"is {desired[role]}", allowed)
 
 
 def _largest(most: int, *, has_backup: bool) -> int:

@@ -49,6 +49,11 @@ class StandingIn(FleetIn):
         "What launches nodes that spot lacks for spot_timeout, until spot has them again; by default nothing",
         default=None,
     )
+    resizable: Annotated[bool | None, BOOLEAN] = described(
+        BOOLEAN,
+        "Whether the role's number of nodes may change; by default it may, unless the fleet has ranks",
+        default=None,
+    )
 
     def build(self, role: str) -> Fleet:
         return replace(super().build(role), backup=self.backup)
@@ -107,7 +112,9 @@ class FleetFileIn(BaseModel):
             name=self.name,
             description=self.description,
             expires_after=self.expires_after,
-            fleets=tuple(fleet.build(role) for role, fleet in self.fleets.items()),
+            fleets=tuple(
+                replace(fleet.build(role), fixed=self._is_fixed(fleet)) for role, fleet in self.fleets.items()
+            ),
             phases=(Phase(SETUP, roles, self.setup, self.setup_timeout),) if self.setup else (),
             parameters=dict(self.parameters),
             artifacts=tuple(one.build() for one in self.artifacts if one.is_needed([self.parameters])),
@@ -120,3 +127,9 @@ class FleetFileIn(BaseModel):
             ranks=self.ranks,
             targets=tuple(target.build(name) for name, target in self.targets.items()),
         )
+
+    def _is_fixed(self, fleet: StandingIn) -> bool:
+        """Checks whether a role keeps its size. By default nodes with ranks do, because their places are parts of a
+        whole: another number could move what they hold.
+        """
+        return self.ranks if fleet.resizable is None else not fleet.resizable

@@ -86,6 +86,21 @@ def test_ranks_follow_the_size() -> None:
     ]
 
 
+def test_a_rank_says_how_many_there_were_when_it_began_also_in_a_role_of_another_size() -> None:
+    """A token, for example, follows from both, and must not move."""
+    nodes = [node(str(n), "abc"[n % 3]) for n in range(1, 8)]
+    state = FULL
+    for count, there in [(6, nodes[:6]), (6, nodes[1:]), (2, nodes[1:]), (2, nodes[1:3]), (4, nodes[:4])]:
+        state = assign(state, {"servers": count}, there)
+        assert {seat.of for seat in state.seats if seat.rank < 2} == {3}
+    assert [(seat.rank, seat.of) for seat in state.seats] == [(0, 3), (1, 3), (2, 3), (3, 4)]
+    document = ranks.to_document(FULL)
+    for one in document["nodes"]:
+        del one["of"]
+    old = ranks.from_document(document)
+    assert [seat.of for seat in assign(old, DESIRED, nodes[:3]).seats] == [3, 3, 3], "as of an earlier version"
+
+
 def test_the_document_is_the_ranks() -> None:
     lost = assign(FULL, DESIRED, [node("1", "a"), node("9", "c")])
     assert ranks.from_document(json.loads(json.dumps(ranks.to_document(lost)))) == lost

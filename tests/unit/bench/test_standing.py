@@ -16,10 +16,12 @@ from troop.bench.standing import (
     Member,
     Place,
     Resize,
+    Standing,
     counted,
     is_complete,
     resizes,
     scaled,
+    too_many,
     wait,
 )
 
@@ -32,21 +34,37 @@ def test_another_size_changes_one_role_and_stays_within_the_limit(
 ) -> None:
     role = data.draw(st.sampled_from(sorted(before)))
     others = sum(before.values()) - before[role]
+    after = scaled(Standing(before), role, count)
+    assert after == {**before, role: count}
+    problem = too_many(before, after, most)
+    assert (problem is None) == (others + count <= most)
+    if problem and count != before[role]:
+        assert (problem.place, problem.message) == (("count",), f"is {count}")
+
+
+@given(before=SIZES, data=st.data(), count=st.integers(0, 100))
+def test_a_role_that_keeps_its_size_takes_no_other_one(before: dict[str, int], data: st.DataObject, count: int) -> None:
+    """Also not a smaller one: nodes with a place in a whole hold what no other node has."""
+    role = data.draw(st.sampled_from(sorted(before)))
+    fixed = frozenset(data.draw(st.sets(st.sampled_from(sorted(before)))))
     try:
-        after = scaled(before, role, count, most)
+        after = scaled(Standing(before, fixed=fixed), role, count)
     except BadBenchmarkError as refused:
         (problem,) = refused.problems
-        assert (problem.place, others + count > most) == (("count",), True)
+        assert problem.allowed.startswith(f"{before[role]}: {role} keep their number")
+        assert f"(fleets.{role}.resizable)" in problem.allowed
+        assert role in fixed
+        assert count != before[role]
     else:
-        assert sum(after.values()) <= most
         assert after == {**before, role: count}
+        assert role not in fixed or count == before[role], "a repeated request is none"
 
 
 def test_a_role_need_not_be_named_where_there_is_one() -> None:
-    assert scaled({"workers": 2}, None, 5, 10) == {"workers": 5}
+    assert scaled(Standing({"workers": 2}), None, 5) == {"workers": 5}
     for role, message in [(None, "role is missing"), ("drivers", "role is 'drivers'")]:
         with pytest.raises(BadBenchmarkError, match=message):
-            scaled({"a": 1, "b": 1}, role, 5, 10)
+            scaled(Standing({"a": 1, "b": 1}), role, 5)
 
 
 def test_a_group_is_resized_where_its_size_or_its_limit_is_another() -> None:

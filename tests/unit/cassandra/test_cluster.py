@@ -36,9 +36,21 @@ def test_tokens_part_the_ring_evenly(count: int) -> None:
 @pytest.mark.parametrize("count", [3, 6, 48, 288])
 def test_any_three_neighbours_of_the_ring_are_in_three_zones(count: int) -> None:
     """So the copies of every row are, too, without any server that has more rows than others."""
-    ring = sorted(servers_of(count), key=lambda server: cluster.token(server.rank, count))
+    ring = sorted(servers_of(count), key=lambda server: server.token)
     for n in range(count):
         assert len({ring[(n + step) % count].zone for step in range(3)}) == 3
+
+
+def test_a_token_stays_when_the_ring_has_another_size() -> None:
+    """The roster of a standing fleet says how many ranks there were when each began; rows stay with their tokens."""
+    seats = [{"role": "servers", "rank": n, "address": f"10.0.0.{n}", "zone": "a", "of": 3 if n < 3 else 6}
+             for n in range(6)]  # fmt: skip
+    before, after = cluster.servers({"nodes": seats[:3]}), cluster.servers({"nodes": seats})
+    assert [one.token for one in after[:3]] == [one.token for one in before]
+    assert [one.token for one in before] == [cluster.token(rank, 3) for rank in range(3)]
+    shrunk = cluster.servers({"nodes": [seats[0], seats[2]]})
+    assert [one.token for one in shrunk] == [before[0].token, before[2].token]
+    assert cluster.configuration(after[1], after, ["/a"], 2000)["initial_token"] == str(before[1].token)
 
 
 def test_drivers_are_no_servers_and_seeds_are_one_of_each_zone() -> None:

@@ -93,6 +93,18 @@ def test_the_owner_of_the_token_is_replaced_once_all_know_that_it_is_down(
             setup.await_loss(phase(tmp_path), time.monotonic() + 0.1)
 
 
+def test_the_token_of_a_lost_server_does_not_depend_on_the_present_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = phase(tmp_path)
+    nodes = one.roster["nodes"]
+    for seat in nodes:
+        seat["of"] = 3
+    nodes += [{**nodes[0], "rank": n, "address": f"10.0.0.{10 + n}", "of": 6} for n in (3, 4, 5)]
+    monkeypatch.setattr(setup, "ownership", lambda _: DOWN)
+    assert setup.await_loss(one, time.monotonic() + 60) == "10.0.0.1"
+
+
 def test_a_replacement_starts_with_the_token_of_the_lost_server_and_other_seeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

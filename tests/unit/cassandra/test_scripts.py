@@ -29,7 +29,7 @@ watch, drive, count, server, node, cluster = (
     SCRIPTS[name] for name in ("watch", "drive", "count", "server", "node", "cluster")
 )
 AT = 1_790_000_000
-SERVERS = [cluster.Server(n, f"10.0.0.{n}", "abc"[n]) for n in range(3)]
+SERVERS = [cluster.Server(n, f"10.0.0.{n}", "abc"[n], cluster.token(n, 3)) for n in range(3)]
 
 
 def phase(tmp_path: Path, parameters: dict[str, Any], rank: int = 1, measured: float = 10) -> Any:

@@ -80,7 +80,7 @@ class Stand:
     def roles(self, run: str) -> dict[str, dict[str, int]]:
         """What GET says of each role's nodes, without zeros."""
         return {
-            one["role"]: {k: v for k, v in one.items() if k != "role" and v}
+            one["role"]: {k: v for k, v in one.items() if k not in ("role", "resizable") and v}
             for one in self.get_fleet(run)["fleet"]["roles"]
         }
 

@@ -106,6 +106,7 @@ def standing_values(standing: Standing) -> dict[str, Any]:
         "market": market_document(standing.market) or None,
         "decisions": standing.decisions or None,
         "ranks": standing.ranks or None,
+        "fixed": sorted(standing.fixed) if standing.ranks or standing.fixed else None,
     }
 
 
@@ -157,6 +158,9 @@ def run_of(item: Item) -> Run:
 
 
 def _standing(values: Item) -> Standing:
+    ranks = bool(values.get("ranks"))
+    # Before files could say it, ranks alone showed that a role's size matters.
+    fixed = values.get("fixed", values["desired"] if ranks else ())
     return Standing(
         desired={role: int(count) for role, count in sorted(values["desired"].items())},
         scaled_at=_moment(values, "scaled_at"),
@@ -170,7 +174,8 @@ def _standing(values: Item) -> Standing:
         max_prices=dict(sorted(values.get("max_prices", {}).items())),
         market={role: _market(one) for role, one in sorted(values.get("market", {}).items())},
         decisions=int(values.get("decisions", 0)),
-        ranks=bool(values.get("ranks")),
+        ranks=ranks,
+        fixed=frozenset(fixed),
     )
 
 

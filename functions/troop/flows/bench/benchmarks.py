@@ -280,7 +280,8 @@ class Benchmarks:
         if wrong := admission.not_allowed(buckets, allowed):
             raise BucketError(wrong, allowed)
         limits = Limits.of(self.settings)
-        problems = admission.over_limits(benchmark, plan, limits)
+        over = admission.over_limits(benchmark, plan, limits)
+        problems = [*over]
         problems += self._problems_of_buckets(benchmark, plan, buckets)
         types = sorted({kind for cell in cells for fleet in cell.fleets for kind in fleet.types})
         offers = read_offers(self.ec2, types, self.subnets)
@@ -302,14 +303,22 @@ class Benchmarks:
             now, hashes = self.clock(), sorted({artifact.sha256 for cell in cells for artifact in cell.artifacts})
             there = {sha256 for sha256 in hashes if self.files.is_staged(sha256, now)}
             problems += admission.in_all_cells(benchmark, plan, lambda cell: admission.not_staged(cell, there))
+        if over and problems == over:  # one refusal names all limits
+            problems += self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost).problems
+            room = self._room(plan)
+            problems += [room] if room and plan.nodes <= limits.max_nodes_total else []
         if problems:
             raise BadBenchmarkError(problems)
         judged = self.estimating.judge(plan, benchmark.money, offers, limits.max_run_cost)
         used = {name: one for name, one in images.items() if not isinstance(one, str)}
         judged = replace(judged, images=used, balancers=balancers)
-        held = self.runs.reservations.read().nodes
-        room = no_room(("fleets",), plan.nodes, held, limits.max_nodes_total)
+        room = self._room(plan)
         return replace(judged, problems=(*judged.problems, room)) if room else judged
+
+    def _room(self, plan: Plan) -> Problem | None:
+        """Returns a problem if the nodes do not fit beside those of other runs; None if they fit."""
+        held = self.runs.reservations.read().nodes
+        return no_room(("fleets",), plan.nodes, held, self.settings.max_nodes_total)
 
     def _problems_of_buckets(self, benchmark: Benchmark, plan: Plan, buckets: Sequence[str]) -> list[Problem]:
         """Lists buckets that do not exist, or that nodes cannot reach."""
@@ -363,6 +372,7 @@ def _standing(fleet: Benchmark) -> Standing:
         backups=backups,
         max_prices={one.role: one.max_price for one in fleet.fleets if one.max_price is not None},
         ranks=fleet.ranks,
+        fixed=frozenset(one.role for one in fleet.fleets if one.fixed),
     )
 
 

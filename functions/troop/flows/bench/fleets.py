@@ -13,7 +13,8 @@ from troop.aws.bench.fleet_record import FleetRecord
 from troop.aws.bench.function_calls import FleetCalls
 from troop.bench import names, spending, standing
 from troop.bench.costs import Cost
-from troop.bench.problems import BadBenchmarkError
+from troop.bench.limits import no_room
+from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.record import Cell, Resource, Run
 from troop.bench.roster import Node
 from troop.bench.spending import Bought
@@ -96,39 +97,56 @@ class StandingFleets:
         Raises:
             MissingRunError: there is no such fleet.
             FleetOverError: it is closed.
-            BadBenchmarkError: there is no such role, or there would be too many nodes: for the deployment's limits,
-                beside other runs, or for the fleet's budget.
+            BadBenchmarkError: there is no such role, it keeps its size, or there would be too many nodes: for the
+                deployment's limits, beside other runs, or for the fleet's budget. It names all of these.
             ScaledAtOnceError: all tries met changes by others.
             ClientError: AWS refused; a retry is safe.
         """
         for _ in range(TRIES):
             record = self.every.get(run)
-            before, backups = standing_of(record).desired, standing_of(record).backups
+            fleet = standing_of(record)
             now = self.clock()
             if record.closed_at is not None or now >= record.expires_at:
                 raise FleetOverError(record)
-            settings = self.every.settings
-            desired = standing.scaled(before, role, count, settings.max_nodes, backups)
-            self._hold_limit(record, before, desired, now)
-            most = settings.max_nodes_total
-            if desired == before or self.record.scale(run, before, desired, caller, now, most, backups):
+            desired, most = standing.scaled(fleet, role, count), self.every.settings.max_nodes_total
+            self._hold_limits(record, fleet, desired, now)
+            if desired == fleet.desired or self.record.scale(
+                run, fleet.desired, desired, caller, now, most, fleet.backups
+            ):
                 self.calls.keep(run)
                 return self.every.get(run)
         raise ScaledAtOnceError(run)
 
-    def _hold_limit(self, record: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime) -> None:
-        """Raises BadBenchmarkError if a role would grow beyond what the limit can pay for until the end."""
+    def _hold_limits(self, record: Run, fleet: Standing, desired: Mapping[str, int], now: datetime) -> None:
+        """Raises BadBenchmarkError with all limits that the size exceeds. If it exceeds only that of all runs together,
+        the change itself is refused, because it depends on the others at that moment.
+        """
+        settings, nodes = self.every.settings, standing.reserved(desired, fleet.backups)
+        problems = [
+            standing.too_many(fleet.desired, desired, settings.max_nodes, fleet.backups),
+            self._too_expensive(record, fleet.desired, desired, now),
+        ]
+        if not any(problems):
+            return
+        others = self.every.runs.reservations.read().others(record.run)
+        if nodes > standing.reserved(fleet.desired, fleet.backups):
+            problems.append(no_room(("count",), nodes, others, settings.max_nodes_total))
+        raise BadBenchmarkError([problem for problem in problems if problem is not None])
+
+    def _too_expensive(
+        self, record: Run, before: Mapping[str, int], desired: Mapping[str, int], now: datetime
+    ) -> Problem | None:
+        """Returns a problem if a role would grow beyond what the limit can pay for until the end; None otherwise."""
         role = next((name for name, count in desired.items() if count > before[name]), None)
         if role is None:
-            return
+            return None
         runs = self.every.runs
         terms = runs.terms(record.run)
         if terms is None or terms.limit is None:
-            return
+            return None
         spent = spending.actual(terms, runs.cells.of(record.run), runs.resources.of(record.run), now).amount
         left = (record.expires_at - now).total_seconds()
-        if problem := spending.too_many_nodes(terms, desired, role, spent, left):
-            raise BadBenchmarkError([problem])
+        return spending.too_many_nodes(terms, desired, role, spent, left)
 
     def view(self, run: str) -> FleetDetail:
         """Reads a fleet as it is now.

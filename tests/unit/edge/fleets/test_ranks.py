@@ -89,3 +89,48 @@ def test_of_two_checks_at_once_one_changes_the_roster(stand: Stand) -> None:
     assert not store.replace(names.roster_key(run, CELL), document, version)
     assert not store.replace(names.roster_key(run, CELL), document, "")
     assert roster(stand, run)["nodes"] == []
+
+
+def _with(**roles: bool | None) -> dict[str, Any]:
+    one = {"count": 1, "instance_type": "c7g.large"}
+    fleets = {role: one if may is None else {**one, "resizable": may} for role, may in roles.items()}
+    return {**FILE, "fleets": fleets}
+
+
+@pytest.mark.parametrize(
+    ("definition", "fixed"),
+    [
+        (_with(servers=None, drivers=None), set()),
+        (_with(servers=False, drivers=None), {"servers"}),
+        ({**_with(servers=None, drivers=None), "ranks": True}, {"servers", "drivers"}),
+        ({**_with(servers=None, drivers=True), "ranks": True}, {"servers"}),
+        ({**_with(servers=True, drivers=True), "ranks": True}, set()),
+    ],
+)
+def test_the_file_says_which_roles_may_change_their_size(
+    stand: Stand, definition: dict[str, Any], fixed: set[str]
+) -> None:
+    """A ring of another size takes tokens of its own: servers that are full would lose what an empty one takes."""
+    run = stand.launched(definition=definition)
+    shown = {one["role"] for one in stand.get_fleet(run)["fleet"]["roles"] if not one["resizable"]}
+    assert shown == fixed
+    for role in ("servers", "drivers"):
+        assert stand.scale(run, 1, role=role)[0] == 200, "it has this size"
+        for count in (0, 2):
+            status, body = stand.scale(run, count, role=role)
+            assert status == (400 if role in fixed else 200)
+            if role in fixed:
+                assert [one["where"] for one in body["problems"]] == ["body.count"]
+                assert f"count is {count}: must be 1: {role} keep their number" in body["message"]
+    desired = standing_of(runs().get(run)).desired
+    assert desired == {role: 1 if role in fixed else 2 for role in ("servers", "drivers")}
+
+
+def test_a_fleet_with_ranks_of_an_earlier_version_keeps_its_sizes(stand: Stand) -> None:
+    """Its record does not say which roles may change."""
+    run = stand.launched(definition={**_with(servers=True, drivers=True), "ranks": True})
+    key = {"run": {"S": run}, "item": {"S": "run"}}
+    removal = {"UpdateExpression": "REMOVE #f", "ExpressionAttributeNames": {"#f": "fixed"}}
+    client("dynamodb").update_item(TableName="Runs", Key=key, **removal)
+    assert standing_of(runs().get(run)).fixed == {"servers", "drivers"}
+    assert stand.scale(run, 2, role="servers")[0] == 400

@@ -11,7 +11,7 @@ from botocore.exceptions import EndpointConnectionError
 from tests.unit.edge.account import EXHAUSTIVE, Cut, calls, cut_at
 from tests.unit.edge.asking import BERT, ask
 from tests.unit.edge.conftest import Log
-from tests.unit.edge.standing import TWO, Stand
+from tests.unit.edge.standing import FILE, TWO, Stand
 from troop.bench.record import RunStatus
 from troop.tags import PROTECTED_TAG
 
@@ -249,3 +249,24 @@ def test_a_fleet_holds_its_nodes_of_those_of_all_fleets_together(stand: Stand) -
     assert stand.scale(second, 5)[0] == 200
     stand.tear_down(second)
     assert stand.runs.reservations.read().nodes == {first: 1}
+
+
+@pytest.mark.parametrize("settings", [{"max_nodes_total": 12, "max_run_cost": 20}], indirect=True)
+def test_one_refusal_names_all_limits(stand: Stand) -> None:
+    """Who raises one limit should not meet the next one only then."""
+    first, second = stand.up(key="first"), stand.up(key="second")
+    status, body = stand.scale(first, 200)
+    assert (status, [one["where"] for one in body["problems"]]) == (400, ["body.count"] * 3)
+    for setting in ("max_nodes is 10", "max_run_cost is $20.00", "max_nodes_total is 12"):
+        assert f"troop:{setting}" in body["message"]
+    assert f"beside the 2 of other open runs and fleets: {second} holds 2" in body["message"]
+    large = {**FILE, "fleets": {"workers": {"count": 200, "instance_type": "c7g.large"}}}
+    status, body = stand.ask_up(definition=large, key="third")
+    assert status == 400
+    for setting in ("max_nodes is 10", "max_run_cost is $20.00", "max_nodes_total is 12"):
+        assert f"troop:{setting}" in body["message"]
+    beside = {**FILE, "fleets": {"workers": {"count": 11, "instance_type": "c7g.large"}}}
+    status, body = stand.ask_up(definition=beside, key="fourth")
+    assert status == 400
+    assert "troop:max_nodes is 10" in body["message"]
+    assert "at most 8 beside the 4 of other open runs and fleets" in body["message"]

@@ -8,9 +8,10 @@ another, as cassandra-stress has with WRITE-rt and WRITE-st: ``--tag WRITE-rt`` 
 A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2, deflated and in
 base64. A log can contain the same operations under several tags, so the caller chooses one.
 
-Values are read as nanoseconds, which these generators record. They become the microseconds of
-:class:`~troop.measure.histogram.Histogram`: the middle of the value's bucket, rounded. With a log's three digits, every
-value is within a thousandth or a microsecond of the recorded one.
+A log does not state the unit of its values. latte, cassandra-stress and nosqlbench record nanoseconds, YCSB and memtier
+microseconds: ``--unit us``. Values become the microseconds of :class:`~troop.measure.histogram.Histogram`: the middle
+of the value's bucket, rounded. With three digits, every value is within a thousandth or a microsecond of the recorded
+one. Of a log with fewer digits, the command says how exact it is.
 """
 
 from __future__ import annotations
@@ -35,12 +36,20 @@ from troop.measure.recorder import FORMAT
 from troop.measure.whole_file import write_whole
 from troop.measure.windows import Windows, step_for
 
-NANOSECONDS = 1000
-"""Log values per microsecond."""
+UNITS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9}
+"""Nanoseconds."""
+FAST = 20
+"""Microseconds: a median below this needs a stated unit, because hardly any network is as fast."""
+DIGITS = 3
+"""The significant digits of Troop's own histograms."""
 
 _COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
 _HEADER = struct.Struct(">iiiiqqd")
 """Cookie, bytes of counts, index offset, digits, lowest and highest value, ratio to real numbers."""
+_PLAIN_VALUES = ((0, 1.0), (1, struct.unpack(">d", struct.pack(">q", 1))[0]))
+"""Index offset and ratio of a histogram of whole numbers that is not shifted. HdrHistogramJS writes a 1 for both, the
+second as a whole number, and ignores them.
+"""
 _MOST_BYTES = 64 << 20
 """The limit of one histogram's counts; the finest histogram, with five digits, has less."""
 _LONG_AGO = 366 * 24 * 3600
@@ -66,12 +75,14 @@ class Interval:
         start: seconds since 1970.
         seconds: length.
         counts: by bucket, ascending: smallest value, largest value, and the number of values, from 1.
+        digits: that the histogram keeps of each value.
     """
 
     tag: str | None
     start: float
     seconds: float
     counts: tuple[Bucket, ...]
+    digits: int = DIGITS
 
     @property
     def middle(self) -> float:
@@ -133,7 +144,8 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
         start += start_time
     if not math.isfinite(start):
         raise HdrLogError("the start, relative to the log's, is not finite")
-    interval = Interval(tag or None, start, seconds, tuple(decode(columns[3])))
+    body, lowest, digits = _unpacked(columns[3])
+    interval = Interval(tag or None, start, seconds, tuple(_buckets(body, lowest, digits)), digits)
     if interval.count > HIGHEST:
         raise HdrLogError("the histogram has more than 2^53 values")
     return interval
@@ -145,6 +157,11 @@ def decode(text: str) -> Iterator[Bucket]:
     Raises:
         HdrLogError: the histogram is damaged or of another kind.
     """
+    return _buckets(*_unpacked(text))
+
+
+def _unpacked(text: str) -> tuple[bytes, int, int]:
+    """Returns the encoded counts of a histogram, its lowest value, and its digits."""
     try:
         packed = base64.b64decode(text, validate=True)
     except ValueError as error:  # binascii.Error is a ValueError; text that is not ASCII raises a plain one
@@ -162,9 +179,9 @@ def decode(text: str) -> Iterator[Bucket]:
         raise HdrLogError(f"the histogram is damaged: {error}") from None
     if cookie & ~0xF0 != _PLAIN & ~0xF0 or length != len(body) - _HEADER.size:
         raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's encoding V2")
-    if offset or ratio != 1.0 or not 0 <= digits <= 5 or not 1 <= lowest <= highest:
+    if (offset, ratio) not in _PLAIN_VALUES or not 0 <= digits <= 5 or not 1 <= lowest <= highest:
         raise HdrLogError("the histogram is shifted, of real numbers, or of another layout")
-    return _buckets(body[_HEADER.size :], lowest, digits)
+    return body[_HEADER.size :], lowest, digits
 
 
 def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
@@ -179,7 +196,7 @@ def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
                 shift = max((index >> half_bits) - 1, 0)
                 smallest = (index - (shift << half_bits)) << (shift + unit)
                 largest = smallest + (1 << (shift + unit)) - 1
-                if _rounded((smallest + largest) // 2, NANOSECONDS) > HIGHEST:
+                if _micros((smallest + largest) // 2, 1) > HIGHEST:
                     raise HdrLogError("the histogram has values from 2^53 microseconds, which is too large")
                 yield smallest, largest, value
             index += 1
@@ -212,7 +229,7 @@ def operation(
     intervals: Iterable[Interval],
     measured_from: float,
     measured_seconds: float,
-    unit: int = NANOSECONDS,
+    unit: int = 1,
     warm_up_seconds: float = 0.0,
 ) -> Operation:
     """Adds up the intervals of the measured time. The operation has no errors, because logs contain none.
@@ -223,7 +240,7 @@ def operation(
     Args:
         intervals: of one tag.
         measured_from: seconds since 1970.
-        unit: log values per microsecond.
+        unit: nanoseconds of a log's value, one of :data:`UNITS`.
         warm_up_seconds: length of the warm-up before the measured time.
     """
     counting = Counting(measured_from, measured_seconds, unit, warm_up_seconds)
@@ -237,10 +254,11 @@ class Counting:
 
     Attributes:
         operation: the sum so far.
+        digits: the fewest of its intervals.
     """
 
     def __init__(
-        self, measured_from: float, measured_seconds: float, unit: int = NANOSECONDS, warm_up_seconds: float = 0.0
+        self, measured_from: float, measured_seconds: float, unit: int = 1, warm_up_seconds: float = 0.0
     ) -> None:
         self._from, self._until = measured_from, measured_from + measured_seconds
         self._began, self._unit = measured_from - warm_up_seconds, unit
@@ -249,15 +267,24 @@ class Counting:
         self._over_time = Windows(self._first, step_for(warm_up_seconds + measured_seconds))
         counts = PerSecond(self._first, [0] * seconds, [0] * seconds)
         self.operation = Operation(per_second=counts, over_time=self._over_time)
+        self.digits = DIGITS
 
     def take(self, interval: Interval) -> None:
-        """Counts an interval of the warm-up or the measured time; ignores any other."""
+        """Counts an interval of the warm-up or the measured time; ignores any other.
+
+        Raises:
+            HdrLogError: a value is too large in this unit.
+        """
         middle = interval.middle
         if not self._began <= middle < self._until:
             return
         times = Histogram()
+        self.digits = min(self.digits, interval.digits)
         for smallest, largest, count in interval.counts:
-            times.record(_rounded((smallest + largest) // 2, self._unit), count)
+            micros = _micros((smallest + largest) // 2, self._unit)
+            if micros > HIGHEST:
+                raise HdrLogError(f"the value {largest} is more than 2^53 microseconds: check the unit")
+            times.record(micros, count)
         self._over_time.take(middle, times)
         self.spread(self.operation.per_second.count, times.count, middle, interval.seconds)
         if middle >= self._from:
@@ -278,8 +305,8 @@ class Counting:
             counts[begin + n] += count * (n + 1) // (end - begin) - count * n // (end - begin)
 
 
-def _rounded(value: int, unit: int) -> int:
-    return (value + unit // 2) // unit
+def _micros(value: int, unit: int) -> int:
+    return (value * unit + 500) // 1000
 
 
 _files = itertools.count()
@@ -309,6 +336,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"the tag ends, on {_ENDINGS[RESPONSE]} or {_ENDINGS[SERVICE]}, otherwise unknown",
     )
     parser.add_argument("--service-tag", metavar="TAG", help="tag of the service times of the same operations")
+    parser.add_argument(
+        "--unit", choices=UNITS, help="of the log's values: ns by default; us for logs of YCSB and memtier"
+    )
     parser.add_argument("--tool", help="name of the load generator, for the report")
     options = parser.parse_args(arguments)
     for option in ("operation", "tool"):
@@ -320,22 +350,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     problems: list[str] = []
     begin, length, warm_up = phase_environment.measured()
 
-    def read_tag(tag: str | None, problems: list[str]) -> Operation:
-        return operation(chosen(options.logs, tag, problems), begin, length, warm_up_seconds=warm_up)
+    def counted(tag: str | None, problems: list[str]) -> Counting:
+        counting = Counting(begin, length, UNITS[options.unit or "ns"], warm_up)
+        for interval in chosen(options.logs, tag, problems):
+            counting.take(interval)
+        return counting
 
     try:
-        recorded = read_tag(options.tag, problems)
+        counting = counted(options.tag, problems)
+        recorded = counting.operation
         recorded.timing, recorded.tools = timing, frozenset({options.tool} if options.tool else ())
         if timing == RESPONSE and options.service_tag is not None:
-            recorded.service = read_tag(options.service_tag, problems).times
+            recorded.service = counted(options.service_tag, problems).operation.times
         elif timing == RESPONSE and options.tag and options.tag.endswith(_ENDINGS[RESPONSE]):
-            times = read_tag(options.tag[: -len(_ENDINGS[RESPONSE])] + _ENDINGS[SERVICE], []).times
+            times = counted(options.tag[: -len(_ENDINGS[RESPONSE])] + _ENDINGS[SERVICE], []).operation.times
             recorded.service = times if times.count else None
     except (OSError, HdrLogError) as error:
         return _refused([str(error)])
     write({options.operation: recorded}, phase_environment.results())
     sys.stdout.write(f"{options.operation}: {recorded.times.count} operations in the measured time\n")
+    sys.stderr.write("".join(f"{sentence}\n" for sentence in _doubts(counting, is_stated=options.unit is not None)))
+    if not recorded.times.count and not problems:
+        problems.append(f"{', '.join(options.logs)}: no interval is in the measured time: check the clock of the log")
     return _refused(problems) if problems else 0
+
+
+def _doubts(counting: Counting, *, is_stated: bool) -> Iterator[str]:
+    """Yields what a reader of the figures must know.
+
+    Args:
+        is_stated: whether the caller stated the unit.
+    """
+    median = counting.operation.times.percentile(50)
+    if not is_stated and median is not None and median < FAST:
+        yield f"half of the times are at most {median} us: if the values of the log are no nanoseconds, state --unit"
+    if counting.digits < DIGITS:
+        share = 100 / 10**counting.digits
+        yield f"the log keeps {counting.digits} significant digits: its times are exact to {share:g} %"
 
 
 def _timing(tag: str | None) -> str | None:

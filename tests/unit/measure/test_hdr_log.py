@@ -328,3 +328,57 @@ def test_the_command_keeps_what_is_whole_and_ends_badly(phase: Path, capsys: pyt
 
 def test_an_empty_window_makes_an_empty_histogram() -> None:
     assert hdr_log.operation(read(LOG), START, 1).times == Histogram()
+
+
+def result_of(phase: Path) -> operations.Operation:
+    (file,) = phase.glob("operations-*.json")
+    document = json.loads(file.read_text())
+    file.unlink()
+    return operations.parse(document["operations"], "it")["get"]
+
+
+@pytest.fixture
+def at_epoch(phase: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A phase whose measured time the small logs are in."""
+    monkeypatch.setenv("TROOP_MEASURED_FROM", "1700000000")
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "100")
+    return phase
+
+
+def test_the_unit_of_a_log_can_be_stated(at_epoch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log of 2 ms in microseconds, as memtier and YCSB write."""
+    log = str(LOG.with_name("microseconds.hlog"))
+    assert hdr_log.main([log, "--operation", "get"]) == 0
+    doubt = "half of the times are at most 2 us: if the values of the log are no nanoseconds, state --unit"
+    assert doubt in capsys.readouterr().err
+    result_of(at_epoch)
+    for unit, micros in (("ns", 2), ("us", 2_000), ("ms", 2_000_000), ("s", 2_000_000_000)):
+        assert hdr_log.main([log, "--operation", "get", "--unit", unit]) == 0
+        assert capsys.readouterr().err == ""
+        assert result_of(at_epoch).times.percentile(50) == pytest.approx(micros, rel=0.001)
+
+
+def test_a_value_that_is_too_large_in_its_unit_is_refused(at_epoch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = at_epoch / "large.hlog"
+    log.write_text(f"1700000010.0,1.0,2.0,{written({bucket_of(HIGHEST, 10): 1})}\n")
+    assert hdr_log.main([str(log), "--operation", "get", "--unit", "s"]) == 1
+    assert "more than 2^53 microseconds: check the unit" in capsys.readouterr().err
+
+
+def test_a_log_of_hdrhistogramjs_is_read(at_epoch: Path) -> None:
+    """Its writer stores the ratio of values to whole numbers as a whole number."""
+    assert hdr_log.main([str(LOG.with_name("hdrhistogram-js-3.0.1.hlog")), "--operation", "get"]) == 0
+    times = result_of(at_epoch).times
+    assert (times.count, times.max) == (10_000, pytest.approx(50_000, rel=0.001))  # the log states the maximum, in ms
+
+
+def test_the_precision_of_a_log_with_few_digits_is_told(at_epoch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert hdr_log.main([str(LOG.with_name("one-digit.hlog")), "--operation", "get"]) == 0
+    assert "the log keeps 1 significant digits: its times are exact to 10 %" in capsys.readouterr().err
+
+
+def test_a_log_without_an_interval_in_the_measured_time_is_a_problem(
+    phase: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hdr_log.main([str(LOG.with_name("microseconds.hlog")), "--operation", "get"]) == 1
+    assert "no interval is in the measured time" in capsys.readouterr().err

@@ -1,5 +1,7 @@
 """Reads fio's results, ``--output-format=json+``: times as counts by bucket, which can be added up over jobs and nodes.
 
+Reads, writes and trims are operations, and so are the calls of fsync and fdatasync after writes, as ``sync``.
+
 fio has 64 buckets for every doubling, so a time is exact to a hundredth; the maximum is exact. In client/server mode
 every client has its own results. "All clients" would count them twice, and is left out.
 
@@ -10,6 +12,7 @@ There are no values by second. All results count for the measured time, so fio m
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,10 @@ DIRECTIONS = ("read", "write", "trim")
 MIXED = "mixed"
 """All directions together, which fio reports with ``unified_rw_reporting``."""
 ALL_CLIENTS = "All clients"
+SYNC = "sync"
+"""Calls of fsync, fdatasync and sync_file_range. They have neither bytes nor a time in which they ran."""
+OLDEST = 3
+"""The oldest version of fio that measures in nanoseconds."""
 NANOSECONDS = 1000
 """Per microsecond."""
 
@@ -53,6 +60,8 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
     begin = text.rfind(_BEGIN)
     if begin < 0:
         raise CollectorError(f"{name}:1: there is no fio result: run fio with --output-format=json+")
+    if (version := _VERSION.match(text, begin)) and int(version[1]) < OLDEST:
+        raise CollectorError(f"{name}:{_line(text, begin)}: fio {version[1]} is too old: use version {OLDEST} or later")
     problem_count = problems.count
     jobs = _jobs(text, begin, len(text), name, problems)
     before = text.rfind(_BEGIN, 0, begin)
@@ -71,6 +80,7 @@ def operations(text: str, name: str, measured: float, problems: Problems) -> Ope
 
 
 _BEGIN = '"fio version"'
+_VERSION = re.compile(rf'{_BEGIN}\s*:\s*"fio-([0-9]{{1,3}})')
 
 Job = Mapping[str, Any]
 
@@ -115,6 +125,7 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
                 f"{where}job {label} ran for {seconds:g} s instead of the measured {measured:g} s, "
                 "which makes rates wrong: run it with --time_based and --runtime"
             )
+    yield from _syncs(job, unread, problems)
     if not done and errors:
         yield _pattern(job), Operation(errors={"failed": errors})
         if not damaged:
@@ -126,6 +137,19 @@ def _of_job(job: Job, where: str, label: str, measured: float, problems: Problem
 
 
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+def _syncs(job: Job, unread: str, problems: Problems) -> Iterator[tuple[str, Operation]]:
+    """Yields the calls of fsync and its kin. fio 3.33 has their times, and 0 as their number."""
+    try:
+        section = job.get(SYNC) or {}
+        times = section.get("lat_ns") or {}
+        if times.get("bins"):
+            yield SYNC, Operation(times=_histogram(times))
+        elif section.get("total_ios") or times.get("N"):
+            problems.add(f"{unread}the syncs have no bins: run fio with --output-format=json+")
+    except _DAMAGES as error:
+        problems.add(f"{unread}{error!r}")
 
 
 def _did(job: Job, direction: str) -> bool:

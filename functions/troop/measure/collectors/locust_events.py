@@ -5,12 +5,15 @@
     listen(events)
 
 Locust's own results have times rounded to two digits. This listener gets them unrounded. It runs in each of Locust's
-processes (``--processes``), and each writes its own file of results.
+processes (``--processes``), and each writes its own file of results. Events without a time, which plans can fire, are
+left out, and named in the output.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections import Counter
 from typing import Any
 
 from troop.measure.collectors.common import a_name
@@ -25,6 +28,7 @@ class Recording:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._process = 0
+        self._without_time: Counter[str] = Counter()
 
     def _own(self) -> Recorder:
         if self._recorder is None or self._process != os.getpid():
@@ -43,13 +47,18 @@ class Recording:
     ) -> None:
         """Records one request, with the arguments of Locust's event ``request``: times are milliseconds."""
         label = a_name(f"{request_type} {name}".strip())
-        if exception is None:
-            self._own().ok(label, (response_time or 0.0) / 1000, int(response_length or 0))
+        if exception is None and response_time is None:
+            self._without_time[label] += 1
+        elif exception is None:
+            self._own().ok(label, float(response_time or 0) / 1000, int(response_length or 0))
         else:
             self._own().error(label, error_kind(exception, response))
 
     def write(self, **_: Any) -> None:
         """Writes the results of this process. A later call replaces them."""
+        for label, number in self._without_time.items():
+            sys.stdout.write(f"{label}: {number} successes have no time and are left out\n")
+        self._without_time.clear()
         if self._recorder is not None and self._process == os.getpid():
             self._recorder.write()
 

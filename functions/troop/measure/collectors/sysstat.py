@@ -82,6 +82,10 @@ def samples(text: str, name: str, problems: Problems, *, without_boot: bool = Fa
         problems.add(f"{name}:1: {sentence}")
     if not taken:
         raise CollectorError(f"{name}:{text.count(chr(10)) + 1}: there is no readable interval" + _why(problems))
+    if not any(rates for _, _, rates in taken):
+        raise CollectorError(
+            f"{name}:1: the intervals have no metric of processors, disks, memory or network interfaces"
+        )
     return _in_line(taken, name)
 
 

@@ -211,3 +211,40 @@ def test_very_many_jobs_are_as_many_operations_as_a_node_may_have() -> None:
     operations = fio.operations(json.dumps(document), "a", MEASURED, Problems())
     assert len(operations) == 64
     assert operations["other"].times.count == 17 * operations["job0:read"].times.count
+
+
+def test_syncs_are_an_operation() -> None:
+    """Of a real run with fdatasync=1, as people check disks for etcd. This version has times of syncs, and 0 as their
+    number.
+    """
+    problems = Problems()
+    operations = fio.read(DATA / "fio-3.33-fdatasync.json", 2.0, problems)
+    assert problems.lines() == []
+    assert set(operations) == {"write", "sync"}
+    sync = operations["sync"]
+    assert (sync.times.count, sync.times.max, sync.bytes, sync.errors) == (387, 15_954, 0, {})
+    assert sync.times.sum / sync.times.count == pytest.approx(5172.28, rel=0.01)
+    assert sync.times.percentile(99) == pytest.approx(13_173, rel=0.01)
+
+
+def test_syncs_without_bins_are_told() -> None:
+    text = (DATA / "fio-3.33-fdatasync.json").read_text()
+    document = json.loads(text[text.index("{") :])
+    del document["jobs"][0]["sync"]["lat_ns"]["bins"]
+    problems = Problems()
+    assert set(fio.operations(json.dumps(document, indent=1), "a.json", 2.0, problems)) == {"write"}
+    assert "the syncs have no bins" in problems.lines()[0]
+
+
+def test_a_version_without_nanoseconds_is_refused() -> None:
+    with pytest.raises(CollectorError, match=r"a\.json:2: fio 2 is too old: use version 3 or later"):
+        fio.operations('{\n "fio version" : "fio-2.21",\n "jobs": []}', "a.json", 2.0, Problems())
+
+
+def test_names_of_jobs_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
+    text = (DATA / "fio-3.33-fdatasync.json").read_text()
+    document = json.loads(text[text.index("{") :])
+    jobs = [{**document["jobs"][0], "jobname": f"Gr{letter}ße"} for letter in "öü"]
+    path = tmp_path / "a.json"
+    path.write_bytes(json.dumps({**document, "jobs": jobs}, ensure_ascii=False).encode("cp1252"))
+    assert len(fio.read(path, 2.0, Problems())) == 4

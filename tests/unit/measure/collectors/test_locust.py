@@ -144,3 +144,18 @@ def test_each_process_writes_its_own_results(results: Path) -> None:
     _shared.quitting.fire(environment=None)
     total = sum(one.times.count + sum(one.errors.values()) for one in operations_in(results, []).values())
     assert total == 30
+
+
+def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Locust counts such events, and leaves them out of its own percentiles."""
+    events = Events()
+    locust_events.listen(events)
+    send(events, [["GET", "mixed", 50.0, 10, None, 200]] * 10 + [["GET", "mixed", None, 10, None, 200]] * 90)
+    send(events, [["GET", "mixed", None, 0, "Refused", None], ["GET", "quick", 0, 0, None, 200]])
+    events.quitting.fire(environment=None)
+    events.quit.fire(exit_code=0)
+    operations = operations_in(results, [])
+    assert operations["GET-mixed"].times.percentile(0) == operations["GET-mixed"].times.percentile(50) == 50_000
+    assert (operations["GET-mixed"].times.count, operations["GET-mixed"].errors) == (10, {"Refused": 1})
+    assert operations["GET-quick"].times.max == 0
+    assert capsys.readouterr().out == "GET-mixed: 90 successes have no time and are left out\n"

@@ -246,3 +246,11 @@ def test_an_interval_as_long_as_several_fills_them() -> None:
         for end, seconds in ((10, 10), (20, 10), (51, 31), (60, 9))
     ]
     assert sysstat._in_line(taken, "a.json").series["memory_used"] == [10, 20, 51, 51, 51, 60]
+
+
+def test_output_of_another_program_of_sysstat_has_nothing_to_read() -> None:
+    report = {"timestamp": "2026-11-26T15:00:01+0000", "network-filesystem": [{"filesystem": "a", "rkB/s": 1.0}]}
+    later = {**report, "timestamp": "2026-11-26T15:00:02+0000"}
+    text = json.dumps({"sysstat": {"hosts": [{"statistics": [report, later]}]}})
+    with pytest.raises(CollectorError, match="the intervals have no metric of processors, disks, memory or network"):
+        sysstat.samples(text, "a.json", Problems())

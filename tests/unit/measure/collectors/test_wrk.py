@@ -113,3 +113,43 @@ def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:
 def test_what_is_no_output_of_wrks_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there is no run of wrk"):
         wrk.rows(text, "a.txt", "home", Problems())
+
+
+def test_a_column_of_a_percentile_is_no_maximum() -> None:
+    """As some versions of wrk2 print it: Thread Stats Avg Stdev 99% +/- Stdev."""
+    problems = Problems()
+    (row,) = wrk.read(DATA / "wrk2-99-column.txt", "home", problems)
+    assert (row.mean_ms, row.max_ms, row.percentiles["99"]) == (29.4, 13_020.0, 26.9)
+    text = (DATA / "wrk2-99-column.txt").read_text()
+    (row,) = wrk.rows(text.replace("100.000%   13.02s \n", ""), "a.txt", "home", problems)
+    assert row.max_ms is None
+    assert problems.lines() == []
+
+
+def test_results_of_several_addresses_are_a_row_each() -> None:
+    problems = Problems()
+    text = (DATA / "wrk2-two-addresses.txt").read_text()
+    one, other = wrk.rows(text, "a.txt", "home", problems)
+    assert (one.count, one.mean_ms, one.max_ms, one.percentiles["99"]) == (3000, 1.0, 5.0, 3.0)
+    assert (other.count, other.mean_ms, other.max_ms, other.percentiles["99"]) == (6000, 100.0, 500.0, 300.0)
+    assert problems.lines() == []
+    (row,) = wrk.rows(text[: text.rindex("-----\nTest Results @")], "a.txt", "home", problems)
+    assert row == one
+    assert problems.lines() == [
+        "a.txt:3: wrk's output is incomplete; missing: latencies, the number of requests, Requests/sec, Transfer/sec"
+    ]
+
+
+@pytest.mark.parametrize(("old", "new"), [("79.55us", "79.55ms"), ("2.42ms", "2.42s")])
+def test_a_maximum_that_other_figures_contradict_is_told_and_left_out(old: str, new: str) -> None:
+    text = (DATA / "wrk-4.1.0.txt").read_text()
+    assert old in text
+    problems = Problems()
+    (row,) = wrk.rows(text.replace(old, new), "a.txt", "home", problems)
+    assert (row.count, row.max_ms) == (282_619, None)
+    assert "the maximum of 5.49 ms is less than the mean or a percentile" in problems.lines()[0]
+
+
+def test_times_of_failures_are_no_times_of_operations() -> None:
+    (row,) = wrk.read(DATA / "wrk-4.1.0-not-found.txt", "home", Problems())
+    assert (row.count, row.mean_ms, row.max_ms, row.percentiles) == (0, None, None, {})

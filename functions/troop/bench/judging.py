@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench.open_loop import REACHED, Counted, done, falls_short
+from troop.bench.open_loop import TOLERANCE, Counted, done, misses
 from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.plan import Variant
 from troop.measure.histogram import buckets_at
@@ -86,8 +86,8 @@ def judge(
 
 
 def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[Judgement]:
-    """Returns a failed judgement for each role that did not reach its set rate: then the results are those of a lower
-    load than the limits are meant for.
+    """Returns a failed judgement for each role that missed its set rate: then the results are those of another load
+    than the limits are meant for.
 
     Args:
         phase: the merged results, see :meth:`troop.measure.merge.Merger.document`.
@@ -102,8 +102,12 @@ def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[
             [Counted(one["per_second"] * seconds, one.get("errors", {})) for one in alone],
             seconds,
         )
-        if falls_short(target, achieved, seconds, len(phase["roles"][role]["nodes"])):
-            rate, limit = achieved / seconds, PhaseLimit(PER_SECOND, at_least=REACHED * target, role=role)
+        if misses(target, achieved, seconds, len(phase["roles"][role]["nodes"])):
+            rate = achieved / seconds
+            if rate < target:
+                limit = PhaseLimit(PER_SECOND, at_least=(1 - TOLERANCE) * target, role=role)
+            else:
+                limit = PhaseLimit(PER_SECOND, at_most=(1 + TOLERANCE) * target, role=role)
             text = f"{role} did {shown(PER_SECOND, rate)}, {rate / target:.1%} of the set rate of {target:,g}/s"
             judgements.append(Judgement(limit, role, TOTAL, rate, held=False, reason=text))
     return judgements

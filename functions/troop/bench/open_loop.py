@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from troop.bench.definition import Benchmark, Parameter, rates
 from troop.measure.operations import UNFINISHED
 
-REACHED = 0.99
-"""The part of the set rate from which it counts as reached."""
+TOLERANCE = 0.01
+"""The part of the set rate by which a role may miss it, in either direction."""
+
+LEEWAY = 2
+"""Seconds whose operations may be too many or too few: those at both ends of the measured time can fall on either side
+of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,14 @@ def done(merged: Sequence[Counted], separate: Sequence[Counted], seconds: float)
     return sum(one.done(seconds) for one in merged) or sum(one.done(seconds) for one in separate)
 
 
-def falls_short(target: float, achieved: float, seconds: float, nodes: int) -> bool:
-    """Checks whether a role did less than its rate: by more than an operation of each node, which may be under way.
+def misses(target: float, achieved: float, seconds: float, nodes: int) -> bool:
+    """Checks whether a role did more or less than its rate: by more than :data:`TOLERANCE`, by more operations than in
+    :data:`LEEWAY`, and by more than an operation of each node, which may be under way.
+
+    More is as wrong as less: a tool that catches up after a slow warm-up applies another load than the set one.
 
     Args:
         target: operations per second.
         achieved: number of operations in ``seconds``.
     """
-    missed = target * seconds - achieved
-    return missed > max((1 - REACHED) * target * seconds, nodes)
+    return abs(target * seconds - achieved) > max(TOLERANCE * target * seconds, LEEWAY * target, nodes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from troop.bench.open_loop import Counted, done, falls_short
+from troop.bench.open_loop import Counted, done, misses
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MIXED, RESPONSE
 from troop.report.document import Cell, Phase
@@ -22,7 +22,7 @@ WORDS = {RESPONSE: "response", MIXED: "mixed"}
 
 
 def findings(phase: Phase) -> Iterator[str]:
-    """Yields a sentence for each set rate that was not reached."""
+    """Yields a sentence for each set rate that was missed, in either direction."""
     for role, target in phase.targets.items():
         yield from _missed(phase, role, target)
 
@@ -47,16 +47,22 @@ def _of_times(phase: Phase) -> Iterator[str]:
 
 def _missed(phase: Phase, role: str, target: float) -> Iterator[str]:
     achieved, nodes = _done(phase, role), sum(one.role == role for one in phase.members)
-    if not falls_short(target, achieved, phase.measured_seconds, nodes):
+    if not misses(target, achieved, phase.measured_seconds, nodes):
         return
     rate = achieved / phase.measured_seconds
+    did = f"{phase.title}: {role} did {plain(rate)} operations a second, {rate / target:.1%} of the rate of "
+    if rate > target:
+        yield (
+            f"{did}{plain(target)} that is set. So the load was another one: a tool that was slow in its warm-up can "
+            "catch up in the measured time. Use a longer warm-up, and check that the load generators are not the limit."
+        )
+        return
     if RESPONSE in _timings(phase, {role}):
         meaning = "The queue grew, so response times would be longer in a longer measurement."
     else:
         meaning = "Operations were sent late or not at all, and service times do not contain this delay."
     yield (
-        f"{phase.title}: {role} did {plain(rate)} operations a second, {rate / target:.1%} of the rate of "
-        f"{plain(target)} that is set. {meaning} Find the rate that the system sustains, and check that the "
+        f"{did}{plain(target)} that is set. {meaning} Find the rate that the system sustains, and check that the "
         "load generators are not the limit."
     )
 

@@ -67,12 +67,17 @@ def test_each_point_has_its_verdict_as_soon_as_it_is_merged(bench: Bench) -> Non
     assert [(one["point"], one["setting"]) for one in after] == [(1, "threads=1"), (2, "threads=8")]
 
 
-def test_a_point_that_did_not_reach_its_rate_does_not_hold_the_limits(bench: Bench) -> None:
-    """Both points did 10 reads a second: at the set rate of 20 for each node they say nothing about the limit."""
-    points = (Point({"rate": 2}), Point({"rate": 20}))
+def test_a_point_that_did_not_have_its_rate_does_not_hold_the_limits(bench: Bench) -> None:
+    """All points did 10 reads a second: at another set rate they say nothing about the limit."""
+    points = (Point({"rate": 3.34}), Point({"rate": 20}), Point({"rate": 2}))
     ended = measured(bench, replace(MEASURE, points=points, limits=(HELD,), rate={"drivers": "rate"}))
     ended.step("collect")
     entries = ended.cell().limits or []
-    assert [(one["setting"], one["held"]) for one in entries] == [("rate=2", True), ("rate=20", False)]
+    assert [(one["setting"], one["held"]) for one in entries] == [
+        ("rate=3.34", True),
+        ("rate=20", False),
+        ("rate=2", False),
+    ]
+    assert entries[2]["reason"] == "drivers did 10.02/s, 167.0% of the set rate of 6/s"
     assert entries[1]["reason"].startswith("drivers did 10.02/s, ")
     assert "% of the set rate of " in entries[1]["reason"]

@@ -18,7 +18,8 @@ _ENOUGH = 3
 
 
 def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
-    """Returns the scaling of each combination, phase, role and operation with different numbers of nodes.
+    """Returns the scaling of each combination, phase, role and operation with different numbers of nodes. Roles with a
+    set rate are left out: their throughput is what they were told to do.
 
     Args:
         cells: those that count; only SUCCEEDED ones are used.
@@ -34,12 +35,15 @@ def scaling(cells: Sequence[Cell], order: Sequence[str]) -> list[Scaling]:
 def counted(cells: Sequence[Cell], order: Sequence[str] = ()) -> str | None:
     """Returns the first role whose number changes between otherwise equal cells; None if there is none.
 
-    Roles that grow by scale steps come before roles that grow by a key of the matrix. A step can change several roles
-    together as one way to grow, but a key is one question of many.
+    Roles of the system come before those that only generate load, whose number says how much is asked of the system and
+    not how large it is. Then roles that grow by scale steps come before roles that grow by a key of the matrix. A step
+    can change several roles together as one way to grow, but a key is one question of many.
     """
     roles = dict.fromkeys([*order, *(fleet.role for cell in cells for fleet in cell.fleets)])
-    by_steps = [role for role in roles if not any(_count_of(role) in cell.values for cell in cells)]
-    return next((role for role in dict.fromkeys([*by_steps, *roles]) if _grows(cells, role)), None)
+    loading = {fleet.role for cell in cells for fleet in cell.fleets if fleet.is_load}
+    keyed = {role for role in roles if any(_count_of(role) in cell.values for cell in cells)}
+    ordered = sorted(roles, key=lambda role: (role in loading, role in keyed))
+    return next((role for role in ordered if _grows(cells, role)), None)
 
 
 def _grows(cells: Sequence[Cell], role: str) -> bool:
@@ -72,7 +76,10 @@ def nodes_of(cell: Cell, role: str) -> int:
 
 def _of_combination(label: str, cells: Sequence[Cell], role: str) -> Iterator[Scaling]:
     """Yields the scaling of each operation and point, with one value of each cell, however often it has repeated."""
+    set_rates = {(one.phase, one.label, role) for cell in cells for one in cell.phases for role in one.targets}
     for (phase, setting, of, name), each in points.by_key(cells).items():
+        if (phase, setting, of) in set_rates:
+            continue
         values = [
             (cell.cell, count, one.per_second)
             for cell, one in each

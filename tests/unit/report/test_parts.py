@@ -112,16 +112,34 @@ def test_only_one_role_is_counted_and_other_numbers_are_combinations(order: list
         nodes = {"servers": servers, "drivers": drivers}
         cells.append(cell(number, rate, f"n{servers}" if by_scale else None, values=values, nodes=nodes))
     growths = {one.label: (one.counted, [point.efficiency for point in one.points]) for one in scaling(cells, order)}
-    if by_scale or order[0] == "servers":
-        assert growths == {
-            "fleets.drivers.count=1": ("servers", [1.0, 0.5]),
-            "fleets.drivers.count=4": ("servers", [1.0, 1.0]),
-        }
-    else:
-        assert growths == {
-            "fleets.servers.count=3": ("drivers", [1.0, 0.5]),
-            "fleets.servers.count=6": ("drivers", [1.0, 1.0]),
-        }
+    assert growths == {
+        "fleets.drivers.count=1": ("servers", [1.0, 0.5]),
+        "fleets.drivers.count=4": ("servers", [1.0, 1.0]),
+    }
+
+
+def test_a_system_is_as_large_as_its_roles_and_not_as_its_load() -> None:
+    """Eighteen times the nodes do eighteen times as much, with twenty drivers in place of one."""
+    prices = dict.fromkeys(("drivers", "web", "cache"), 0.1)
+    cells = [
+        cell(n, rate, f"x{size}", nodes={"drivers": drivers, "web": size, "cache": size}, prices=prices)
+        for n, (size, drivers, rate) in enumerate([(1, 1, 1000.0), (18, 20, 18000.0)])
+    ]
+    (growth,) = scaling(cells, ["drivers", "web", "cache"])
+    assert (growth.counted, [point.efficiency for point in growth.points]) == ("web", [1.0, 1.0])
+    alone = [cell(n, 900.0 * n, f"x{n}", nodes={"drivers": n, "web": 4}, prices=prices) for n in (1, 2)]
+    assert [one.counted for one in scaling(alone, ["drivers", "web"])] == ["drivers"], "nothing else grows"
+
+
+def test_a_set_rate_is_no_scaling() -> None:
+    cells = [step(n, n, 100.0 * n) for n in (3, 6)]
+    assert scaling(cells, ["servers"])
+    role = cells[0].phases[0].operations[0].role
+    rated = [
+        one.model_copy(update={"phases": [phase.model_copy(update={"targets": {role: 300.0}}) for phase in one.phases]})
+        for one in cells
+    ]
+    assert scaling(rated, ["servers"]) == []
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 10**6)), min_size=1, max_size=20))

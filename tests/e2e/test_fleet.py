@@ -34,7 +34,7 @@ def troop(bench: Bench, *words: str, code: int = 0) -> tuple[str, str]:
 
 def _role(detail: dict[str, Any]) -> dict[str, int]:
     (role,) = detail["fleet"]["roles"]
-    return {key: value for key, value in role.items() if key not in ("role", "backup") and value}
+    return {key: value for key, value in role.items() if key not in ("role", "backup", "resizable") and value}
 
 
 def _standing(count: int) -> dict[str, int]:

@@ -5,8 +5,8 @@
 If the generator knows when an operation was due, its log can have response times under one tag and service times under
 another, as cassandra-stress has with WRITE-rt and WRITE-st: ``--tag WRITE-rt`` then takes both.
 
-A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2, deflated and in
-base64. A log can contain the same operations under several tags, so the caller chooses one.
+A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2 or V1, deflated and
+in base64. A log can contain the same operations under several tags, so the caller chooses one.
 
 A log does not state the unit of its values. latte, cassandra-stress and nosqlbench record nanoseconds, YCSB and memtier
 microseconds: ``--unit us``. Values become the microseconds of :class:`~troop.measure.histogram.Histogram`: the middle
@@ -43,7 +43,10 @@ FAST = 20
 DIGITS = 3
 """The significant digits of Troop's own histograms."""
 
-_COMPRESSED, _PLAIN = 0x1C849304, 0x1C849303
+_COMPRESSED, _PLAIN = {1: 0x1C849302, 2: 0x1C849304}, {1: 0x1C849301, 2: 0x1C849303}
+"""Cookies by the version of the encoding, without the size of a count in bytes (bits 4 to 7)."""
+_WORDS = {2: ">h", 4: ">i", 8: ">q"}
+"""Formats of counts of encoding V1 by their size in bytes."""
 _HEADER = struct.Struct(">iiiiqqd")
 """Cookie, bytes of counts, index offset, digits, lowest and highest value, ratio to real numbers."""
 _PLAIN_VALUES = ((0, 1.0), (1, struct.unpack(">d", struct.pack(">q", 1))[0]))
@@ -144,8 +147,8 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
         start += start_time
     if not math.isfinite(start):
         raise HdrLogError("the start, relative to the log's, is not finite")
-    body, lowest, digits = _unpacked(columns[3])
-    interval = Interval(tag or None, start, seconds, tuple(_buckets(body, lowest, digits)), digits)
+    values, lowest, digits = _unpacked(columns[3])
+    interval = Interval(tag or None, start, seconds, tuple(_buckets(values, lowest, digits)), digits)
     if interval.count > HIGHEST:
         raise HdrLogError("the histogram has more than 2^53 values")
     return interval
@@ -160,16 +163,17 @@ def decode(text: str) -> Iterator[Bucket]:
     return _buckets(*_unpacked(text))
 
 
-def _unpacked(text: str) -> tuple[bytes, int, int]:
-    """Returns the encoded counts of a histogram, its lowest value, and its digits."""
+def _unpacked(text: str) -> tuple[Iterator[int], int, int]:
+    """Returns the counts of a histogram, with negative numbers of empty buckets, its lowest value, and its digits."""
     try:
         packed = base64.b64decode(text, validate=True)
     except ValueError as error:  # binascii.Error is a ValueError; text that is not ASCII raises a plain one
         raise HdrLogError(f"the histogram is damaged: {error}") from None
     try:
         cookie, length = struct.unpack_from(">ii", packed)
-        if cookie & ~0xF0 != _COMPRESSED & ~0xF0 or length != len(packed) - 8:
-            raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's deflated encoding V2")
+        version = next((one for one, known in _COMPRESSED.items() if cookie & ~0xF0 == known), None)
+        if version is None or length != len(packed) - 8:
+            raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's deflated encoding V2 or V1")
         inflater = zlib.decompressobj()
         body = inflater.decompress(packed[8:], _MOST_BYTES)
         if not inflater.eof:
@@ -177,18 +181,29 @@ def _unpacked(text: str) -> tuple[bytes, int, int]:
         cookie, length, offset, digits, lowest, highest, ratio = _HEADER.unpack_from(body)
     except (zlib.error, struct.error) as error:
         raise HdrLogError(f"the histogram is damaged: {error}") from None
-    if cookie & ~0xF0 != _PLAIN & ~0xF0 or length != len(body) - _HEADER.size:
-        raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's encoding V2")
+    if cookie & ~0xF0 != _PLAIN[version] or length != len(body) - _HEADER.size:
+        raise HdrLogError("the histogram is incomplete, or not in HdrHistogram's encoding V2 or V1")
     if (offset, ratio) not in _PLAIN_VALUES or not 0 <= digits <= 5 or not 1 <= lowest <= highest:
         raise HdrLogError("the histogram is shifted, of real numbers, or of another layout")
-    return body[_HEADER.size :], lowest, digits
+    encoded = body[_HEADER.size :]
+    return (_numbers(encoded) if version == 2 else _words(encoded, (cookie & 0xF0) >> 4)), lowest, digits
 
 
-def _buckets(encoded: bytes, lowest: int, digits: int) -> Iterator[Bucket]:
+def _words(encoded: bytes, size: int) -> Iterator[int]:
+    """Yields the counts of encoding V1, all of the same size in bytes."""
+    if size not in _WORDS or len(encoded) % size:
+        raise HdrLogError(f"the histogram is damaged: it has counts of {size} bytes")
+    for (count,) in struct.iter_unpack(_WORDS[size], encoded):
+        if count < 0:
+            raise HdrLogError("the histogram is damaged: a count is negative")
+        yield count
+
+
+def _buckets(counts: Iterable[int], lowest: int, digits: int) -> Iterator[Bucket]:
     unit = lowest.bit_length() - 1
     half_bits = max((2 * 10**digits - 1).bit_length(), 1) - 1
     index = 0
-    for value in _numbers(encoded):
+    for value in counts:
         if value < 0:  # the number of empty buckets
             index -= value
         else:

@@ -14,10 +14,22 @@ from pathlib import Path
 from typing import Callable
 
 from troop.measure import hdr_log, phase_environment, recordings
-from troop.measure.collectors import cassandra_stress, fio, growing, iozone, jtl, k6, output, sysstat, wrk
+from troop.measure.collectors import (
+    cassandra_stress,
+    fio,
+    growing,
+    iozone,
+    jtl,
+    k6,
+    output,
+    spectrum,
+    sysstat,
+    table,
+    wrk,
+)
 from troop.measure.collectors.common import CollectorError, Problems
 from troop.measure.collectors.window import Counted, Window
-from troop.measure.operations import NAME, Operations
+from troop.measure.operations import NAME, RESPONSE, SERVICE, Operations
 from troop.measure.separate import Separate
 
 Collect = Callable[[argparse.Namespace, Path, Path, Problems], None]
@@ -59,13 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     jmeter.add_argument(
         "--stamped-at-end", action="store_true", help="JMeter ran with sampleresult.timestamp.start=false"
     )
-    jmeter.add_argument(
-        "--while",
-        dest="writer",
-        type=int,
-        metavar="PID",
-        help="read the log while this process writes it; it may be a child of the shell that has not waited for it",
-    )
+    _add_while(jmeter)
     tool("k6", _k6, "samples of k6 run --out csv=FILE with K6_CSV_TIME_FORMAT=unix_micro")
     tool("fio", _fio, "fio's --output-format=json+")
     tool("wrk", _wrk, "output of wrk or wrk2").add_argument(
@@ -81,7 +87,77 @@ def _parser() -> argparse.ArgumentParser:
     stress.add_argument("--hdr", type=Path, metavar="LOG", help="log that -log hdrfile= wrote in the same run")
     metrics = tool("sysstat", _sysstat, "output of sadf -j or of iostat -t -o JSON")
     metrics.add_argument("-y", action="store_true", help="output of iostat -y: count its first report")
+    _add_table_options(tool("table", _table, "any table with a row for each request"))
+    values = tool("spectrum", _spectrum, "lines of values and counts, such as of wrk2, sysbench and redis-benchmark")
+    values.add_argument("--unit", required=True, choices=hdr_log.UNITS, help="of the values")
+    values.add_argument(
+        "--after",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="of a line before the distribution; several in order",
+    )
+    values.add_argument("--cumulative", action="store_true", help="a count includes those of the lines before")
+    _add_description(values)
     return parser
+
+
+def _add_while(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--while",
+        dest="writer",
+        type=int,
+        metavar="PID",
+        help="read the file while this process writes it; it may be a child of the shell that has not waited for it",
+    )
+
+
+def _add_description(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--operation", default="requests", type=_name, help="its name (default: requests)")
+    parser.add_argument("--tool", type=_name, help="name of the load generator, for the report")
+    parser.add_argument(
+        "--timing", choices=(RESPONSE, SERVICE), default=SERVICE, help=f"what the times mean (default: {SERVICE})"
+    )
+
+
+def _add_table_options(parser: argparse.ArgumentParser) -> None:
+    _add_while(parser)
+    _add_description(parser)
+    a_sum = "COLUMN:UNIT[+COLUMN:UNIT]"
+    parser.add_argument("--time", required=True, type=_terms, metavar=a_sum, help="how long a request took")
+    moment = parser.add_mutually_exclusive_group(required=True)
+    moment.add_argument("--began", type=_terms, metavar=a_sum, help="when it began, since 1970 or --origin")
+    moment.add_argument("--ended", type=_terms, metavar=a_sum, help="when it ended")
+    parser.add_argument(
+        "--origin", type=float, default=0.0, metavar="SECONDS", help="since 1970, if moments are offsets"
+    )
+    parser.add_argument(
+        "--columns",
+        type=lambda text: tuple(text.split(",")),
+        default=(),
+        metavar="A,B,_,C",
+        help="of a file whose first line does not have them; _ is any that is not read",
+    )
+    parser.add_argument(
+        "--separator", choices=_SEPARATORS, default="comma", help="of columns (default: comma); space: any number"
+    )
+    parser.add_argument("--name", metavar="COLUMN", help="with the name of the operation, in place of --operation")
+    parser.add_argument("--status", metavar="COLUMN", help="that shows whether a request succeeded")
+    parser.add_argument(
+        "--good", type=table.good, default="200-399", metavar="A-B,WORD", help="statuses of success (default: 200-399)"
+    )
+    parser.add_argument("--error", metavar="COLUMN", help="with a text if the request failed")
+    parser.add_argument("--bytes", metavar="COLUMN")
+    parser.add_argument(
+        "--failures",
+        type=lambda text: frozenset(text.split(",")),
+        default=frozenset(),
+        metavar="A,B",
+        help="words in place of the time of a request that failed",
+    )
+
+
+_SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "space": table.BLANKS}
 
 
 def _name(text: str) -> str:
@@ -90,12 +166,54 @@ def _name(text: str) -> str:
     return text
 
 
+def _terms(text: str) -> tuple[table.Term, ...]:
+    try:
+        return table.terms(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _jtl(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
-    is_over = (lambda: True) if options.writer is None else (lambda: growing.has_ended(options.writer))
-    live = None if options.writer is None else results
+    is_over, live = _writer(options, results)
     window = Window.of_this_phase()
     counted = jtl.follow(path, is_over, window, problems, stamped_at_end=options.stamped_at_end, results=live)
     _counted("jtl", counted, "samples", path, results, problems)
+
+
+def _writer(options: argparse.Namespace, results: Path) -> tuple[Callable[[], bool], Path | None]:
+    """Returns whether the writer of a file has ended, and the folder for running summaries meanwhile."""
+    if options.writer is None:
+        return (lambda: True), None
+    return (lambda: growing.has_ended(options.writer)), results
+
+
+def _table(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    layout = table.Table(
+        time=options.time,
+        moment=options.began or options.ended,
+        is_end=options.ended is not None,
+        origin=options.origin,
+        columns=options.columns,
+        separator=_SEPARATORS[options.separator],
+        operation=options.operation,
+        name=options.name,
+        status=options.status,
+        is_good=options.good,
+        error=options.error,
+        moved=options.bytes,
+        failures=options.failures,
+    )
+    is_over, live = _writer(options, results)
+    counted = table.follow(path, is_over, layout, Window.of_this_phase(), problems, live)
+    for one in counted.operations.values():
+        one.timing = options.timing
+    _counted(options.tool or "table", counted, "requests", path, results, problems)
+
+
+def _spectrum(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
+    one = spectrum.read(path, options.unit, options.after, problems, is_cumulative=options.cumulative)
+    one.timing = options.timing
+    _operations(options.tool or "spectrum", {options.operation: one}, path, results, problems)
 
 
 def _k6(_: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections import Counter
 from typing import Any
 
@@ -28,11 +29,14 @@ class Recording:
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._process = 0
+        self._lock = threading.Lock()
         self._without_time: Counter[str] = Counter()
 
     def _own(self) -> Recorder:
         if self._recorder is None or self._process != os.getpid():
-            self._recorder, self._process = Recorder.of_this_phase(tool=TOOL), os.getpid()
+            with self._lock:  # another greenlet runs while a recorder starts its thread
+                if self._recorder is None or self._process != os.getpid():
+                    self._recorder, self._process = Recorder.of_this_phase(tool=TOOL), os.getpid()
         return self._recorder
 
     def record(

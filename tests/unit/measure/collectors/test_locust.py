@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.collect import operations_in
+from troop.measure import recordings
 from troop.measure.collectors import locust_events
 from troop.measure.collectors.common import a_name
 from troop.measure.operations import Operations
@@ -159,3 +161,29 @@ def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixt
     assert (operations["GET-mixed"].times.count, operations["GET-mixed"].errors) == (10, {"Refused": 1})
     assert operations["GET-quick"].times.max == 0
     assert capsys.readouterr().out == "GET-mixed: 90 successes have no time and are left out\n"
+
+
+def test_requests_that_end_while_the_recorder_is_created_are_in_the_same_one(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locust's users are greenlets: another one runs when the recorder starts its thread."""
+    events, created, again = Events(), Recorder.of_this_phase, threading.Event()
+    others: list[threading.Thread] = []
+
+    def creates(tool: str) -> Any:
+        if others:
+            again.set()
+        else:
+            others.append(threading.Thread(target=send, args=(events, REQUESTS[:1])))
+            others[0].start()
+            again.wait(0.1)
+        return created(tool=tool)
+
+    monkeypatch.setattr(Recorder, "of_this_phase", creates)
+    locust_events.listen(events)
+    send(events, REQUESTS[:1])
+    others[0].join()
+    events.quitting.fire(environment=None)
+    (one,) = operations_in(results, []).values()
+    assert one.times.count + sum(one.errors.values()) == 2
+    assert list(recordings.lost(results)) == []

@@ -382,3 +382,20 @@ def test_a_log_without_an_interval_in_the_measured_time_is_a_problem(
 ) -> None:
     assert hdr_log.main([str(LOG.with_name("microseconds.hlog")), "--operation", "get"]) == 1
     assert "no interval is in the measured time" in capsys.readouterr().err
+
+
+def first_version(counts: bytes, size: int) -> str:
+    """A histogram in encoding V1, whose counts all have ``size`` bytes."""
+    body = struct.pack(">iiiiqqd", 0x1C849301 | size << 4, len(counts), 0, 3, 1, 2**40, 1.0) + counts
+    packed = zlib.compress(body)
+    return base64.b64encode(struct.pack(">ii", 0x1C849302 | size << 4, len(packed)) + packed).decode()
+
+
+@pytest.mark.parametrize(("size", "form"), [(2, "h"), (4, "i"), (8, "q")])
+def test_the_first_version_of_the_encoding_is_read(size: int, form: str) -> None:
+    """As YCSB writes it. A real log of YCSB is among the recipes."""
+    counts = struct.pack(f">4{form}", 0, 5, 0, 7)
+    assert list(hdr_log.decode(first_version(counts, size))) == [(1, 1, 5), (3, 3, 7)]
+    for damaged, sentence in ((counts[:-1], "counts of"), (struct.pack(f">{form}", -1), "a count is negative")):
+        with pytest.raises(hdr_log.HdrLogError, match=sentence):
+            list(hdr_log.decode(first_version(damaged, size)))

@@ -31,7 +31,7 @@ RESPONSE, SERVICE = "-rt", "-st"
 """Suffixes of tags: the time since an operation was due (with a rate), or since it began."""
 
 _RUNNING = re.compile(r"Running .*?\bwith ([0-9]+) threads?\b")
-_HEAD = re.compile(r"type,?\s+total ops\s*,\s*op/s\s*,")
+_HEAD = re.compile(r"type,?\s+(total ops\s*,.*)")
 _TYPE = re.compile(r"([A-Za-z][\w.-]*)\s*,\s+[0-9]+\s*,")
 _SUMMARY = re.compile(r"([A-Za-z][\w .]*?(?:\(\w+\))?)\s*:\s*([0-9][0-9,.]*|NaN)(?: [^\s\[]+)?\s*(?:\[(.*)\])?$")
 _OF_TYPE = re.compile(r"([A-Za-z][\w.-]*):\s*([0-9](?:[0-9.]|,(?=[0-9]))*|NaN)")
@@ -49,22 +49,8 @@ _PERCENTILES = {
 }
 _NEEDED = ("op rate", "latency mean", "latency max", "total errors", *_PERCENTILES)
 
-_COLUMNS = (
-    "total ops",
-    "op/s",
-    "pk/s",
-    "row/s",
-    "mean",
-    "med",
-    ".95",
-    ".99",
-    ".999",
-    "max",
-    "time",
-    "stderr",
-    "errors",
-)
-"""The columns of an interval's line after its type; more may follow."""
+_COLUMNS = ("total ops", "mean", "max", "time", "errors")
+"""The columns of an interval's line that are read, by their names in the header."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +76,7 @@ class Run:
         line: number of the header's line.
         threads: as printed before the header; None if missing.
         summary: values by type, then by the lower-case name of the line.
+        places: the numbers of the columns of intervals, after the type.
     """
 
     line: int
@@ -97,6 +84,7 @@ class Run:
     intervals: dict[str, list[Interval]] = field(default_factory=dict)
     summary: dict[str, dict[str, float]] = field(default_factory=dict)
     ended: bool = False
+    places: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def types(self) -> list[str]:
@@ -169,8 +157,11 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
         line = line.strip()
         if match := _RUNNING.match(line):
             threads = int(match[1]) if len(match[1]) <= _MOST_DIGITS else None
-        elif _HEAD.match(line):
-            runs.append(Run(number, threads))
+        elif match := _HEAD.match(line):
+            try:
+                runs.append(Run(number, threads, places=_places(match[1])))
+            except ValueError as error:
+                problems.add(f"{name}:{number}: {error}")
         elif runs:
             try:
                 _take(runs[-1], line)
@@ -187,7 +178,7 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
 
 def _take(run: Run, line: str) -> None:
     if match := _TYPE.match(line):
-        run.intervals.setdefault(match[1], []).append(_interval(line))
+        run.intervals.setdefault(match[1], []).append(_interval(line, run.places))
     elif _DURATION.match(line):
         run.ended = True
     elif match := _SUMMARY.match(line):
@@ -206,11 +197,24 @@ def _take(run: Run, line: str) -> None:
         raise ValueError(f"not an interval line: {line[:80]!r}")
 
 
-def _interval(line: str) -> Interval:
+def _places(header: str) -> dict[str, int]:
+    """Returns the numbers of the columns after the type.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    names = [name.strip() for name in header.split(",")]
+    if missing := [column for column in _COLUMNS if column not in names]:
+        raise ValueError(f"the header has no {', '.join(missing)}")
+    return {column: names.index(column) for column in _COLUMNS}
+
+
+def _interval(line: str, places: Mapping[str, int]) -> Interval:
     values = [value.strip() for value in line.split(",")[1:]]
-    if len(values) < len(_COLUMNS):
-        raise ValueError(f"an interval has {len(values)} columns: must have at least {len(_COLUMNS)}")
-    fields = dict(zip(_COLUMNS, values))
+    needed = 1 + max(places.values())
+    if len(values) < needed:
+        raise ValueError(f"an interval has {len(values)} columns: must have at least {needed}")
+    fields = {column: values[place] for column, place in places.items()}
     mean, largest, until = (float(fields[key]) for key in ("mean", "max", "time"))
     total, errors = int(fields["total ops"]), int(fields["errors"])
     if not all(0 <= number <= HIGHEST for number in (mean, largest, until, total, errors)):  # NaN fails any comparison

@@ -188,3 +188,22 @@ def test_a_rate_at_a_real_server_has_response_and_service_times() -> None:
         assert service is not None
         assert service < median
         assert one.errors == {}
+
+
+def test_columns_are_found_by_the_header() -> None:
+    """Versions differ in the columns between the operations and the times."""
+    text = (DATA / "cassandra-stress-older.txt").read_text()
+    changed = text.replace(" op/s,", " op/s,  adj row/s,").replace("10000,   16386,", "10000,   16386,   7,")
+    problems = Problems()
+    (one,), (other,) = (cassandra_stress.runs(each, "a.txt", problems) for each in (text, changed))
+    assert one.intervals["total"][0].max_ms == 25.7
+    assert one.intervals == other.intervals
+    assert problems.lines() == []
+
+
+def test_a_header_without_a_column_is_told() -> None:
+    text = (DATA / "cassandra-stress-older.txt").read_text().replace(" errors,", " failures,")
+    problems = Problems()
+    with pytest.raises(CollectorError):
+        cassandra_stress.runs(text, "a.txt", problems)
+    assert problems.lines() == ["a.txt:8: the header has no errors"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -32,8 +32,8 @@ def set_data_key(stack: cdk.Stack, arn: str) -> None:
 
 def data_key(scope: Construct) -> kms.IKey | None:
     """Returns the key that encrypts the data of the stack; None if AWS's own keys do."""
-    key: Any = cdk.Stack.of(scope).node.try_find_child(_KEY)  # as an imported key, it has no class of its own
-    return key
+    # An imported key has no class of its own that could be checked.
+    return cast("kms.IKey | None", cdk.Stack.of(scope).node.try_find_child(_KEY))
 
 
 def uses_key(scope: Construct, service: str, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:

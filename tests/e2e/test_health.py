@@ -20,7 +20,8 @@ NAME = "Health"
 LOST = "health-lost"
 CHECKS = (
     *("schedules", "ticks-missing", "ticks-failed", "terminations-failed", "dead-letters", "tables"),
-    *("units-unrecovered", "calendars", "alarms", "subscribers", "lambda-concurrency", "earlier-tables"),
+    *("units-unrecovered", "calendars", "alarms", "subscribers", "stray-items", "lambda-concurrency"),
+    *("earlier-tables", "time-zones"),
 )
 
 

@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
 help:  ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 setup: .venv/.ready $(BIN)/troop $(ACCOUNT)/.ready $(NODE)/.ready node_modules/.ready .build/.ready  ## install virtual environments, the CDK CLI and layers
 

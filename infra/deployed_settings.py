@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 
 import aws_cdk as cdk
@@ -33,7 +34,7 @@ def warn_of_resets(stack: cdk.Stack, settings: DeploymentSettings) -> None:
     resets = [change for change in changes(deployed, record(settings), settings.overrides) if change.is_reset]
     if resets:
         lines = [f"{name}: {before} -> {after}" for change in resets for name, before, after in change.rows()]
-        options = " ".join(f"-c '{override(change)}'" for change in resets)
+        options = " ".join(f"-c {shlex.quote(override(change))}" for change in resets)
         text = (
             "the deployment has settings that neither cdk.json nor this command has, and that cdk deploy would reset: "
             f"{'; '.join(lines)}. To keep them, add them to cdk.json, or add {options}"

@@ -85,8 +85,16 @@ def _retained(dynamodb: Any, name: str, deployment: str) -> Iterable[RetainedTab
 
 
 def is_empty(dynamodb: Any, name: str) -> bool:
-    """Checks whether a table has no items, with a scan: DescribeTable's count is hours old."""
-    page = dynamodb.scan(TableName=name, Select="COUNT", Limit=1, ConsistentRead=True)
+    """Checks whether a table has no items, with a scan: DescribeTable's count is hours old.
+
+    A table that cannot be scanned, such as one whose key is disabled, counts as one with items.
+    """
+    try:
+        page = dynamodb.scan(TableName=name, Select="COUNT", Limit=1, ConsistentRead=True)
+    except dynamodb.exceptions.ResourceNotFoundException:
+        raise
+    except ClientError:
+        return False
     return int(page["Count"]) == 0 and "LastEvaluatedKey" not in page  # an empty page may have a next one
 
 

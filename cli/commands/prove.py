@@ -47,6 +47,8 @@ def prove(
         rows = [(one.name, one.kind.value, f"${one.price}", one.text) for one in questions]
         show.table(("name", "step", "at most", "question"), rows, whole=True)
         return
+    if not out.name or not out.parent.is_dir():
+        raise CliError(Exit.USAGE, f"--out {out}: must be a file in a folder that exists")
     if not yes and not context.interactive():
         raise CliError(Exit.NOT_CONFIRMED, "each step asks first: rerun with --yes to agree to all")
     conn, session = connection(ctx), aws.make_session(ctx.obj.profile, ctx.obj.region)

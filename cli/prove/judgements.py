@@ -59,7 +59,7 @@ def attribute_condition(evidence: Mapping[str, str]) -> Judgement:
     if allowed == ALLOWED and other == ALLOWED:
         return Verdict.NO, "IAM allows user data, too"
     if allowed in DENIED:
-        return Verdict.NO, "IAM refuses the named attribute"
+        return Verdict.OPEN, "IAM refuses the named attribute: the policy may be too new, ask again"
     return Verdict.OPEN, f"EC2 answers {allowed} and {other}"
 
 
@@ -80,6 +80,8 @@ def leading_keys(evidence: Mapping[str, str]) -> Judgement:
 
 def runtime(evidence: Mapping[str, str]) -> Judgement:
     """Judges the codes of ListLayers for the runtime and the processor; "" for an answer without error."""
+    if DENIED & set(evidence.values()):
+        return Verdict.OPEN, "you may not call lambda:ListLayers"
     refused = [f"{what} ({code})" for what, code in evidence.items() if code]
     return _verdict(not refused), f"Lambda refuses {', '.join(refused)}" if refused else "Lambda accepts both"
 
@@ -103,8 +105,13 @@ def completion(evidence: Sequence[Mapping[str, str]]) -> Judgement:
     """Judges steps, in order; each has a step and a status."""
     if not evidence:
         return Verdict.OPEN, "the stack has no network with two zones"
-    failed = [one["step"] for one in evidence if one["status"] != "done"]
-    return _verdict(not failed), f"failed: {failed[0]}" if failed else f"all {len(evidence)} steps succeeded"
+    failed = [one for one in evidence if one["status"] != "done"]
+    if not failed:
+        return Verdict.YES, f"all {len(evidence)} steps succeeded"
+    step, status = failed[0]["step"], failed[0]["status"]
+    if any(code in status for code in DENIED):
+        return Verdict.OPEN, f"you lack a permission for: {step}"
+    return Verdict.NO, f"failed: {step}"
 
 
 def node_checks(evidence: Sequence[Mapping[str, Any]]) -> Judgement:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.shared import show
+from cli.shared.errors import CliError, Exit
 
 PREFIX = "troop-prove-"
 """Every created name begins with it. Nothing else is removed, whatever the file says."""
@@ -27,7 +28,14 @@ class Ledger:
         self._path, self._removers = path, removers
         self._things: list[tuple[str, str]] = []
         if path.exists():
-            self._things = [(str(kind), str(name)) for kind, name in json.loads(path.read_text(encoding="utf-8"))]
+            try:
+                things = json.loads(path.read_text(encoding="utf-8"))
+                self._things = [(str(kind), str(name)) for kind, name in things]
+            except (TypeError, ValueError):
+                raise CliError(
+                    Exit.FAILED,
+                    f"{path} is no record of this command: remove what begins with {PREFIX} from the account, then it",
+                ) from None
 
     def add(self, kind: str, name: str) -> None:
         """Records a thing that is about to be created."""
@@ -54,7 +62,9 @@ class Ledger:
 
     def _write(self) -> None:
         if self._things:
-            self._path.write_text(json.dumps(self._things), encoding="utf-8")
+            partial = self._path.with_name(f".{self._path.name}.partial")
+            partial.write_text(json.dumps(self._things), encoding="utf-8")
+            partial.replace(self._path)
         else:
             self._path.unlink(missing_ok=True)
 

@@ -40,7 +40,7 @@ _MOST = 5
 """Instances to ask about."""
 _INITIALIZATION_RATE = 100
 """MiB a second."""
-_PROPAGATION_TRIES, _PROPAGATION_SECONDS = 12, 5.0
+_PROPAGATION_TRIES, _PROPAGATION_SECONDS, _POLICY_SECONDS = 12, 5.0, 15.0
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 
 
@@ -348,7 +348,7 @@ class Probes:
                     raise
                 self.sleep(_PROPAGATION_SECONDS)
                 continue
-            self.sleep(_PROPAGATION_SECONDS)  # nor is its policy
+            self.sleep(_POLICY_SECONDS)  # nor is its policy
             return boto3.Session(
                 keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], self.session.region_name
             )

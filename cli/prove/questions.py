@@ -114,7 +114,7 @@ QUESTIONS: tuple[Question, ...] = (
             *(*_STACK, "ec2:DescribeSubnets", "ssm:GetParameter", "ec2:CreateTags", "ec2:RunInstances"),
             *("ec2:CreatePlacementGroup", "ec2:DeletePlacementGroup"),
             *("ec2:CreateLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DeleteLaunchTemplate"),
-            *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"),
+            *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "iam:CreateServiceLinkedRole"),
             *("autoscaling:DescribeAutoScalingGroups", "autoscaling:DeleteAutoScalingGroup"),
         ),
         probe="launch_requests",

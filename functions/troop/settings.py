@@ -201,8 +201,8 @@ _MOST_TAGS = 40
 """CloudFormation allows 50 tags of a stack, and resources have some of Troop and of AWS."""
 _TAG = re.compile(r"[\w .:/=+@-]*")
 _TAGS = (
-    f'an object of at most {_MOST_TAGS} tags such as {{"CostCenter": "1234"}}: keys up to 128 and values up to 256 '
-    "letters, digits, spaces and _.:/=+-@; keys do not begin with aws: or troop:"
+    f'an object of at most {_MOST_TAGS} tags such as {{"CostCenter": "1234"}}: keys up to 128 and values 1 to 256 '
+    "letters, digits, spaces and _.:/=+-@; keys differ in more than case, and do not begin with aws: or troop:"
 )
 
 
@@ -213,12 +213,12 @@ def _tags(value: Any) -> Mapping[str, str]:
     except values.BadValue:
         raise values.BadValue(_TAGS) from None
     for key, text in tags.items():
-        is_text = isinstance(text, str) and len(text) <= 256 and _TAG.fullmatch(text)
+        is_text = isinstance(text, str) and 1 <= len(text) <= 256 and _TAG.fullmatch(text)
         if not is_text or not 1 <= len(key) <= 128 or not _TAG.fullmatch(key):
             raise values.BadValue(_TAGS)
         if key.lower().startswith(("aws:", "troop:")):
             raise values.BadValue(_TAGS)
-    if len(tags) > _MOST_TAGS:
+    if len(tags) > _MOST_TAGS or len({key.lower() for key in tags}) < len(tags):  # IAM ignores case
         raise values.BadValue(_TAGS)
     return tags
 

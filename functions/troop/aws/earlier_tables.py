@@ -67,12 +67,12 @@ class EarlierTables:
     def _is_empty(self, name: str) -> bool:
         """Checks whether a table has no items, with a scan: DescribeTable's count is hours old.
 
-        A table that may not be scanned, such as one with a key that this role may not use, counts as one with items.
+        A table that cannot be scanned, such as one with a key that this role may not use, counts as one with items.
         """
         try:
             page = self.dynamodb.scan(TableName=name, Select="COUNT", Limit=1, ConsistentRead=True)
         except ClientError as error:
-            if error.response["Error"]["Code"] == "AccessDeniedException":
-                return False
-            raise
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                raise
+            return False
         return int(page["Count"]) == 0 and "LastEvaluatedKey" not in page  # an empty page may have a next one

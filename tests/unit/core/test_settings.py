@@ -66,6 +66,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("tags", {"CostCenter": 1234}, "an object of at most 40 tags"),
     ("tags", {"CostCenter": "12;34"}, "an object of at most 40 tags"),
     ("tags", {"": "x"}, "an object of at most 40 tags"),
+    ("tags", {"CostCenter": ""}, "an object of at most 40 tags"),
+    ("tags", {"CostCenter": "1", "costcenter": "2"}, "an object of at most 40 tags"),
     ("allowed_buckets", None, "a list of bucket names"),
     ("allowed_buckets", {}, "a list of bucket names"),
     ("allowed_buckets", "[", "a list of bucket names"),

@@ -123,6 +123,15 @@ def test_the_claim_asks_again(account: Account, ssm: ChangeCalendars) -> None:
 
 
 @CHANGING
+def test_no_claim_outlives_the_open_period(account: Account, ssm: ChangeCalendars) -> None:
+    account.group("web")
+    ssm.documents["prod"] = document((OVERDUE + timedelta(minutes=2), OVERDUE + HOUR))
+    (item,) = account.work(account.decide())
+    assert account.terminate(item)["status"] == "TERMINATED"
+    assert account.event(item["event_id"]).deadline == OVERDUE + timedelta(minutes=2)
+
+
+@CHANGING
 def test_health_tells_its_state_and_warns_if_it_cannot_be_read(deployed: Deployed, ssm: ChangeCalendars) -> None:
     ssm.documents["prod"] = CLOSED_NOW
     (check,) = [c for c in get_health()["checks"] if c["name"] == "change-calendars"]

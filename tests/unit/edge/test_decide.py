@@ -14,6 +14,7 @@ from tests.unit.edge.asking import get
 from tests.unit.edge.conftest import Log
 from troop import moments
 from troop.aws.clients import client
+from troop.aws.dynamo import typed
 from troop.chaos.events import Status
 from troop.flows.chaos.on_demand import RefusedError
 from troop.flows.chaos.tick import UnknownCalendarError
@@ -178,7 +179,10 @@ def test_only_protected_instances_are_none(account: Account) -> None:
     assert account.decisions()["web"]["reason"] == "protected-instances"
 
 
-@pytest.mark.parametrize("key", [" troop:protected", "Troop:Protected", "TROOP_PROTECTED", "troop/protected"])
+@pytest.mark.parametrize(
+    "key",
+    [" troop:protected", "Troop:Protected", "TROOP_PROTECTED", "TROOP:protected", "Troop:PROTECTED", "troop/protected"],
+)
 def test_a_tag_that_nearly_protects_an_instance_protects_it(account: Account, key: str) -> None:
     account.group("web")
     account.ec2.create_tags(Resources=account.instances("web"), Tags=[{"Key": key, "Value": "true"}])
@@ -209,6 +213,14 @@ def test_a_stray_item_is_recorded_and_counts_outside_ticks_too(account: Account,
     account.decide()
     assert get("/groups/web")["problems"] == []
     assert account.state("stray-items")["count"] == 1
+
+
+@pytest.mark.parametrize("damage", [{"version": 3}, {"version": "x", "near": 1}, {"named": [1]}])
+def test_a_damaged_record_of_stray_items_stops_nothing(account: Account, damage: dict[str, Any]) -> None:
+    account.group("web")
+    account.put("State", typed({"key": "stray-items"} | damage))
+    assert account.decide()["reasons"] == {"terminate": 1}
+    assert get("/groups/web")["problems"] == []
 
 
 def test_a_tick_does_not_fail_because_stray_items_cannot_be_recorded(

@@ -80,6 +80,17 @@ def test_settings_that_unleash_wait_for_the_decision(deployed: Deployed, account
     assert account.decide()["reasons"] == {"terminate": 1}, "it is decided once"
 
 
+@pytest.mark.parametrize("operation", ["GetResources", "DescribeTable"])
+def test_a_tick_that_cannot_look_for_tables_decides_and_stays_leashed(
+    deployed: Deployed, account: Account, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    account.unsettle()
+    leave(OLD, "State")
+    account.group("web")
+    with calls(monkeypatch, refusing(operation, "AccessDeniedException")):
+        assert account.decide()["reasons"] == {"leashed": 1}
+
+
 def test_settings_that_unleash_hold_at_the_first_request_too(
     deployed: Deployed, account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,7 +109,7 @@ def _sources(raw: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     return {field: tuple(dict.fromkeys(sources.get(kind, ()))) for field, kind in fields.items()}
 
 
-_NEARLY_PROTECTED = ("*roop*rotected*", "*TROOP*PROTECTED*")
+_NEARLY_PROTECTED = ("*roop*rotected*", "*TROOP*PROTECTED*", "*TROOP*rotected*", "*roop*PROTECTED*")
 """Patterns of tags that people may have meant as ``troop:protected``. EC2's filters are case-sensitive."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from troop import moments
@@ -27,9 +28,20 @@ def to_item(record: StrayRecord) -> dict[str, Any]:
 
 
 def from_item(item: Mapping[str, Any]) -> StrayRecord:
-    """Converts the stored item in plain values; an empty one is the empty record."""
+    """Converts the stored item in plain values; an empty one is the empty record.
+
+    So is one that somebody has damaged, but for its version, so that the next tick replaces it.
+    """
     if not item:
         return StrayRecord()
+    try:
+        return _record(item)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        version = item.get("version")
+        return StrayRecord(version=int(version) if isinstance(version, (int, Decimal)) else 0)
+
+
+def _record(item: Mapping[str, Any]) -> StrayRecord:
     return StrayRecord(
         version=int(item["version"]),
         count=int(item["count"]),

@@ -263,6 +263,9 @@ class Termination:
 
 
 def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
+    until = deadline(now, facts.calendar)
+    if facts.change and facts.change.end:  # then an SSM Change Calendar closes
+        until = min(until, facts.change.end)
     return Event(
         event_id=work.event_id,
         unit=work.unit,
@@ -276,7 +279,7 @@ def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
         rolled=roll(facts.salt, facts.day, facts.unit),
         probability=float(facts.policy.probability.value),
         desired=target.group.desired,
-        deadline=deadline(now, facts.calendar),
+        deadline=until,
         execution=work.execution,
         build=target.instance.build,
     )

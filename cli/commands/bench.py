@@ -54,7 +54,7 @@ class Commands(LazyGroup):
             "List the schedules with their next starts and last outcomes.",
         ),
         "report": ("cli.commands.bench_report:report", "Write the report of a run as one page."),
-        "compare": ("cli.commands.bench_compare:compare", "Compare two runs, or two variants of a run."),
+        "compare": ("cli.commands.bench_compare:compare", "Compare two variants of a run, or two runs."),
     }
 
 

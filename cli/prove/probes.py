@@ -41,6 +41,7 @@ _MOST = 5
 _INITIALIZATION_RATE = 100
 """MiB a second."""
 _PROPAGATION_TRIES, _PROPAGATION_SECONDS, _POLICY_SECONDS = 12, 5.0, 15.0
+_ABSENT = frozenset({"InvalidLaunchTemplateName.NotFoundException", "InvalidPlacementGroup.Unknown"})
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 
 
@@ -376,11 +377,11 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
             dynamodb.delete_table(TableName=name)
 
     def placement_group(name: str) -> None:
-        with _missing("InvalidPlacementGroup.Unknown"):
+        with _if_there():
             aws.client(session, "ec2").delete_placement_group(GroupName=name)
 
     def launch_template(name: str) -> None:
-        with _missing("InvalidLaunchTemplateName.NotFoundException"):
+        with _if_there():
             aws.client(session, "ec2").delete_launch_template(LaunchTemplateName=name)
 
     def group(name: str) -> None:
@@ -404,12 +405,12 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
 
 
 @contextmanager
-def _missing(code: str) -> Iterator[None]:
-    """Ignores the error that says that a thing does not exist."""
+def _if_there() -> Iterator[None]:
+    """Ignores EC2's errors that say that a thing does not exist."""
     try:
         yield
     except ClientError as error:
-        if error.response["Error"]["Code"] != code:
+        if error.response["Error"]["Code"] not in _ABSENT:
             raise
 
 

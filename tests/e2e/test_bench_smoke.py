@@ -396,7 +396,7 @@ def test_questions_for_aws_run_as_far_as_local_aws_can(deployment: Deployment, t
     answers = {one["name"]: one for one in json.loads(out.read_text())["answers"]}
     assert {one["verdict"] for one in answers.values()} == {"only AWS proves this"}
     assert {one["name"] for one in answers["node"]["evidence"]} >= {"python", "kernel", "disks"}
-    assert answers["import"]["detail"] == "local AWS: yes, all 5 steps succeeded"
+    assert answers["import"]["detail"] == "local AWS: yes, all 6 steps succeeded"
     assert answers["absent-role"]["evidence"] in ("NoSuchEntity", "AccessDenied")
     tables = deployment.account.client("dynamodb").list_tables()["TableNames"]
     assert [table for table in tables if table.startswith("troop-prove-")] == []

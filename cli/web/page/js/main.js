@@ -92,11 +92,11 @@ async function start() {
     event.preventDefault(); // the address's fragment names a view
     main.focus();
   });
-  listen();
-  if (!/\/(report|comparison)$/.test(path())) watch();
-  get("ui/about").then(about, () => {});
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   await get("ui/zone", { name: zone }).then(({ changes }) => keepTime(changes), () => {}); // otherwise times are in UTC, and say so
+  listen(); // after the wait: a view that is shown closes the dialogs
+  if (!/\/(report|comparison)$/.test(path())) watch();
+  get("ui/about").then(about, () => {});
   await show(true);
 }
 

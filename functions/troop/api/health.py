@@ -40,7 +40,7 @@ def get_health() -> HealthOut:
     fails.
 
     Costs at most 5 pages of schedules, 5 of executions and 5 of alarms. In addition it costs one call for the alarms'
-    subscribers, 3 calls about the account, one call for each table, also of earlier deployments, and for each
-    calendar and SSM Change Calendar, and 5 more.
+    subscribers, 3 calls about the account and 2 for each undecided table of an earlier deployment, one call for each
+    table, calendar and SSM Change Calendar, and 5 more.
     """
     return HealthOut.model_validate(watchdog.health_and_alarms().check())

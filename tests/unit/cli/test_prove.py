@@ -337,12 +337,20 @@ def test_nobody_to_ask_needs_a_yes_in_advance(run: Run, account: boto3.Session, 
 def test_an_interrupted_step_leaves_nothing(
     run: Run, account: boto3.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def created() -> list[str]:
+        names = [role["RoleName"] for role in account.client("iam").list_roles()["Roles"]]
+        return [name for name in names if name.startswith(PREFIX)]
+
+    seen: list[str] = []
+
     def interrupt(*_: Any) -> Any:
+        seen.extend(created())
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Probes, "_assumed", interrupt)
     run("prove", "--yes", "--out", str(tmp_path / "a.json"), "--only", "absent-role")
-    assert [role for role in account.client("iam").list_roles()["Roles"] if role["RoleName"].startswith(PREFIX)] == []
+    assert len(seen) == 1
+    assert created() == []
     assert list(tmp_path.glob("*created*")) == []
 
 

@@ -176,7 +176,7 @@ def test_requests_that_end_while_the_recorder_is_created_are_in_the_same_one(
         else:
             others.append(threading.Thread(target=send, args=(events, REQUESTS[:1])))
             others[0].start()
-            again.wait(0.1)
+            again.wait(1)
         return created(tool=tool)
 
     monkeypatch.setattr(Recorder, "of_this_phase", creates)

@@ -38,6 +38,7 @@ def test_a_log_of_jmeter_gives_what_its_collector_gives() -> None:
     )
     totals, problems = read((DATA / "jmeter-5.6.3.jtl").read_text(), layout, EVER)
     assert problems == []
+    assert totals.operations.keys() == by_collector.keys() != set()
     for name, one in totals.operations.items():
         its = document_of({name: one})[name]
         other = document_of({name: by_collector[name]})[name]

@@ -37,18 +37,18 @@ FIXED_IN_MATRIX = (*FIXED, "traffic")
 """Keys that the matrix cannot change. Traffic is no setting to measure, but a step of more nodes has more of it."""
 
 LARGEST_PLAN = 4 * 1024 * 1024
-"""Maximum size in bytes of all cells' documents together: every launch reads them. All sizes of a file together may
-take as much, because each is checked with all its cells.
+"""Maximum size in bytes of all cells' documents together: every launch reads them. The combinations of all sizes of a
+file together may take as much, because each is resolved and checked.
 """
 
 
 class NoRoomError(Exception):
-    """The cells of all sizes of a file take more than :data:`LARGEST_PLAN` together."""
+    """The combinations of all sizes of a file take more than :data:`LARGEST_PLAN` together."""
 
 
 @dataclass
 class Room:
-    """The bytes that cells of a file's further sizes may take."""
+    """The bytes that further combinations may take."""
 
     left: int = LARGEST_PLAN
 
@@ -90,18 +90,19 @@ def plan(
         model: the parsed document.
         files: names of the files in the benchmark's folder; None if unknown, which skips the check for missing files.
         size: the selected size, for the record.
-        room: of all sizes of the file.
+        room: for its combinations; repetitions are no more work.
 
     Raises:
         BadBenchmarkError: with the first problems, located at ``scale.NAME.KEY`` or ``matrix.KEY`` where possible.
-        NoRoomError: the sizes have too many cells together.
+        NoRoomError: there is too little room.
     """
-    if problems := [*_too_many(document, model), *_twice(model)]:
+    each = len(json.dumps(document))
+    if problems := [*_too_many(each, model), *_twice(model)]:
         raise BadBenchmarkError(problems)
-    room.take(len(json.dumps(document)) * _number(model))
+    combinations = list(_combinations(model))
+    room.take(each * len(combinations))
     # expires_after covers all cells together: _expiry checks it against the whole plan.
     base = {key: value for key, value in document.items() if key not in OF_THE_RUN} | {"expires_after": LONGEST_RUN}
-    combinations = list(_combinations(model))
     benchmarks: list[Benchmark] = []
     points = 0
     for combination in combinations:
@@ -165,17 +166,19 @@ def _combinations(model: BenchmarkIn) -> Iterator[_Combination]:
             yield _Combination(step, changes, dict(zip(model.matrix, values, strict=True)))
 
 
-def _number(model: BenchmarkIn) -> int:
-    return (len(model.scale) or 1) * prod(map(len, model.matrix.values())) * model.repetitions
+def _too_many(each: int, model: BenchmarkIn) -> Iterator[Problem]:
+    """Yields a problem of a run with too many cells, or too many bytes in all of them.
 
-
-def _too_many(document: Mapping[str, Any], model: BenchmarkIn) -> Iterator[Problem]:
-    steps, combined, cells = len(model.scale) or 1, prod(map(len, model.matrix.values())), _number(model)
+    Args:
+        each: the size of the document.
+    """
+    steps, combined = len(model.scale) or 1, prod(map(len, model.matrix.values()))
+    cells = steps * combined * model.repetitions
     if cells > MOST_CELLS:
         place = "repetitions" if steps * combined <= MOST_CELLS else "matrix" if model.matrix else "scale"
         of_what = f"{steps} x {combined} x {model.repetitions} cells (scale steps, combinations, repetitions)"
         yield Problem((place,), f"makes {of_what}, {cells} in all", f"smaller: a run has at most {MOST_CELLS} cells")
-    elif cells > 1 and (size := len(json.dumps(document)) * cells) > LARGEST_PLAN:
+    elif cells > 1 and (size := each * cells) > LARGEST_PLAN:
         allowed = f"at most {LARGEST_PLAN:,} bytes. Put long parameters into a file in the benchmark's folder"
         yield Problem((), f"takes {size:,} bytes for {cells} cells together", allowed)
 

@@ -48,19 +48,18 @@ def read_all(
     """
     refuse_excess(document)
     try:
-        return _read(document, files, size, changes, cells.Room())
+        return _read(document, files, size, changes)
     except cells.NoRoomError:
-        message = f"takes more than {cells.LARGEST_PLAN:,} bytes for all cells of all sizes together"
+        message = (
+            f"takes more than {cells.LARGEST_PLAN:,} bytes for the cells of all sizes together, without repetitions"
+        )
         raise BadBenchmarkError([Problem((), message, "split into several files")]) from None
 
 
 def _read(
-    document: Any,
-    files: Collection[str] | None,
-    size: str | None,
-    changes: Mapping[str, Any] | None,
-    room: cells.Room,
+    document: Any, files: Collection[str] | None, size: str | None, changes: Mapping[str, Any] | None
 ) -> ReadFile:
+    room = cells.Room()
     checked_model = checked(document, files)
     problems: list[Problem] = []
     variants = {}
@@ -85,13 +84,14 @@ def _read(
         raise BadBenchmarkError(problems)
     base, model = document, checked_model
     size = ",".join(chosen) if chosen else None
+    room = cells.Room()  # a file that is valid has room for each choice of its sizes
     for n, name in enumerate(chosen):
         if n == 0:
             base, model, plan = variants[name]
         else:
             base, model, plan = _combined(base, name, checked_model.sizes[name], files, size, room)
     if changes:
-        _, model, plan = _variant(base, changes, ("set",), files, size, room)
+        _, model, plan = _variant(base, changes, ("set",), files, size, cells.Room())
     return ReadFile(model.build(size, tuple(files or ())), plan)
 
 

@@ -338,8 +338,17 @@ def resolved(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_all_sizes_together_are_no_more_work_than_the_largest_run(resolved: list[Any]) -> None:
     document = sized()
     (problem,) = problems(document, files=FILES)
-    assert "takes more than 4,194,304 bytes for all cells of all sizes together" in str(problem)
+    assert "takes more than 4,194,304 bytes for the cells of all sizes together, without repetitions" in str(problem)
     assert 200 < len(resolved) <= LARGEST_PLAN // len(json.dumps(document))
+
+
+@pytest.mark.parametrize("how", [{}, {"changes": {"parameters.bucket": "b"}}, {"size": "s0,s1"}, {"size": "s2,s1,s0"}])
+@pytest.mark.parametrize("most", [{"repetitions": 200}, {"matrix": {"parameters.threads": list(range(50))}}])
+def test_a_choice_of_a_valid_file_is_not_too_large(most: dict[str, Any], how: dict[str, Any]) -> None:
+    """The cells of the file, or those of the file and its sizes, have nearly the most bytes."""
+    sizes = {f"s{n}": {"description": str(n)} for n in range(3)}
+    document = changed(parameters__sizes=["x" * 4096] * 4, **(WEEK | {"sizes": sizes, "parallel": 50} | most))
+    assert len(plan(document, **how).cells) in (50, 200)
 
 
 def test_cells_with_too_many_points_end_the_search_for_problems(resolved: list[Any]) -> None:

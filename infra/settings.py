@@ -124,7 +124,10 @@ def _is_id(kind: str, value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(rf"{kind}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value) is not None
 
 
-_OF_THE_PLACE = frozenset({"deployment", "bundle"})
+ZONES_CHOSEN = "zones_chosen"
+"""No setting: says that `make deploy` has chosen the zones, and not its caller."""
+
+_OF_THE_PLACE = frozenset({"deployment", "bundle", ZONES_CHOSEN})
 """Say where to deploy: no deployment can change them."""
 
 _DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
@@ -203,7 +206,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     """
     raw = {key.removeprefix(PREFIX): value for key, value in context.items() if key.startswith(PREFIX)}
     known = (*chaos.KEYS, *_DEPLOYMENT_ONLY)
-    chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES), PREFIX)
+    chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES, ZONES_CHOSEN), PREFIX)
     defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
     override_keys = [] if written is None else [key for key in raw if _differs(raw[key], written, key)]
     by_stage = stages.stages_of(raw, known, PREFIX)
@@ -214,7 +217,8 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
     }
     stage = stages.chosen(raw, by_stage, PREFIX)
     settings = parsed[stage] if stage else defaults
-    return replace(settings, stage=stage, overrides=frozenset(override_keys) - _OF_THE_PLACE)
+    not_own = _OF_THE_PLACE | {"zones"} if ZONES_CHOSEN in raw else _OF_THE_PLACE
+    return replace(settings, stage=stage, overrides=frozenset(override_keys) - not_own)
 
 
 def check_region(settings: DeploymentSettings, region: str) -> None:

@@ -15,7 +15,7 @@ import boto3
 from cli.client.deployment import find_stack
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from infra.settings import PREFIX, DeploymentSettings
+from infra.settings import PREFIX, ZONES_CHOSEN, DeploymentSettings
 from infra.settings_record import record_in
 from lifecycle import retained, takeover
 from lifecycle.account import warn_of_account
@@ -71,7 +71,9 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     if not settings.chaos.benchmarks and stack:
         refuse_while_open(session, stack)
     if zones := _zones(session, settings, caller["Account"], there):
-        overrides = [*(one for one in overrides if not one.startswith(f"{_ZONES}=")), f"{_ZONES}={','.join(zones)}"]
+        chosen_here = [] if "zones" in settings.overrides else [f"{PREFIX}{ZONES_CHOSEN}=true"]
+        others = (one for one in overrides if not one.startswith(f"{_ZONES}="))
+        overrides = [*others, f"{_ZONES}={','.join(zones)}", *chosen_here]
     warn_of_concurrency(session, settings.chaos)
     refuse_unusable_key(session, settings)
     warn_of_account(session, settings.chaos, new=new)

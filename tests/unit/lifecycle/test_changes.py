@@ -117,6 +117,14 @@ def test_no_setting_of_an_earlier_command_is_reset_unless_somebody_says_so(
     assert "(reset" not in capsys.readouterr().out.split("Deployment Troop")[-1]
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_an_edited_number_of_zones_counts_over_those_that_were_chosen(run: Run, world: World, keep: bool) -> None:
+    """The deployed ones followed from a 2 in cdk.json."""
+    world.deployed_with("troop:zones=eu-west-1a,eu-west-1b", "troop:zones_chosen=true")
+    run(yes=True, keep=keep)
+    assert deployed_by(world)["zones"] == ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
+
+
 def test_the_stage_of_an_earlier_command_is_kept_by_its_name(run: Run, world: World, capsys: Printed) -> None:
     world.deployed_with("troop:stage=prod", "troop:deployment=Troop-prod", deployment="Troop-prod")
     with pytest.raises(CliError, match=r"would reset .*troop:min_healthy, .*troop:stage, and YES=1"):
@@ -129,6 +137,7 @@ def test_the_stage_of_an_earlier_command_is_kept_by_its_name(run: Run, world: Wo
         "troop:deployment=Troop-prod",
         "troop:stage=prod",
         "troop:zones=eu-west-1a,eu-west-1b,eu-west-1c",
+        "troop:zones_chosen=true",
     ]
     assert deployed_by(world)["min_healthy"] == 3
     world.done.clear()

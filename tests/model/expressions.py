@@ -51,7 +51,7 @@ def _used(text: str) -> frozenset[str]:
 
 @cache
 def condition(text: str) -> Condition:
-    """Compiles a condition: comparisons, ``attribute_not_exists``, ``contains``, BETWEEN, NOT, AND, OR, parentheses."""
+    """Compiles a condition: comparisons, BETWEEN, NOT, AND, OR, parentheses, and three functions."""
     left = tokens(text)
     left.reverse()
     result = _or(left)
@@ -90,13 +90,15 @@ def _single(left: list[str]) -> Condition:
     if token == "NOT":
         negated = _single(left)
         return lambda i, n, v: not negated(i, n, v)
-    if token == "contains":
+    if token in ("contains", "attribute_type"):
         _expect(left, "(")
-        collection = _operand(left.pop())
+        operand = _operand(left.pop())
         _expect(left, ",")
-        element = _operand(left.pop())
+        other = _operand(left.pop())
         _expect(left, ")")
-        return lambda i, n, v: element(i, n, v)["S"] in (collection(i, n, v) or {"SS": []})["SS"]
+        if token == "attribute_type":
+            return lambda i, n, v: other(i, n, v)["S"] in (operand(i, n, v) or {})
+        return lambda i, n, v: other(i, n, v)["S"] in (operand(i, n, v) or {"SS": []})["SS"]
     first, operator, second = _operand(token), left.pop(), _operand(left.pop())
     if operator == "=":
         return lambda i, n, v: _equal(first(i, n, v), second(i, n, v))

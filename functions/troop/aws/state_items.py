@@ -1,5 +1,5 @@
-"""Reads and writes expiring items of the table ``State``: the writer sets when an item expires, and DynamoDB deletes it
-later.
+"""Reads and writes single items of the table ``State``. The writer sets when an item expires, if it does; DynamoDB
+deletes it later.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class PassingItems:
-    """Reads and writes expiring items by their keys, see :mod:`troop.state_keys`."""
+class StateItems:
+    """Reads and writes items by their keys, see :mod:`troop.state_keys`."""
 
     client: Any
     table: str
@@ -61,12 +61,12 @@ class PassingItems:
 
     def _set_if(self, key: str, values: Values, condition: str, compared: Any) -> dict[str, Any] | None:
         try:
-            self._set(key, values, {":compared": compared}, ConditionExpression=condition)
+            self._set(key, values, {":compared": compared}, condition)
         except ConditionFailed:
             return self.find(key)
         return None
 
-    def _set(self, key: str, values: Values, compared: Values | None = None, **condition: str) -> None:
+    def _set(self, key: str, values: Values, compared: Values | None = None, condition: str = "") -> None:
         parameters = {f":{name}": value for name, value in values.items()}
         write(
             self.client.update_item,
@@ -76,5 +76,5 @@ class PassingItems:
             UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
             ExpressionAttributeNames={f"#{name}": name for name in values},
             ExpressionAttributeValues=typed({**parameters, **(compared or {})}),
-            **condition,
+            **({"ConditionExpression": condition} if condition else {}),
         )

@@ -59,11 +59,5 @@ def editor() -> Editor:
         chaos_tables.changes(),
         environment.sleep,
     )
-    return Editor(
-        chaos_tables.policies(),
-        chaos_tables.state(),
-        edits,
-        chaos_tables.undecided_tables,
-        chaos_tables.initial_switch().settle,
-        environment.now,
-    )
+    initial = chaos_tables.initial_switch()
+    return Editor(chaos_tables.policies(), chaos_tables.state(), edits, initial, environment.now)

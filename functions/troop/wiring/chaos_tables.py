@@ -18,7 +18,6 @@ from troop.aws.chaos.state import PolicyTable, StateTable
 from troop.aws.chaos.stray_table import StrayTable
 from troop.aws.clients import client, quick_client
 from troop.aws.earlier_tables import EarlierTables
-from troop.chaos.earlier_tables import EarlierTable
 from troop.environment import Variable
 from troop.flows.chaos.initial_switch import InitialSwitch
 from troop.tables import CHANGES, DECISIONS, EVENTS, GROUP_TAGS, RUNS, STATE
@@ -84,13 +83,9 @@ def earlier_tables() -> EarlierTables:
     return EarlierTables(tagging, quick_client("dynamodb"), settings().deployment, own.keys(), set(own.values()))
 
 
-def undecided_tables() -> tuple[EarlierTable, ...]:
-    """Lists the tables of earlier deployments about which nobody has decided. Few deployments ever need that."""
-    return earlier_tables().undecided()
-
-
 def initial_switch() -> InitialSwitch:
-    return InitialSwitch(state(), undecided_tables, environment.now)
+    # Few deployments ever need the clients of these tables.
+    return InitialSwitch(state(), lambda: earlier_tables().undecided(), environment.now)
 
 
 def changes(of: Callable[[str], Any] = client) -> ChangeTable:

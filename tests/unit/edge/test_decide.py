@@ -221,6 +221,10 @@ def test_a_damaged_record_of_stray_items_stops_nothing(account: Account, damage:
     account.put("State", typed({"key": "stray-items"} | damage))
     assert account.decide()["reasons"] == {"terminate": 1}
     assert get("/groups/web")["problems"] == []
+    account.policy("Web", opt_out=True)
+    account.clock.forward(minutes=1)
+    account.decide()
+    assert account.state("stray-items")["count"] == 1, "it was replaced"
 
 
 def test_a_tick_does_not_fail_because_stray_items_cannot_be_recorded(

@@ -89,6 +89,8 @@ def test_a_tick_that_cannot_look_for_tables_decides_and_stays_leashed(
     account.group("web")
     with calls(monkeypatch, refusing(operation, "AccessDeniedException")):
         assert account.decide()["reasons"] == {"leashed": 1}
+        assert patch("/switch", {"halted": True}) | {"changed_at": None} == get("/switch") | {"changed_at": None}
+        assert get("/switch")["halted"] is True
 
 
 def test_settings_that_unleash_hold_at_the_first_request_too(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from troop import moments
-from troop.aws.expiring_items import PassingItems
+from troop.aws.state_items import StateItems
 from troop.bench.live_view import FRESH
 from troop.bench.record import SCHEMA
 from troop.state_keys import LIVE_CLAIM
 
 
-class LiveClaims(PassingItems):
+class LiveClaims(StateItems):
     """Claims in the table ``State``, where they expire."""
 
     def claim(self, run: str, now: datetime) -> bool:

@@ -7,14 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from troop.aws.dynamo import batch_get, typed
-from troop.aws.expiring_items import PassingItems
+from troop.aws.state_items import StateItems
 from troop.bench.record import SCHEMA
 from troop.state_keys import PRICE
 
 _AT_ONCE = 100
 
 
-class PriceCache(PassingItems):
+class PriceCache(StateItems):
     """Cached prices; DynamoDB removes them some time after they expire."""
 
     def read(self, names: Iterable[str], now: datetime) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from troop import moments
 from troop.aws.dynamo import typed
-from troop.aws.expiring_items import PassingItems
+from troop.aws.state_items import StateItems
 from troop.aws.transact import write
 from troop.bench.record import SCHEMA
 from troop.state_keys import REPORT_CLAIM
@@ -27,7 +27,7 @@ class Claim:
     ours: bool
 
 
-class ReportClaims(PassingItems):
+class ReportClaims(StateItems):
     """Claims in the table ``State``, where they expire."""
 
     def claim(self, run: str, now: datetime) -> Claim:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.expiring_items import PassingItems
+from troop.aws.state_items import StateItems
 from troop.aws.transact import ConditionFailed
 from troop.bench.record import SCHEMA
 from troop.state_keys import RUN_KEY
@@ -29,7 +29,7 @@ class Used:
     digest: str
 
 
-class RunKeys(PassingItems):
+class RunKeys(StateItems):
     """Keys in the table ``State``, where they expire after a week."""
 
     def used(self, key: str) -> Used | None:

@@ -6,7 +6,7 @@ import hashlib
 from datetime import datetime, timedelta
 from typing import Any
 
-from troop.aws.expiring_items import PassingItems
+from troop.aws.state_items import StateItems
 from troop.chaos.events import SCHEMA
 from troop.state_keys import REPEAT
 
@@ -17,7 +17,7 @@ requests five seconds apart, after the response; and clocks differ.
 _LIFETIME = timedelta(days=1)
 
 
-class Repeats(PassingItems):
+class Repeats(StateItems):
     """Stores the key that each request received; such items expire by themselves."""
 
     def key_of(self, digest: str, now: datetime) -> str:

@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from aws_lambda_powertools import Logger
 from botocore.exceptions import BotoCoreError, ClientError
 
 from troop.aws.chaos.stray_items import to_item
-from troop.aws.dynamo import typed
-from troop.aws.transact import ConditionFailed, write
+from troop.aws.state_items import StateItems
+from troop.aws.transact import ConditionFailed
 from troop.chaos.strays import StrayRecord
 from troop.state_keys import STRAYS
 
 logger = Logger()
 
+_IS_THE_LAST = (
+    "attribute_not_exists(#version) OR #version = :before OR NOT attribute_type(#version, :number)"  # or damaged
+)
 
-@dataclass(frozen=True)
-class StrayTable:
-    """Writes the record. ``table``: the name of the table State."""
 
-    client: Any
-    table: str
-    sleep: Callable[[float], None]
+class StrayTable(StateItems):
+    """Writes the record."""
 
     def write(self, record: StrayRecord) -> None:
         """Writes the next version of the record. If another calendar's tick has written it, or DynamoDB refuses, the
         next tick does it: a record for people must not fail a tick.
         """
-        item = to_item(record)
-        names = {f"#{name}": name for name in item}
+        compared = {":before": record.version - 1, ":number": "N"}
         try:
-            write(
-                self.client.update_item,
-                self.sleep,
-                TableName=self.table,
-                Key=typed({"key": STRAYS}),
-                UpdateExpression="SET " + ", ".join(f"{name} = {name.replace('#', ':')}" for name in names),
-                ConditionExpression="attribute_not_exists(#version) OR #version = :before",
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=typed({":before": record.version - 1})
-                | {f":{name}": value for name, value in typed(item).items()},
-            )
+            self._set(STRAYS, to_item(record), compared, _IS_THE_LAST)
         except ConditionFailed:
             pass
         except (BotoCoreError, ClientError):

@@ -15,6 +15,7 @@ from troop.chaos.changes import Author, version_of
 from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
 from troop.chaos.facts import Switch
 from troop.errors import TroopError
+from troop.flows.chaos.initial_switch import InitialSwitch
 from troop.state_keys import SWITCH
 
 TRIES = 5
@@ -47,18 +48,12 @@ class SwitchView:
 
 @dataclass(frozen=True)
 class Editor:
-    """Changes stored items, and records the author.
-
-    Attributes:
-        undecided: returns the tables of earlier deployments about which nobody has decided.
-        settle: lets the settings' state of the switch take effect; see :mod:`troop.flows.chaos.initial_switch`.
-    """
+    """Changes stored items, and records the author."""
 
     policies: PolicyTable
     state: StateTable
     edits: Edits
-    undecided: Callable[[], Sequence[EarlierTable]]
-    settle: Callable[[], None]
+    initial: InitialSwitch
     clock: Callable[[], datetime]
 
     def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
@@ -89,7 +84,7 @@ class Editor:
 
     def switch(self) -> SwitchView:
         """Returns the state of the switch. Before the first tick, it finds out whether the settings decide."""
-        self.settle()
+        self.initial.settle()
         item = plain(self.state.raw(SWITCH))
         return SwitchView(
             switch=self.state.switch_of(item),
@@ -110,7 +105,7 @@ class Editor:
             ConflictError: others keep changing the switch.
         """
         unleashes = changes.get("leashed") is False and self.switch().switch.leashed
-        if unleashes and (tables := with_data(self.undecided())):
+        if unleashes and (tables := with_data(self.initial.undecided())):
             raise EarlierTablesError(tables)
         for _ in range(TRIES):
             try:

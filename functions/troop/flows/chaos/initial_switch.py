@@ -6,9 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from aws_lambda_powertools import Logger
+from botocore.exceptions import BotoCoreError, ClientError
+
 from troop.aws.chaos.state import StateTable
 from troop.chaos.earlier_tables import EarlierTable, with_data
 from troop.state_keys import SWITCH
+
+logger = Logger()
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,15 @@ class InitialSwitch:
     clock: Callable[[], datetime]
 
     def settle(self) -> None:
-        """Records that there is no such table with data. Without that record, the deployment stays leashed."""
+        """Records that there is no such table with data. Without that record, the deployment stays leashed, also if
+        AWS does not answer: a tick and a halt go on.
+        """
+        try:
+            self._settle()
+        except (BotoCoreError, ClientError):
+            logger.warning("stays leashed: tables of earlier deployments are not known", exc_info=True)
+
+    def _settle(self) -> None:
         if self.state.leashed or self.state.knows_earlier_tables() or "leashed" in self.state.raw(SWITCH):
             return
         if not with_data(self.undecided()):

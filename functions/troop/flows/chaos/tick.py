@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from troop import moments
 from troop.aws.chaos.account_reader import AccountReader
@@ -73,8 +70,7 @@ class Tick:
             )
         if is_stale(started, self.clock()):
             return Ticked([], [])
-        with suppress(BotoCoreError, ClientError):  # leashed until a later tick can look; health says what it lacks
-            self.settle()
+        self.settle()
         account = replace(self.reader.account(), changes=self.reader.changes([calendar], started))
         salt = self.salt()
         with without_collections():

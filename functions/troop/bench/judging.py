@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from troop.bench.open_loop import TOLERANCE, Counted, done, misses
+from troop.bench.open_loop import Counted, allowed, done, misses
 from troop.bench.phase_limits import BYTES, ERROR_RATE, PER_SECOND, RATES, TIMES, TIMES_OVER_TIME, PhaseLimit
 from troop.bench.plan import Variant
 from troop.measure.histogram import buckets_at
@@ -102,12 +102,13 @@ def judge_rates(phase: Mapping[str, Any], targets: Mapping[str, float]) -> list[
             [Counted(one["per_second"] * seconds, one.get("errors", {})) for one in alone],
             seconds,
         )
-        if misses(target, achieved, seconds, len(phase["roles"][role]["nodes"])):
-            rate = achieved / seconds
+        nodes = len(phase["roles"][role]["nodes"])
+        if misses(target, achieved, seconds, nodes):
+            rate, leeway = achieved / seconds, allowed(target, seconds, nodes) / seconds
             if rate < target:
-                limit = PhaseLimit(PER_SECOND, at_least=(1 - TOLERANCE) * target, role=role)
+                limit = PhaseLimit(PER_SECOND, at_least=target - leeway, role=role)
             else:
-                limit = PhaseLimit(PER_SECOND, at_most=(1 + TOLERANCE) * target, role=role)
+                limit = PhaseLimit(PER_SECOND, at_most=target + leeway, role=role)
             text = f"{role} did {shown(PER_SECOND, rate)}, {rate / target:.1%} of the set rate of {target:,g}/s"
             judgements.append(Judgement(limit, role, TOTAL, rate, held=False, reason=text))
     return judgements

@@ -13,8 +13,10 @@ TOLERANCE = 0.01
 
 LEEWAY = 2
 """Seconds whose operations may be too many or too few: those at both ends of the measured time can fall on either side
-of it.
+of it. At most :data:`SHARE` of the measured time, or short phases would hold any rate.
 """
+
+SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,23 @@ def done(merged: Sequence[Counted], separate: Sequence[Counted], seconds: float)
     return sum(one.done(seconds) for one in merged) or sum(one.done(seconds) for one in separate)
 
 
-def misses(target: float, achieved: float, seconds: float, nodes: int) -> bool:
-    """Checks whether a role did more or less than its rate: by more than :data:`TOLERANCE`, by more operations than in
-    :data:`LEEWAY`, and by more than an operation of each node, which may be under way.
+def allowed(target: float, seconds: float, nodes: int) -> float:
+    """Returns the number of operations by which a role may miss its rate: the largest of :data:`TOLERANCE`, what is due
+    in :data:`LEEWAY`, and an operation of each node, which may be under way.
 
     More is as wrong as less: a tool that catches up after a slow warm-up applies another load than the set one.
 
     Args:
         target: operations per second.
+        seconds: the measured time.
+    """
+    return max(TOLERANCE * target * seconds, min(LEEWAY, SHARE * seconds) * target, nodes)
+
+
+def misses(target: float, achieved: float, seconds: float, nodes: int) -> bool:
+    """Checks whether a role did more or less than its rate, by more than is :func:`allowed`.
+
+    Args:
         achieved: number of operations in ``seconds``.
     """
-    return abs(target * seconds - achieved) > max(TOLERANCE * target * seconds, LEEWAY * target, nodes)
+    return abs(target * seconds - achieved) > allowed(target, seconds, nodes)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troop.bench.judging import Judgement, entry, judge, with_entry
+from troop.bench.judging import Judgement, entry, judge, judge_rates, with_entry
 from troop.bench.phase_limits import FAILED, PASSED, PERCENTILES, PhaseLimit, verdict
 from troop.measure import merge
 from troop.measure.histogram import Histogram
@@ -215,6 +215,27 @@ def test_an_operation_that_was_not_measured_fails_the_limit() -> None:
     assert judgement.reason == "raed was not measured; measured were read, write"
     (nothing,) = judge([PhaseLimit("p90_ms", 300)], {"drivers": {}}, LOAD, BEGIN, 30)
     assert (nothing.held, nothing.reason) == (False, "no operation was measured")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nodes", "target", "leeway"),
+    [(1000, 1, 100, 1), (60, 1, 300, 10), (10, 1, 100, 5), (1, 1, 100, 5), (10, 8, 10, 0.8)],
+)
+def test_the_reported_bound_of_a_set_rate_is_the_one_that_was_applied(
+    seconds: int, nodes: int, target: float, leeway: float
+) -> None:
+    def judged(achieved: float) -> list[Judgement]:
+        row = {"role": "drivers", "operation": "read", "count": achieved, "errors": {}, "per_second": None}
+        roles = {"drivers": {"nodes": ["i"] * nodes}}
+        merged = {"measured_seconds": seconds, "table": [row], "separate": [], "roles": roles}
+        return judge_rates(merged, {"drivers": target})
+
+    for sign in (1, -1):
+        bound = target + sign * leeway
+        assert not judged(bound * seconds - sign * 0.01)
+        (judgement,) = judged(bound * seconds + sign * 0.01)
+        limit = judgement.limit
+        assert (limit.at_most if sign > 0 else limit.at_least) == pytest.approx(bound)
 
 
 def test_the_role_that_generates_load_is_judged_unless_the_limit_names_another() -> None:

@@ -29,12 +29,14 @@ def row(timing: Any, per_second: float | None = 300.0, **more: Any) -> Separate:
     return Separate(role="drivers", rank=0, count=18_000, per_second=per_second, timing=timing, **its)
 
 
-def phase(*operations: Operation, target: float | None = TARGET, separate: tuple[Separate, ...] = ()) -> Phase:
+def phase(
+    *operations: Operation, target: float | None = TARGET, separate: tuple[Separate, ...] = (), seconds: int = 60
+) -> Phase:
     node = Node(node="i-1", role="drivers", rank=0, outcome="ok", count=1, errors=0)
     return Phase(
         phase="measure",
         nodes=1,
-        measured_seconds=60,
+        measured_seconds=seconds,
         targets={"drivers": target} if target else {},
         operations=list(operations),
         members=[node],
@@ -87,6 +89,13 @@ def test_more_than_the_set_rate_is_a_finding_too() -> None:
     (text,) = findings(phase(operation(21_200)))
     assert text.startswith("measure: drivers did 353 operations a second, 117.8% of the rate of 300 that is set. ")
     assert "Use a longer warm-up" in text
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 5, 10, 40])
+def test_a_short_phase_may_miss_its_rate_by_a_twentieth(seconds: int) -> None:
+    due = round(TARGET * seconds)
+    for part, number in ((0.96, 0), (1.04, 0), (0.94, 1), (1.06, 1), (0, 1)):
+        assert len(list(findings(phase(operation(round(part * due)), seconds=seconds)))) == number, part
 
 
 def test_operations_that_never_ended_were_not_done() -> None:

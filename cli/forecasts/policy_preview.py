@@ -80,7 +80,10 @@ def document(
     state = basis.account.states.get(unit, UnitState())
     policies = [policy_at(groups, one, settings, now, near) for one in (item, after)]
     old, new = (policy.as_dict() for policy in policies)
-    possible = [next_possible(groups, one, settings, state, now, near) for one in (item, after)]
+    possible = [
+        next_possible(policy, groups, one, settings, state, now)
+        for policy, one in zip(policies, (item, after), strict=True)
+    ]
     return {
         "values": [{"key": key, "before": old[key], "after": new[key]} for key in new if old[key] != new[key]],
         "problems": list(policies[1].problems),

@@ -152,8 +152,8 @@ class HealthReads:
         )
         return {point["Timestamp"].astimezone(UTC): round(point["Sum"]) for point in answer["Datapoints"]}
 
-    def _came(self, spans: Mapping[str, TickSpan]) -> dict[str, tuple[datetime, ...]]:
-        return {name: self._came_on(name, span) for name, span in islice(spans.items(), CALENDARS_READ)}
+    def _came(self, spans: Mapping[str, TickSpan]) -> dict[str, tuple[TickSpan, tuple[datetime, ...]]]:
+        return {name: (span, self._came_on(name, span)) for name, span in islice(spans.items(), CALENDARS_READ)}
 
     def _came_on(self, calendar: str, span: TickSpan) -> tuple[datetime, ...]:
         """Returns when ticks came that found units, by the metric that each of them writes."""

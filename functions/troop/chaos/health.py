@@ -13,9 +13,9 @@ from troop.chaos import earlier_tables
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.expected_ticks import expected_ticks
-from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, Unread
+from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, Schedule, Unread
 from troop.chaos.strays import StrayRecord
-from troop.chaos.tick_times import TickSpan, last_spans, shift
+from troop.chaos.tick_times import TickSpan, shift
 from troop.concurrency import Concurrency, needed, remedy, shortage
 from troop.settings import OLDEST_TICK, Settings
 
@@ -112,7 +112,7 @@ def digest(observed: Observed, settings: Settings, tick_minutes: int, now: datet
             *([] if observed.concurrency is None else [_concurrency(observed.concurrency, settings)]),
             *([] if observed.earlier is None else [_earlier_tables(observed.earlier)]),
             *([_change_calendars(observed.changes)] if observed.changes else []),
-            *([] if observed.came is None else [_time_zones(observed.came, observed, calendars, tick_minutes, now)]),
+            *([] if observed.came is None else [_time_zones(observed.came, observed.schedules, calendars)]),
         )
     )
 
@@ -349,23 +349,21 @@ def _change_calendars(changes: tuple[ChangePeriod, ...]) -> Check:
 
 
 def _time_zones(
-    came: Mapping[str, tuple[datetime, ...]] | Unread,
-    observed: Observed,
+    came: Mapping[str, tuple[TickSpan, tuple[datetime, ...]]] | Unread,
+    schedules: tuple[Schedule, ...] | Unread,
     calendars: Mapping[str, Calendar],
-    tick_minutes: int,
-    now: datetime,
 ) -> Check:
     """Warns if the ticks of a calendar's last business day came at the hours of another time zone."""
     if isinstance(came, Unread):
         return _unread(TIME_ZONES, 0, came)
-    if isinstance(observed.schedules, Unread):
-        return _unread(TIME_ZONES, 0, observed.schedules)
-    changed = max((s.changed for s in observed.schedules if s.ticks), default=now)
-    spans = {n: s for n, s in last_spans(calendars, tick_minutes, now).items() if changed < s.first and came.get(n)}
-    wrong = [_shifted(calendars[name], span, came[name]) for name, span in spans.items() if shift(span, came[name])]
+    if isinstance(schedules, Unread):
+        return _unread(TIME_ZONES, 0, schedules)
+    changed = max((s.changed for s in schedules if s.ticks), default=None)
+    judged = {name: (span, ticks) for name, (span, ticks) in came.items() if changed and changed < span.first and ticks}
+    wrong = [_shifted(calendars[name], span, ticks) for name, (span, ticks) in judged.items() if shift(span, ticks)]
     here = f"Troop has the time zones {zones.VERSION}"
     if not wrong:
-        detail = f"{here}; calendars whose ticks of the last business day came in their hours: {len(spans)}"
+        detail = f"{here}; calendars whose ticks of the last business day came in their hours: {len(judged)}"
         return Check(TIME_ZONES, Grade.OK, 0, 0, detail)
     detail = f"{here}, EventBridge Scheduler has others: {'; '.join(wrong[:NAMED])}"
     todo = (

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.strays import StrayRecord
+from troop.chaos.tick_times import TickSpan
 from troop.concurrency import Concurrency
 
 FAILURES_OF = timedelta(hours=24)
@@ -92,7 +93,8 @@ class Observed:
         concurrency: how many functions the account may run at a time; None if not read.
         earlier: undecided tables of earlier deployments, the newest first; None if not read.
         changes: the current periods of the SSM Change Calendars that calendars name; None if not read.
-        came: by calendar, when ticks came around its last business day, to within five minutes; None if not read.
+        came: by calendar, the ticks expected on its last business day, and when ticks came around it, to within five
+            minutes; None if not read.
     """
 
     schedules: tuple[Schedule, ...] | Unread
@@ -107,4 +109,4 @@ class Observed:
     concurrency: Concurrency | Unread | None = None
     earlier: tuple[EarlierTable, ...] | Unread | None = None
     changes: tuple[ChangePeriod, ...] | None = None
-    came: Mapping[str, tuple[datetime, ...]] | Unread | None = None
+    came: Mapping[str, tuple[TickSpan, tuple[datetime, ...]]] | Unread | None = None

@@ -106,7 +106,7 @@ class Outlook:
         return in_words(self.reason, self.detail) if self.reason else ""
 
 
-def outlook(facts: Facts, item: Mapping[str, Any], near: Sequence[str] = ()) -> Outlook:
+def outlook(facts: Facts, item: Mapping[str, Any]) -> Outlook:
     """Returns the state of a unit.
 
     Lasting reasons come first, so that an opt-out is not hidden by a weekend.
@@ -114,7 +114,6 @@ def outlook(facts: Facts, item: Mapping[str, Any], near: Sequence[str] = ()) -> 
     Args:
         facts: of the unit, with any salt; may have no groups, and needs no details that cost calls.
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
-        near: see :func:`troop.chaos.policy.effective_policy`.
     """
     lasting = _refusal(facts, LASTING)
     if lasting is None and not facts.groups:
@@ -124,7 +123,7 @@ def outlook(facts: Facts, item: Mapping[str, Any], near: Sequence[str] = ()) -> 
     ends = refusal is None or refusal.reason not in _UNKNOWN_END
     possible = None
     if facts.groups and stays is None and ends and not (facts.switch.halted or facts.switch.leashed):
-        possible = next_possible(facts.groups, item, facts.settings, facts.state, facts.now, near)
+        possible = next_possible(facts.policy, facts.groups, item, facts.settings, facts.state, facts.now)
     return Outlook(
         takes_part=lasting is None,
         reason=refusal.reason if refusal else None,
@@ -162,12 +161,12 @@ def policy_at(
 
 
 def next_possible(
+    policy: Policy,
     groups: Sequence[Group],
     item: Mapping[str, Any],
     settings: Settings,
     state: UnitState,
     now: datetime,
-    near: Sequence[str] = (),
 ) -> datetime | None:
     """Returns the earliest moment, from ``now`` on, at which calendar and policy allow a termination of the unit.
 
@@ -177,11 +176,10 @@ def next_possible(
     Ignores the roll, the group's health, the switch and SSM Change Calendars.
 
     Args:
+        policy: of the unit now.
         groups: the unit's; may be empty.
         item: the unit's item in the table ``GroupTags``, as stored; empty if there is none.
-        near: see :func:`troop.chaos.policy.effective_policy`.
     """
-    policy = policy_at(groups, item, settings, now, near)
     if protection(groups) or policy.problems or state.unrecovered is not None or policy.probability.value == 0:
         return None
     calendar = settings.calendars[policy.calendar.value]

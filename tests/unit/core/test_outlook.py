@@ -14,6 +14,7 @@ from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calen
 from tests.unit.core.guard_cases import CASES, Case
 from tests.unit.core.test_rules_hold import worlds
 from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
+from troop.chaos.groups import Group
 from troop.chaos.guards import (
     REASONS,
     SCHEDULED,
@@ -29,7 +30,7 @@ from troop.chaos.guards import (
     stop_alarm,
     too_soon,
 )
-from troop.chaos.outlook import HORIZON, LASTING, ONLY_TICKS, TAKING_PART, Outlook, next_possible, outlook
+from troop.chaos.outlook import HORIZON, LASTING, ONLY_TICKS, TAKING_PART, Outlook, next_possible, outlook, policy_at
 from troop.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,7 +44,13 @@ SUNDAYS = {"default": raw_calendar(weekdays=["SUN"], country=None)}
 def _next(
     now: datetime, item: dict[str, Any] | None = None, of: Settings | None = None, **state: Any
 ) -> datetime | None:
-    return next_possible([group()], item or {}, of or settings(), UnitState(**state), now)
+    return _next_of([group()], item or {}, of or settings(), UnitState(**state), now)
+
+
+def _next_of(
+    groups: list[Group], item: dict[str, Any], of: Settings, state: UnitState, now: datetime
+) -> datetime | None:
+    return next_possible(policy_at(groups, item, of, now), groups, item, of, state, now)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +119,13 @@ def test_a_freeze_is_waited_for() -> None:
 def test_what_an_opt_out_has_covered_may_be_another_one() -> None:
     groups = [tagged(until="2026-11-24")]
     item = {"until": "2026-11-23"}
-    assert next_possible(groups, item, settings(), UnitState(), at("12:00")) == at("09:00", WEDNESDAY)
+    assert _next_of(groups, item, settings(), UnitState(), at("12:00")) == at("09:00", WEDNESDAY)
     forever = [tagged(opt_out="true")]
-    assert next_possible(forever, item, settings(), UnitState(), at("12:00")) is None
+    assert _next_of(forever, item, settings(), UnitState(), at("12:00")) is None
 
 
 def test_a_unit_without_groups_goes_by_its_item() -> None:
-    assert next_possible([], {"until": "2026-11-20"}, settings(), UnitState(), at("12:00")) == at("09:00", MONDAY)
+    assert _next_of([], {"until": "2026-11-20"}, settings(), UnitState(), at("12:00")) == at("09:00", MONDAY)
 
 
 def test_the_longest_distance_on_the_rarest_calendar_is_within_the_horizon() -> None:
@@ -129,7 +136,7 @@ def test_the_longest_distance_on_the_rarest_calendar_is_within_the_horizon() -> 
 
 def test_nothing_of_the_roll_is_told() -> None:
     """The same for units that rolled low, high, early and late."""
-    moments = {next_possible([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
+    moments = {_next_of([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
     assert moments == {at("10:00")}
 
 
@@ -150,7 +157,7 @@ def test_no_guard_of_the_calendar_or_the_policy_refuses_then_and_one_does_before
     if until is not None:
         item["until"] = (today + timedelta(days=until)).isoformat()
     state = UnitState(last_day=None if ago is None else today - timedelta(days=ago))
-    earliest = next_possible([group()], item, of, state, now)
+    earliest = _next_of([group()], item, of, state, now)
     assert earliest is not None
     assert earliest >= now
 

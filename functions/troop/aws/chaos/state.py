@@ -17,22 +17,19 @@ from troop.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, REAPER_OFF, SCHEDUL
 
 
 @dataclass(frozen=True)
-class StateView:
-    """The whole table ``State`` as one tick has read it."""
-
-    switch: Switch
-    counts: Counts
-    units: Mapping[str, UnitState]
-    strays: StrayRecord
-
-
-@dataclass(frozen=True)
 class DeploymentState:
     """What the table ``State`` has of the whole deployment, without its units."""
 
     switch: Switch
     counts: Counts
     strays: StrayRecord
+
+
+@dataclass(frozen=True)
+class StateView(DeploymentState):
+    """The whole table ``State`` as one tick has read it."""
+
+    units: Mapping[str, UnitState]
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,8 @@ class StateTable:
     def view(self) -> StateView:
         """Reads everything, strongly consistent."""
         by_key = {item["key"]: item for item in scan(self.client, self.table)}
-        return StateView(
-            switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
-            counts=_counts(by_key),
-            units={k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)},
-            strays=stray_items.from_item(by_key.get(STRAYS, {})),
-        )
+        units = {k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)}
+        return StateView(**vars(self._deployment(by_key)), units=units)
 
     def switch(self) -> Switch:
         return self.switch_of(self._get(SWITCH))
@@ -74,7 +67,9 @@ class StateTable:
         """Reads the switch, the counters of some days (at most 90), and stray items. One call."""
         names = [SWITCH, EARLIER_TABLES, IN_FLIGHT, STRAYS, *(f"{DAY}{day}" for day in sorted(set(days)))]
         rows = batch_get(self.client, {self.table: [{"key": {"S": name}} for name in names]})[self.table]
-        by_key = {item["key"]: item for item in rows}
+        return self._deployment({item["key"]: item for item in rows})
+
+    def _deployment(self, by_key: Mapping[str, Mapping[str, Any]]) -> DeploymentState:
         return DeploymentState(
             switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
             counts=_counts(by_key),

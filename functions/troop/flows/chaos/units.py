@@ -204,7 +204,7 @@ class Units:
             state=state,
             counts=deployment.counts,
         )
-        return effective_participation(groups, policy), state, outlook(facts, item, near)
+        return effective_participation(groups, policy), state, outlook(facts, item)
 
     def owner(self, name: str) -> str | None:
         """Returns the unit of the group of that name; None if there is no such group, or it is one of Troop's own

@@ -134,6 +134,7 @@ def test_every_view_and_dialog_is_accessible_and_fits(looking: Looking) -> None:
                 if problems := _problems(page):
                     wrong[f"{number} {view} {width}"] = problems
             page.keyboard.press("Escape")
+            expect(page.locator("dialog")).to_have_count(0)  # until then, no other dialog opens
     assert wrong == {}
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import zlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from troop.measure.operations import NAME
@@ -15,6 +18,9 @@ MOST_PROBLEMS = 20
 """Problems to list; the rest is counted."""
 LONGEST_PROBLEM = 500
 """Characters: a sentence can quote the file."""
+
+LONGEST_FIELD = 1 << 20
+"""Characters of a table's cell: it may contain a whole answer."""
 
 
 class CollectorError(ValueError):
@@ -40,6 +46,33 @@ class Problems:
     def lines(self) -> list[str]:
         more = self.count - len(self.sentences)
         return [*self.sentences, f"and {more} more"] if more else list(self.sentences)
+
+
+def header_of(rows: Iterator[list[str]], name: str) -> list[str]:
+    """Returns the names of the columns in the first row of a table.
+
+    Args:
+        name: the file's name in problems.
+
+    Raises:
+        CollectorError: the row is damaged.
+    """
+    try:
+        return [column.strip() for column in next(rows, [])]
+    except csv.Error as error:
+        raise CollectorError(f"{name}:1: {error}") from None
+
+
+def places_of(columns: Sequence[str], needed: Collection[str], name: str) -> dict[str, int]:
+    """Returns the number of each column.
+
+    Raises:
+        CollectorError: one of those that are needed is there twice.
+    """
+    number = Counter(columns)
+    if twice := [column for column in dict.fromkeys(needed) if number[column] > 1]:
+        raise CollectorError(f"{name}:1: the header has {', '.join(twice)} twice")
+    return {column: place for place, column in enumerate(columns)}
 
 
 def a_name(text: str) -> str:

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Callable, TextIO
 
-from troop.measure.collectors.common import CollectorError, Problems, a_name
+from troop.measure.collectors.common import LONGEST_FIELD, CollectorError, Problems, a_name, header_of, places_of
 from troop.measure.collectors.growing import Growing, text_of
 from troop.measure.collectors.jtl_once import Once, Sample
 from troop.measure.collectors.window import Counted, Window
@@ -35,8 +35,6 @@ NEEDED = ("timeStamp", "elapsed", "label", "success")
 TELLING = ("responseMessage", "threadName")
 """Optional columns that are needed to recognize samples that would count twice."""
 
-LONGEST_FIELD = 1 << 20
-"""Characters: a message may contain a whole answer."""
 LONGEST = 1000 * LONGEST_SECONDS
 """The longest sample in milliseconds."""
 LATEST = 1 << 53
@@ -277,16 +275,11 @@ class _Lines:
 
 
 def _columns(rows: Iterator[list[str]], name: str) -> dict[str, int]:
-    try:
-        header = next(rows, [])
-    except csv.Error as error:
-        raise CollectorError(f"{name}:1: {error}") from None
-    columns = {column.strip(): number for number, column in enumerate(header)}
+    header = header_of(rows, name)
+    columns = places_of(header, header, name)
     if missing := [column for column in NEEDED if column not in columns]:
         raise CollectorError(
             f"{name}:1: the header has no {', '.join(missing)}: let JMeter save them "
             "(jmeter.save.saveservice.print_field_names=true and output_format=csv)"
         )
-    if len(columns) != len(header):
-        raise CollectorError(f"{name}:1: the header has a column twice")
     return columns

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.common import LONGEST_FIELD, CollectorError, Problems, places_of
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.histogram import HIGHEST
 from troop.measure.operations import UNFINISHED
@@ -45,8 +45,6 @@ ERRORS: Mapping[str, str] = {
 
 _PER_SECOND = {13: 10**3, 16: 10**6, 19: 10**9}
 """Units of a timestamp in a second, by its digits."""
-_LONGEST_ROW = 1 << 20
-"""Characters: a row can contain an address or a message."""
 
 
 def read(path: Path, window: Window, problems: Problems) -> Counted:
@@ -68,10 +66,10 @@ def counted(
     Args:
         totals: what to add to; nothing by default.
     """
-    csv.field_size_limit(_LONGEST_ROW)
+    csv.field_size_limit(LONGEST_FIELD)
     source = iter(lines)
     header = next(source, "").rstrip("\r\n").split(",")
-    columns = {column: number for number, column in enumerate(header)}
+    columns = places_of(header, header, name)
     if missing := [column for column in NEEDED if column not in columns]:
         raise CollectorError(
             f"{name}:1: the header has no {', '.join(missing)}: it must be output of k6 run --out csv=FILE, of a plan "
@@ -83,8 +81,8 @@ def counted(
     request, status, code = columns["name"], columns["status"], columns["error_code"]
     labels: dict[tuple[str, str], str] = {}
     for number, text in _rows(source, result, problems, name):
-        row = text.rstrip("\r\n").split(",") if '"' not in text else next(csv.reader([text]), [])
         try:
+            row = text.rstrip("\r\n").split(",") if '"' not in text else next(csv.reader([text]), [])
             if len(row) != width:
                 raise ValueError(f"the row has {len(row)} columns, but the header has {width}")
             ended, amount = _seconds(row[stamp]), float(row[value])
@@ -95,7 +93,7 @@ def counted(
             microseconds = round(amount * 1000)
             if not 0 <= microseconds <= HIGHEST:
                 raise ValueError(f"metric_value is {row[value]}")
-        except (ValueError, OverflowError) as error:
+        except (csv.Error, ValueError, OverflowError) as error:
             problems.add(f"{name}:{number}: {error}")
             continue
         key = row[request], row[method] if method is not None else ""
@@ -122,7 +120,7 @@ def _rows(lines: Iterator[str], totals: Counted, problems: Problems, name: str) 
         number += 1
         begin = number
         if '"' in line:
-            while line.count('"') % 2 and len(line) < _LONGEST_ROW:
+            while line.count('"') % 2 and len(line) < LONGEST_FIELD:
                 more = next(lines, "")
                 if not more:
                     break

@@ -104,6 +104,6 @@ def _histogram(section: Sequence[_Line], name: str, unit: str) -> Histogram:
         if count:
             try:
                 histogram.record(round(line.value * UNITS[unit] / UNITS["us"]), count)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 raise CollectorError(f"{name}:{line.number}: {error}") from None
     return histogram

@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.common import LONGEST_FIELD, CollectorError, Problems, header_of, places_of
 from troop.measure.collectors.growing import Growing, text_of
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.hdr_log import UNITS
 
 BLANKS = " "
 """The separator of columns that any number of blanks separates."""
-LONGEST_FIELD = 1 << 20
-"""Characters: a field may contain an answer."""
 
 _SECOND = 10**9
 """Nanoseconds."""
@@ -118,7 +116,7 @@ def follow(
 
     Raises:
         OSError: the file cannot be read, or does not exist when the tool has ended.
-        CollectorError: the file lacks a column.
+        CollectorError: the file lacks a column, or has it twice.
     """
     totals = Counted(window)
     with totals.live(results), text_of(Growing(path, is_over)) as lines:
@@ -130,8 +128,8 @@ def counted(lines: Iterable[str], name: str, table: Table, problems: Problems, t
     csv.field_size_limit(LONGEST_FIELD)
     source = _Lines(lines)
     rows = _rows(source, table.separator)
-    columns = list(table.columns) or next(rows, [])
-    at = {column.strip(): number for number, column in enumerate(columns)}
+    columns = [column.strip() for column in table.columns] or header_of(rows, name)
+    at = places_of(columns, table.needed, name)
     if missing := [column for column in table.needed if column not in at]:
         there = ", ".join(columns)[:300] or "none"
         raise CollectorError(f"{name}:1: there is no column {', '.join(missing)}: the columns are {there}")
@@ -192,7 +190,7 @@ def _counter(table: Table, at: Mapping[str, int], totals: Counted) -> Callable[[
         """Returns the nanoseconds that a failed request took; 0 if they are unknown."""
         try:
             return max(0, _sum(row, time))
-        except ValueError:
+        except (ValueError, OverflowError):
             return 0
 
     return count

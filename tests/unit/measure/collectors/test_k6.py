@@ -247,3 +247,18 @@ def test_names_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
     rows = [f"http_req_duration,{START}500000,5,,true,GET,Gr{letter}ße,200,," for letter in "öü"]
     samples.write_bytes("\n".join([HEADER, *rows, ""]).encode("cp1252"))
     assert len(k6.read(samples, Window(START, START + 10), Problems()).operations) == 2
+
+
+def test_a_damaged_quote_is_told_and_the_rest_counts() -> None:
+    row = f"http_req_duration,{START}000000,5,,true,GET,a,200,,\n"
+    quoted = "".join(row.replace(",a,", f',{name}"a,') for name in "bc")
+    text = f"{HEADER}\n{row}{quoted}{row}"
+    operations, problems = read(text)
+    assert operations["a"].times.count == 2
+    (problem,) = problems
+    assert problem.startswith("a.csv:3: new-line character seen in unquoted field")
+
+
+def test_a_column_that_stands_twice_is_refused() -> None:
+    with pytest.raises(CollectorError, match=r"^a.csv:1: the header has name twice"):
+        read(f"{HEADER},name\n")

@@ -32,7 +32,15 @@ def test_all_forms_of_lines_give_the_same(text: str, is_cumulative: bool) -> Non
     assert (one.times.count, one.times.min, one.times.max, one.times.sum) == (3, 1500, 3000, 6000)
 
 
-@pytest.mark.parametrize("text", ["2 1\n1 1\n", "1 0.5 3 2.0\n2 1.0 2 inf\n", f"{10**16} 1\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2 1\n1 1\n",
+        "1 0.5 3 2.0\n2 1.0 2 inf\n",
+        f"{10**16} 1\n",
+        pytest.param(f"{10**400} 1\n", id="more than a float can have"),
+    ],
+)
 def test_what_is_no_distribution_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a:[12]: "):
         read(text)

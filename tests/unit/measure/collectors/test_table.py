@@ -11,7 +11,7 @@ import pytest
 from tests.unit.measure.collectors.test_jtl import DATA, EVER, REAL
 from troop.measure.collectors import jtl, table
 from troop.measure.collectors.__main__ import main
-from troop.measure.collectors.common import CollectorError, Problems
+from troop.measure.collectors.common import LONGEST_FIELD, CollectorError, Problems
 from troop.measure.collectors.table import Table, Term, good, terms
 from troop.measure.collectors.window import Counted, Window
 from troop.measure.operations import document_of
@@ -102,9 +102,10 @@ def test_status_and_error_decide_about_success(row: str, errors: dict[str, int])
 
 def test_a_failure_needs_no_time() -> None:
     of = Table(PLAIN.time, PLAIN.moment, failures=frozenset({"skipped"}), status="code")
-    totals, problems = read(f"at,took,code\n{START},skipped,200\n{START},,503\n{START},1500,503\n", of)
+    rows = "skipped,200", ",503", "1500,503", "inf,503", "nan,503"
+    totals, problems = read("at,took,code\n" + "".join(f"{START},{row}\n" for row in rows), of)
     (one,) = totals.operations.values()
-    assert (one.errors, one.per_second.errors[:3], problems) == ({"skipped": 1, "503": 2}, [2, 1, 0], [])
+    assert (one.errors, one.per_second.errors[:3], problems) == ({"skipped": 1, "503": 4}, [4, 1, 0], [])
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,24 @@ def test_a_row_without_a_time_is_told_and_the_rest_counts(row: str, why: str) ->
 def test_a_missing_column_is_refused_with_those_that_are_there() -> None:
     with pytest.raises(CollectorError, match="a:1: there is no column took: the columns are at, time"):
         read("at,time\n1,2\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "why"),
+    [
+        ("at,took,took,other,other", "the header has took twice"),
+        ('"at"x,took', "',' expected after '\"'"),
+        (f"at,took,{'x' * LONGEST_FIELD}x", "field larger than field limit"),
+    ],
+)
+def test_a_header_that_cannot_be_read_is_refused(header: str, why: str) -> None:
+    with pytest.raises(CollectorError, match=f"^a:1: {why}"):
+        read(f"{header}\n{START},5\n")
+
+
+def test_a_column_that_is_not_read_may_stand_twice() -> None:
+    totals, problems = read(f"at,_,took,_\n{START},1,5,2\n")
+    assert (totals.operations["requests"].times.max, problems) == (5000, [])
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_MARK = re.compile(r"recording-([0-9]+)-[0-9]+")
 _numbers = itertools.count()
 
 
@@ -47,5 +49,6 @@ def recording(results: Path) -> Iterator[None]:
 
 def lost(results: Path) -> Iterator[str]:
     """Yields the number of each process that left a mark: once for each of its recordings."""
-    for mark in sorted(results.glob("recording-*")):
-        yield mark.name.split("-")[1]
+    for path in sorted(results.glob("recording-*")):
+        if match := _MARK.fullmatch(path.name):
+            yield match[1]

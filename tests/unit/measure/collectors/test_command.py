@@ -273,3 +273,12 @@ def test_a_log_without_operations_in_the_measured_time_is_a_problem(
     sentence = capsys.readouterr().err
     assert f"{log}: no operation ended in the measured time" in sentence
     assert where in sentence
+
+
+@pytest.mark.parametrize("name", ["recording-video.json", "recording-", "recording-1", "recording-1-2.csv"])
+def test_a_file_of_the_script_is_no_mark_of_a_recording(name: str, tmp_path: Path) -> None:
+    mark = recordings.begin(tmp_path)
+    (tmp_path / name).touch()
+    assert list(recordings.lost(tmp_path)) == [str(os.getpid())]
+    recordings.end(mark)
+    assert list(recordings.lost(tmp_path)) == []

@@ -151,6 +151,7 @@ def read(path: Path, problems: Problems) -> list[Run]:
 def runs(text: str, name: str, problems: Problems) -> list[Run]:
     """Reads the runs from a file's text, as :func:`read` does. Ignores messages of servers and drivers."""
     runs: list[Run] = []
+    run: Run | None = None
     threads: int | None = None
     number = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -158,13 +159,15 @@ def runs(text: str, name: str, problems: Problems) -> list[Run]:
         if match := _RUNNING.match(line):
             threads = int(match[1]) if len(match[1]) <= _MOST_DIGITS else None
         elif match := _HEAD.match(line):
+            run = None  # without its columns, its lines are left out
             try:
-                runs.append(Run(number, threads, places=_places(match[1])))
+                run = Run(number, threads, places=_places(match[1]))
+                runs.append(run)
             except ValueError as error:
                 problems.add(f"{name}:{number}: {error}")
-        elif runs:
+        elif run:
             try:
-                _take(runs[-1], line)
+                _take(run, line)
             except ValueError as error:
                 problems.add(f"{name}:{number}: {error}")
     if not runs:

@@ -207,3 +207,16 @@ def test_a_header_without_a_column_is_told() -> None:
     with pytest.raises(CollectorError):
         cassandra_stress.runs(text, "a.txt", problems)
     assert problems.lines() == ["a.txt:8: the header has no errors"]
+
+
+def test_lines_after_a_header_without_a_column_belong_to_no_run() -> None:
+    text = (DATA / "cassandra-stress-older.txt").read_text()
+    damaged = text.replace(" errors,", " failures,")
+    problems = Problems()
+    whole = cassandra_stress.runs(text, "a.txt", problems)
+    assert cassandra_stress.runs(text + damaged, "a.txt", problems) == whole
+    (problem,) = problems.lines()
+    assert problem.endswith(": the header has no errors")
+    assert [run.intervals for run in cassandra_stress.runs(text + damaged + text, "a.txt", problems)] == [
+        whole[0].intervals
+    ] * 2

@@ -232,9 +232,10 @@ def _wrk(options: argparse.Namespace, path: Path, results: Path, problems: Probl
 def _iozone(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
     operations = iozone.read(path, problems, options.prefix or "")
     output.write_operations(iozone.TOOL, operations, results)
-    for name, operation in operations.items():
-        if operation.rate:
-            sys.stdout.write(f"{name}: {operation.rate.per_second:g} operations a second\n")
+    rates = {name: one.rate for name, one in operations.items() if one.rate}
+    for name, rate in rates.items():
+        sys.stdout.write(f"{name}: {rate.per_second:g} operations a second\n")
+    _refuse_nothing(sum(rate.per_second + rate.bytes_per_second for rate in rates.values()), path, problems)
 
 
 def _cassandra_stress(options: argparse.Namespace, path: Path, results: Path, problems: Problems) -> None:
@@ -257,12 +258,12 @@ def _sysstat(options: argparse.Namespace, path: Path, results: Path, problems: P
 def _counted(tool: str, counted: Counted, what: str, path: Path, results: Path, problems: Problems) -> None:
     _write(tool, counted.operations, results)
     sys.stdout.write("".join(f"{note}\n" for note in counted.notes(what)))
-    counted.refuse_nothing(str(path), what, problems)
+    _refuse_nothing(_number(counted.operations), path, problems, counted.nothing(what))
 
 
 def _operations(tool: str, operations: Operations, path: Path, results: Path, problems: Problems) -> None:
     _write(tool, operations, results)
-    _refuse_nothing(sum(one.count + sum(one.errors.values()) for one in operations.values()), path, problems)
+    _refuse_nothing(_number(operations), path, problems)
 
 
 def _write(tool: str, operations: Operations, results: Path) -> None:
@@ -280,10 +281,16 @@ def _rows(tool: str, rows: Iterable[Separate], path: Path, results: Path, proble
     _refuse_nothing(sum(row.count + sum(row.errors.values()) for row in rows), path, problems)
 
 
-def _refuse_nothing(count: int, path: Path, problems: Problems) -> None:
-    """Adds a problem if the tool counted nothing; other problems may be the reason."""
-    if not count and not problems.count:
-        problems.add(f"{path}: the tool counted no operation")
+def _number(operations: Operations) -> int:
+    return sum(one.count + sum(one.errors.values()) for one in operations.values())
+
+
+def _refuse_nothing(
+    number: float, path: Path, problems: Problems, sentence: str = "the tool counted no operation"
+) -> None:
+    """Adds a problem if a file has no operation; other problems may be the reason."""
+    if not number and not problems.count:
+        problems.add(f"{path}: {sentence}")
 
 
 if __name__ == "__main__":

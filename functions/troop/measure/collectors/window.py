@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from troop.measure import phase_environment
-from troop.measure.collectors.common import Problems, a_name
+from troop.measure.collectors.common import a_name
 from troop.measure.live import recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
@@ -157,24 +157,16 @@ class Counted:
         """
         notes = [f"{self.outside} {what} were outside the measured time"] if self.outside else []
         if self.elsewhere is not None:
-            notes[0] += f", the last at {moment(self.elsewhere)}"
+            notes[0] += f", the last at {_moment(self.elsewhere)}"
         if self.left_out:
             metrics = ", ".join(f"{name[:80]} ({count})" for name, count in sorted(self.left_out.items()))
             notes.append(f"samples of these metrics are left out: {metrics}")
         return notes
 
-    def refuse_nothing(self, name: str, what: str, problems: Problems) -> None:
-        """Adds a problem if no operation ended in the measured time.
-
-        Args:
-            name: the file's name in problems.
-            what: as for :meth:`notes`.
-        """
-        if any(one.times.count or one.errors for one in self.operations.values()):
-            return
+    def nothing(self, what: str) -> str:
+        """Returns the problem that no operation ended in the measured time; ``what`` as for :meth:`notes`."""
         clock = ": check the unit and the clock of its timestamps" if self.elsewhere is not None else ""
-        sentences = [f"{name}: no operation ended in the measured time{clock}", *self.notes(what)]
-        problems.add("; ".join(sentences))
+        return "; ".join([f"no operation ended in the measured time{clock}", *self.notes(what)])
 
     def operation(self, label: str) -> Operation:
         """Finds or creates the operation of a label. Remembers it, because forming a name takes as long as counting."""
@@ -191,7 +183,7 @@ class Counted:
         return operation
 
 
-def moment(seconds: float) -> str:
+def _moment(seconds: float) -> str:
     """Returns a moment as text, such as ``2026-11-26T15:04:05Z``; as a number if no calendar has it."""
     try:
         return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -273,6 +274,23 @@ def test_a_log_without_operations_in_the_measured_time_is_a_problem(
     sentence = capsys.readouterr().err
     assert f"{log}: no operation ended in the measured time" in sentence
     assert where in sentence
+
+
+def test_another_problem_of_a_log_can_be_why_it_has_no_operation(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = results / "log"
+    log.write_text(f"{K6}http_req_duration,{BEGAN}000,5,a,200,,\n")
+    assert run("k6", log) == 1
+    assert capsys.readouterr().err == f"{log}:2: the row has 7 columns, but the header has 6\n"
+
+
+def test_tests_of_iozone_without_a_throughput_are_a_problem(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = results / "log"
+    text = (DATA / "iozone-3.489.txt").read_text()
+    log.write_text(re.sub(r"(Children see throughput for.*= +)[0-9.]+", r"\g<1>0.00", text))
+    assert run("iozone", log) == 1
+    assert capsys.readouterr().err == f"{log}: the tool counted no operation\n"
 
 
 @pytest.mark.parametrize("name", ["recording-video.json", "recording-", "recording-1", "recording-1-2.csv"])

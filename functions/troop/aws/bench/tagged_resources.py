@@ -84,44 +84,43 @@ class Leftovers:
         groups = list(self._groups(filters))
         instances = [_instance(one) for one in self._instances(filters) if self._is_of_a_run(one)]
         yield from (*groups, *instances, *self._other_members(groups, {one.id for one in instances}))
-        for one in self._pages(self.ec2, "describe_volumes", "Volumes", filters):
+        for one in self._tagged(self.ec2, "describe_volumes", "Volumes", filters):
             going, ident = one["State"] in ("deleting", "deleted"), one["VolumeId"]
             held = one["State"] == "in-use" or bool(one.get("Attachments"))
             rate = one.get("VolumeInitializationRate")
             disk = Disk(one["VolumeType"], one["Size"], one.get("Iops"), one.get("Throughput"), rate)
             attached = (to["InstanceId"] for to in one.get("Attachments", []) if to.get("InstanceId"))
             evidence = Evidence(instances=frozenset(attached))
-            for resource in self._resources(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held):
-                yield replace(resource, disk=disk)
-        for one in self._pages(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
+            yield replace(_seen(one, Kind.VOLUME, ident, ident, one["CreateTime"], evidence, going, held), disk=disk)
+        for one in self._tagged(self.ec2, "describe_launch_templates", "LaunchTemplates", filters):
             ident, name = one["LaunchTemplateId"], one["LaunchTemplateName"]
-            yield from self._resources(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
-        for one in self.ec2.describe_placement_groups(Filters=filters)["PlacementGroups"]:  # EC2 has no pages of them
-            name, is_going = one["GroupName"], one["State"] == "deleting"
+            yield _seen(one, Kind.LAUNCH_TEMPLATE, ident, name, one["CreateTime"], Evidence())
+        placements = self.ec2.describe_placement_groups(Filters=filters)["PlacementGroups"]  # EC2 has no pages of them
+        for one in filter(self._is_of_a_run, placements):
+            name, going = one["GroupName"], one["State"] == "deleting"
             if one["State"] != "deleted":
-                yield from self._resources(one, Kind.PLACEMENT_GROUP, name, name, None, Evidence(), going=is_going)
-        for one in self._pages(self.ec2, "describe_security_groups", "SecurityGroups", filters):
+                yield _seen(one, Kind.PLACEMENT_GROUP, name, name, None, Evidence(), going)
+        for one in self._tagged(self.ec2, "describe_security_groups", "SecurityGroups", filters):
             evidence = Evidence(vpc=one.get("VpcId"))
-            yield from self._resources(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
+            yield _seen(one, Kind.SECURITY_GROUP, one["GroupId"], one["GroupName"], None, evidence)
 
-    def _pages(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def _tagged(self, client: Any, call: str, field: str, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         for page in client.get_paginator(call).paginate(Filters=filters):
-            yield from page[field]
+            yield from filter(self._is_of_a_run, page[field])
 
     def _groups(self, filters: list[dict[str, Any]]) -> Iterator[Seen]:
-        for one in self._pages(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
+        for one in self._tagged(self.autoscaling, "describe_auto_scaling_groups", "AutoScalingGroups", filters):
             name = one["AutoScalingGroupName"]
             # Only a group that is being deleted has a status.
             going = bool(one.get("Status"))
             evidence = Evidence(members=frozenset(i["InstanceId"] for i in one.get("Instances", [])))
-            yield from self._resources(
-                one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going=going
-            )
+            yield _seen(one, Kind.AUTO_SCALING_GROUP, name, name, one["CreatedTime"], evidence, going)
 
     def _instances(self, filters: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         living = {"Name": "instance-state-name", "Values": _LIVING}
-        for reservation in self._pages(self.ec2, "describe_instances", "Reservations", [*filters, living]):
-            yield from reservation["Instances"]
+        for page in self.ec2.get_paginator("describe_instances").paginate(Filters=[*filters, living]):
+            for reservation in page["Reservations"]:
+                yield from reservation["Instances"]
 
     def _other_members(self, groups: Iterable[Seen], known: Collection[str]) -> Iterator[Seen]:
         """Yields the members of groups without the tags of the group's run, as if they had them.
@@ -136,20 +135,6 @@ class Leftovers:
             for raw in self._instances([those]):
                 group = of[raw["InstanceId"]]
                 yield replace(_instance(raw), run=group.run, cell=group.cell, role=group.role)
-
-    def _resources(
-        self,
-        raw: dict[str, Any],
-        kind: Kind,
-        ident: str,
-        name: str,
-        created_at: datetime | None,
-        evidence: Evidence,
-        going: bool = False,
-        held: bool = False,
-    ) -> Iterator[Seen]:
-        if self._is_of_a_run(raw):
-            yield _seen(raw, kind, ident, name, created_at, evidence, going, held)
 
     def _is_of_a_run(self, raw: dict[str, Any]) -> bool:
         tags = _tags(raw)
@@ -202,7 +187,7 @@ def _seen(
     name: str,
     created_at: datetime | None,
     evidence: Evidence,
-    going: bool,
+    going: bool = False,
     held: bool = False,
 ) -> Seen:
     tags = _tags(raw)

@@ -32,7 +32,7 @@ Judgement = tuple[Verdict, str]
 """A verdict, and a sentence about it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A question that only an account can answer.
 
@@ -43,7 +43,6 @@ class Question:
         step: what is done to answer it.
         price: the most that the step costs, in US dollars.
         needs: the caller's IAM permissions.
-        probe: the name of a method of :class:`cli.prove.probes.Probes`; it returns evidence, as JSON.
         judge: makes an answer of the evidence.
     """
 
@@ -51,11 +50,15 @@ class Question:
     text: str
     why: str
     step: str
-    price: Decimal
+    price: Decimal = Decimal(0)
     kind: Kind
     needs: tuple[str, ...]
-    probe: str
     judge: Callable[[Any], Judgement]
+
+    @property
+    def probe(self) -> str:
+        """The name of a method of :class:`cli.prove.probes.Probes`; it returns evidence, as JSON."""
+        return self.name.replace("-", "_")
 
 
 @dataclass(frozen=True)

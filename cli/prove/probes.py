@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -22,7 +23,6 @@ from cli.prove.judgements import ALLOWED, SUCCESS
 from cli.prove.ledger import PREFIX, Ledger, Remove, tags
 from cli.prove.node.ask import MARK
 from cli.shared import aws
-from cli.shared.errors import CliError, Exit
 from troop.bench.definition import PARTITION, SPOT, Fleet
 from troop.bench.fleet_requests import (
     IMAGE_PARAMETER,
@@ -193,32 +193,24 @@ class Probes:
         failed = [event for event in events if event["ResourceStatus"].endswith("_FAILED")]
         return [f"{one['ResourceType']}: {one.get('ResourceStatusReason', '')}" for one in failed]
 
-    def import_steps(self) -> list[dict[str, str]]:
+    def table_import(self) -> list[dict[str, str]]:
         """Creates a table in one stack, and imports it into another, as a take-over of retained tables does."""
         stacks = self._client("cloudformation")
         first, second, table = (f"{PREFIX}{part}-{uuid4().hex[:8]}" for part in ("first", "second", "table"))
         for kind, name in (("table", table), ("stack", first), ("stack", second)):
             self.ledger.add(kind, name)
-        create = {"TemplateBody": _table_template(table)}
-        change = {"StackName": second, "ChangeSetName": f"{PREFIX}import"}
+        template, with_stream = _table_template(table), _table_template(table, streams=True)
+        before, after, change = {"StackName": first}, {"StackName": second}, {"ChangeSetName": f"{PREFIX}import"}
         resource = {
             "ResourceType": "AWS::DynamoDB::Table",
             "LogicalResourceId": "Table",
             "ResourceIdentifier": {"TableName": table},
         }
-        imported = {**change, **create, "ChangeSetType": "IMPORT", "ResourcesToImport": [resource]}
-        update = {"StackName": second, "TemplateBody": _table_template(table, streams=True)}
-        plan: list[tuple[str, Callable[..., Any], dict[str, Any], str, dict[str, str]]] = [
-            ("create", stacks.create_stack, {"StackName": first, **create}, "stack_create", {"StackName": first}),
-            ("leave", stacks.delete_stack, {"StackName": first}, "stack_delete", {"StackName": first}),
-            ("prepare", stacks.create_change_set, imported, "change_set_create", change),
-            ("import", stacks.execute_change_set, change, "stack_import", {"StackName": second}),
-            ("add a stream", stacks.update_stack, update, "stack_update", {"StackName": second}),
-        ]
+        imported = {"TemplateBody": template, "ChangeSetType": "IMPORT", "ResourcesToImport": [resource]}
 
-        def carry_out(call: Callable[..., Any], request: dict[str, Any], waiter: str, until: dict[str, str]) -> None:
-            call(**request)
-            stacks.get_waiter(f"{waiter}_complete").wait(**until)
+        def carry_out(call: Callable[..., Any], waiter: str, of: Mapping[str, str], **request: Any) -> None:
+            call(**of, **request)
+            stacks.get_waiter(f"{waiter}_complete").wait(**of)
 
         def recorded() -> None:
             pages = stacks.get_paginator("list_stacks").paginate(StackStatusFilter=["DELETE_COMPLETE"])
@@ -228,11 +220,22 @@ class Probes:
             if states != ["DELETE_SKIPPED"]:
                 raise ValueError(f"the record has the states {states}")
 
-        steps: list[tuple[str, Callable[[], None]]] = [
-            (step, partial(carry_out, call, request, waiter, until)) for step, call, request, waiter, until in plan
-        ]
-        steps.insert(2, ("look it up", recorded))
-        return _outcomes(steps)
+        return _outcomes(
+            [
+                ("create", partial(carry_out, stacks.create_stack, "stack_create", before, TemplateBody=template)),
+                ("leave", partial(carry_out, stacks.delete_stack, "stack_delete", before)),
+                ("look it up", recorded),
+                (
+                    "prepare",
+                    partial(carry_out, stacks.create_change_set, "change_set_create", after | change, **imported),
+                ),
+                ("import", partial(carry_out, stacks.execute_change_set, "stack_import", after, **change)),
+                (
+                    "add a stream",
+                    partial(carry_out, stacks.update_stack, "stack_update", after, TemplateBody=with_stream),
+                ),
+            ]
+        )
 
     def launch_requests(self) -> list[dict[str, str]]:
         """Creates what a fleet on spot in two zones is launched from, with a group of size 0."""
@@ -287,7 +290,7 @@ class Probes:
             ]
         )
 
-    def node_checks(self) -> list[dict[str, Any]]:
+    def node(self) -> list[dict[str, Any]]:
         run = self.start_run()["run"]["run"]
         bucket = self.deployment.outputs["ResultsBucket"]
         s3 = self._client("s3")
@@ -340,20 +343,19 @@ class Probes:
 
     def _assumed(self, arn: str) -> boto3.Session:
         sts = self._client("sts")
-        for attempt in range(_PROPAGATION_TRIES):
+        for attempt in count(1):
             try:
                 keys = sts.assume_role(RoleArn=arn, RoleSessionName="troop-prove", DurationSeconds=900)["Credentials"]
+                break
             except ClientError as error:
                 # A new role is not known everywhere at once.
-                if attempt == _PROPAGATION_TRIES - 1 or error.response["Error"]["Code"] != "AccessDenied":
+                if attempt == _PROPAGATION_TRIES or error.response["Error"]["Code"] != "AccessDenied":
                     raise
                 self.sleep(_PROPAGATION_SECONDS)
-                continue
-            self.sleep(_POLICY_SECONDS)  # nor is its policy
-            return boto3.Session(
-                keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], self.session.region_name
-            )
-        raise CliError(Exit.FORBIDDEN, "the probe's role cannot be assumed")
+        self.sleep(_POLICY_SECONDS)  # nor is its policy
+        return boto3.Session(
+            keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"], self.session.region_name
+        )
 
 
 def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
@@ -470,7 +472,7 @@ def _table_template(name: str, *, streams: bool = False) -> str:
         "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{"AttributeName": "key", "AttributeType": "S"}],
         "KeySchema": [{"AttributeName": "key", "KeyType": "HASH"}],
-        "Tags": tags("import"),  # not of the stack: an import may not add tags
+        "Tags": tags("table-import"),  # not of the stack: an import may not add tags
     }
     if streams:
         properties["StreamSpecification"] = {"StreamViewType": "NEW_IMAGE"}

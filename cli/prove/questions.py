@@ -7,7 +7,6 @@ from decimal import Decimal
 from cli.prove import judgements
 from cli.prove.model import Kind, Question
 
-_FREE = Decimal(0)
 _ROLE = (
     *("iam:CreateRole", "iam:PutRolePolicy", "iam:TagRole", "iam:ListRolePolicies", "iam:DeleteRolePolicy"),
     *("iam:DeleteRole", "sts:AssumeRole"),
@@ -20,10 +19,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Does Lambda offer python3.14 and arm64 here?",
         why="Without them, the deployment fails at the first layer.",
         step="lists layers for the runtime and for the processor",
-        price=_FREE,
         kind=Kind.READS,
         needs=("lambda:ListLayers",),
-        probe="runtime",
         judge=judgements.runtime,
     ),
     Question(
@@ -31,10 +28,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Do event source mappings have the tags of the stack?",
         why="AWS documents that China has no such tags.",
         step="reads the tags of the stack's event source mappings",
-        price=_FREE,
         kind=Kind.READS,
         needs=(*_STACK, "lambda:GetEventSourceMapping", "lambda:ListTags"),
-        probe="mapping_tags",
         judge=judgements.mapping_tags,
     ),
     Question(
@@ -42,10 +37,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Are alarms on filled metrics OK while the metrics have no value?",
         why="Otherwise they show insufficient data for as long as nothing happens.",
         step="reads the states of the stack's alarms",
-        price=_FREE,
         kind=Kind.READS,
         needs=(*_STACK, "cloudwatch:DescribeAlarms"),
-        probe="alarm_states",
         judge=judgements.alarm_states,
     ),
     Question(
@@ -53,10 +46,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Did CloudFormation create everything at the first try?",
         why="A role that IAM does not know everywhere yet can fail the schedules that use it.",
         step="reads the events of the stack",
-        price=_FREE,
         kind=Kind.READS,
         needs=("cloudformation:DescribeStackEvents",),
-        probe="stack_failures",
         judge=judgements.stack_failures,
     ),
     Question(
@@ -64,10 +55,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Does EC2 end instances without a shutdown of the operating system?",
         why="Where EC2 refuses that, a crash becomes a shutdown; the text of the refusal decides.",
         step="reads the terminations on record",
-        price=_FREE,
         kind=Kind.READS,
         needs=("execute-api:Invoke",),
-        probe="crashes",
         judge=judgements.crashes,
     ),
     Question(
@@ -75,10 +64,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Does IAM say of a service-linked role that it does not exist, if the policy has its path?",
         why="Otherwise Troop takes a missing role for an existing one, and the message for administrators is lost.",
         step="creates a role that may read service-linked roles, and asks for one that does not exist",
-        price=_FREE,
         kind=Kind.CREATES,
         needs=_ROLE,
-        probe="absent_role",
         judge=judgements.absent_role,
     ),
     Question(
@@ -86,10 +73,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Does IAM honour ec2:Attribute when an attribute of an instance is read?",
         why="Then the roles of Troop need not be able to read user data, which can contain secrets.",
         step="creates a role with this condition, and reads two attributes of a running instance as dry runs",
-        price=_FREE,
         kind=Kind.CREATES,
         needs=(*_ROLE, "ec2:DescribeInstances"),
-        probe="attribute_condition",
         judge=judgements.attribute_condition,
     ),
     Question(
@@ -97,10 +82,8 @@ QUESTIONS: tuple[Question, ...] = (
         text="Does the condition on the group's tag hold for an instance that has ended?",
         why="If not, IAM refuses a repeated termination, which must not count as a missing permission.",
         step="creates a role with Troop's condition, and repeats terminations of ended instances as dry runs",
-        price=_FREE,
         kind=Kind.CREATES,
         needs=(*_ROLE, "ec2:DescribeInstances", "execute-api:Invoke"),
-        probe="late_termination",
         judge=judgements.late_termination,
     ),
     Question(
@@ -108,7 +91,6 @@ QUESTIONS: tuple[Question, ...] = (
         text="Do EC2 and Auto Scaling accept what fleets are launched from, together?",
         why="If not, Troop cannot launch fleets on spot in two zones, in placement groups or with initialized volumes.",
         step="creates a placement group, a launch template and an empty group, and tries a launch as a dry run",
-        price=_FREE,
         kind=Kind.CREATES,
         needs=(
             *(*_STACK, "ec2:DescribeSubnets", "ssm:GetParameter", "ec2:CreateTags", "ec2:RunInstances"),
@@ -117,7 +99,6 @@ QUESTIONS: tuple[Question, ...] = (
             *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "iam:CreateServiceLinkedRole"),
             *("autoscaling:DescribeAutoScalingGroups", "autoscaling:DeleteAutoScalingGroup"),
         ),
-        probe="launch_requests",
         judge=judgements.completion,
     ),
     Question(
@@ -131,11 +112,10 @@ QUESTIONS: tuple[Question, ...] = (
             *_ROLE,
             *("dynamodb:CreateTable", "dynamodb:DescribeTable", "dynamodb:TagResource", "dynamodb:DeleteTable"),
         ),
-        probe="leading_keys",
         judge=judgements.leading_keys,
     ),
     Question(
-        name="import",
+        name="table-import",
         text="Does CloudFormation record a retained table, import it, and then add a stream to it?",
         why="A new deployment takes over the tables of an earlier one in this way.",
         step="creates an empty table in a stack, removes the stack, and imports the table into another stack",
@@ -152,7 +132,6 @@ QUESTIONS: tuple[Question, ...] = (
             *("dynamodb:DescribeKinesisStreamingDestination", "dynamodb:DescribeTimeToLive"),
             "dynamodb:GetResourcePolicy",
         ),
-        probe="import_steps",
         judge=judgements.completion,
     ),
     Question(
@@ -163,7 +142,6 @@ QUESTIONS: tuple[Question, ...] = (
         price=Decimal("0.05"),
         kind=Kind.LAUNCHES,
         needs=("execute-api:Invoke", "s3:ListBucket", "s3:GetObject"),
-        probe="node_checks",
         judge=judgements.node_checks,
     ),
 )

@@ -62,11 +62,16 @@ class Ledger:
 
     def _write(self) -> None:
         if self._things:
-            partial = self._path.with_name(f".{self._path.name}.partial")
-            partial.write_text(json.dumps(self._things), encoding="utf-8")
-            partial.replace(self._path)
+            replace_text(self._path, json.dumps(self._things))
         else:
             self._path.unlink(missing_ok=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Writes a text in place of the file, in one step."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
 
 
 def tags(question: str) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
+from cli.prove.ledger import replace_text
 from cli.prove.model import Answer, Question, Verdict
 from cli.prove.redaction import Redaction
 from cli.shared.errors import CliError
@@ -51,6 +52,4 @@ def write(
         "local": local,
         "answers": [redaction.document(dict(one.as_json())) for one in answers],
     }
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    partial.replace(path)
+    replace_text(path, json.dumps(document, indent=2) + "\n")

@@ -97,19 +97,20 @@ class LiveUpload:
     def summary(self) -> Live:
         """Returns the sum of the files of the last interval."""
         now = int(self._clock())
-        until, operations = _added_up(sorted(self._results.glob(FILES))[:MOST_FILES], now - 2 * INTERVAL_SECONDS)
+        paths = sorted(self._results.glob(FILES))[:MOST_FILES]
+        until, seconds, operations = _added_up(paths, now - 2 * INTERVAL_SECONDS)
         return replace(
             self._blank,
             until=until or now,
-            seconds=INTERVAL_SECONDS,
+            seconds=seconds,
             cpu=self._cpu(INTERVAL_SECONDS),
             operations=operations,
         )
 
 
-def _added_up(paths: Iterable[Path], since: int) -> tuple[int, dict[str, LiveOperation]]:
-    """Returns the latest end of the files that end after ``since``, and their operations."""
-    latest, totals = 0, dict[str, LiveOperation]()
+def _added_up(paths: Iterable[Path], since: int) -> tuple[int, int, dict[str, LiveOperation]]:
+    """Returns the latest end of the files that end after ``since``, the longest time of them, and their operations."""
+    latest, longest, totals = 0, 0, dict[str, LiveOperation]()
     for path in paths:
         try:
             if path.stat().st_size > MOST_BYTES:
@@ -117,11 +118,12 @@ def _added_up(paths: Iterable[Path], since: int) -> tuple[int, dict[str, LiveOpe
             document = json.loads(path.read_bytes())
             if document.get("format") != FORMAT or int(document["until"]) <= since:
                 continue
-            totals = sum_of(totals, parse_operations(document.get("operations")))
+            seconds, operations = int(document["seconds"]), parse_operations(document.get("operations"))
+            totals, longest = sum_of(totals, operations), max(longest, seconds)
             latest = max(latest, int(document["until"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, LiveError) as error:
             say(f"{path.name} cannot be read: {error}")
-    return latest, totals
+    return latest, longest, totals
 
 
 class LiveObject:

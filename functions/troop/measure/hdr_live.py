@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from troop.measure import hdr_log, live
-from troop.measure.live import LiveOperation
+from troop.measure.live import Recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.phase_environment import Measured
 
@@ -29,7 +29,7 @@ class RunningLog:
         self._position = 0
         self._comments: list[str] = []
 
-    def recent(self, until: int) -> dict[str, LiveOperation]:
+    def recent(self, until: int) -> Recent:
         """Returns what operations did in the last seconds to ``until``, in seconds since 1970."""
         for interval in hdr_log.intervals(self._added(), str(self._log), []):
             if counting := self._by_tag.get(interval.tag or ""):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation
+from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond
 from troop.measure.summary import LATEST
 from troop.measure.windows import BUCKETS
 
@@ -20,7 +20,7 @@ FILES = "live-*.json"
 """The names of the files in a phase's results."""
 
 INTERVAL_SECONDS = 15
-"""Seconds between two running summaries. Each covers as many seconds."""
+"""Seconds between two running summaries. Each covers at most as many seconds."""
 
 MOST_OPERATIONS = 16
 """The most operations of a running summary: the most frequent ones. The others are added up as ``other``."""
@@ -54,13 +54,20 @@ class LiveOperation:
             self.times[bucket] = self.times.get(bucket, 0) + count
 
 
+class Recent(NamedTuple):
+    """What operations did in the last ``seconds``; 0 before the first operation."""
+
+    seconds: int
+    operations: dict[str, LiveOperation]
+
+
 @dataclass(frozen=True)
 class Live:
     """A running summary.
 
     Attributes:
         until: the end of the time that it covers, seconds since 1970.
-        seconds: the length of this time; 0 before the first whole second.
+        seconds: the length of this time, from the first operation on; 0 before it.
         cpu: thousandths of all processors that worked in this time; None if unknown.
         operations: by name, at most :data:`MOST_OPERATIONS`.
     """
@@ -90,25 +97,47 @@ class Live:
         }
 
 
-def recent(
-    operations: Mapping[str, Operation], until: int, seconds: int = INTERVAL_SECONDS
-) -> dict[str, LiveOperation]:
-    """Returns what operations did in the ``seconds`` to ``until``, in seconds since 1970.
+def recent(operations: Mapping[str, Operation], until: int, seconds: int = INTERVAL_SECONDS) -> Recent:
+    """Returns what operations did in at most ``seconds`` to ``until``, in seconds since 1970.
 
     Takes no time for each operation: it reads counts by second, and times by step.
     """
+    begin, end = _covered(operations, until - seconds, until)
     totals: dict[str, LiveOperation] = {}
     for name, operation in operations.items():
         counted, windows = operation.per_second, operation.over_time
-        first, last = (max(0, second - counted.start) for second in (until - seconds, until))
+        first, last = (max(0, second - counted.start) for second in (begin, end))
         times: dict[int, int] = {}
         if windows is not None:
             step = windows.step_seconds
-            end = until // step * step
-            begin = end - math.ceil(seconds / step) * step
-            times = windows.buckets_within(begin, end - begin)
+            whole = until // step * step
+            length = math.ceil(seconds / step) * step
+            times = windows.buckets_within(whole - length, length)
         totals[name] = LiveOperation(sum(counted.count[first:last]), sum(counted.errors[first:last]), times)
-    return bounded(totals)
+    return Recent(max(0, end - begin), bounded(totals))
+
+
+def _covered(operations: Mapping[str, Operation], since: int, until: int) -> tuple[int, int]:
+    """Returns the part of a time in which operations could be counted.
+
+    It begins after the second of the first operation, which is mostly not a whole one, if any operation came later. It
+    ends with the phase.
+    """
+    several = [one.per_second for one in operations.values()]
+    first = min((at for one in several if (at := _first(one)) is not None), default=until)
+    if first >= until:
+        return until, until
+    end = min([until, *(one.start + len(one.count) for one in several)])
+    if first < since:
+        return since, end
+    rest = [series[first + 1 - one.start : end - one.start] for one in several for series in (one.count, one.errors)]
+    return first + any(map(any, rest)), end
+
+
+def _first(counted: PerSecond) -> int | None:
+    """Returns the first second with an operation; None without one."""
+    pairs = enumerate(zip(counted.count, counted.errors), counted.start)
+    return next((second for second, pair in pairs if any(pair)), None)
 
 
 def bounded(operations: Mapping[str, LiveOperation], most: int = MOST_OPERATIONS) -> dict[str, LiveOperation]:

@@ -7,18 +7,17 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Callable
 
-from troop.measure.live import FORMAT, INTERVAL_SECONDS, LiveOperation, operations_document
+from troop.measure.live import FORMAT, INTERVAL_SECONDS, Recent, operations_document
 from troop.measure.whole_file import write_whole
 
 PAUSE_SECONDS: float = INTERVAL_SECONDS
 
 _numbers = itertools.count()
 
-Recent = Callable[[int], Mapping[str, LiveOperation]]
+Recently = Callable[[int], Recent]
 """Returns what operations did in the interval to a second, seconds since 1970."""
 
 
@@ -37,7 +36,7 @@ class LiveWriter:
     def __init__(
         self,
         results: Path | None,
-        recent: Recent,
+        recent: Recently,
         clock: Callable[[], float] = time.time,
         late_seconds: int = 0,
         interval: float | None = None,
@@ -64,11 +63,11 @@ class LiveWriter:
             sys.stderr.write(f"no running summaries any more: {error!r}\n")
 
 
-def document_of(until: int, operations: Mapping[str, LiveOperation]) -> dict[str, Any]:
+def document_of(until: int, recent: Recent) -> dict[str, Any]:
     """Returns the document of a process, which the agent completes with facts about the node."""
     return {
         "format": FORMAT,
         "until": until,
-        "seconds": INTERVAL_SECONDS,
-        "operations": operations_document(operations),
+        "seconds": recent.seconds,
+        "operations": operations_document(recent.operations),
     }

@@ -29,7 +29,7 @@ from typing import Any, Callable
 
 from troop.measure import phase_environment, recordings
 from troop.measure.histogram import Histogram
-from troop.measure.live import LiveOperation, recent
+from troop.measure.live import Recent, recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import (
     MOST_NAMES,
@@ -253,7 +253,7 @@ class Recorder:
             counted = self._settled().get(operation, Operation())
             return counted.times.count, sum(counted.errors.values())
 
-    def recent(self, until: int) -> dict[str, LiveOperation]:
+    def recent(self, until: int) -> Recent:
         """Returns what operations did in the interval of a running summary that ends at ``until``."""
         with self._lock:
             return recent(self._settled(), until)

@@ -19,7 +19,7 @@ from agent.sampler import Series
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.test_phase import PHASE, place  # noqa: F401 - a fixture
 from troop.bench import names
-from troop.measure.live import INTERVAL_SECONDS, MOST_BYTES, Live, LiveOperation, parse
+from troop.measure.live import INTERVAL_SECONDS, MOST_BYTES, Live, LiveOperation, Recent, parse
 from troop.measure.live_writer import document_of
 from troop.measure.s3.addresses import address_of
 from troop.measure.s3.credentials import CredentialStore
@@ -32,21 +32,21 @@ def upload(results: Path, put: Any = None, **options: Any) -> LiveUpload:
     return LiveUpload(BLANK, results, lambda seconds: 10 * seconds, put, **{"clock": lambda: NOW + 0.5, **options})
 
 
-def left(results: Path, name: str, until: int, **operations: LiveOperation) -> None:
-    (results / f"live-{name}.json").write_text(json.dumps(document_of(until, operations)))
+def left(results: Path, name: str, until: int, seconds: int = 15, **operations: LiveOperation) -> None:
+    (results / f"live-{name}.json").write_text(json.dumps(document_of(until, Recent(seconds, operations))))
 
 
 def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    left(tmp_path, "1-0", NOW - 5, read=LiveOperation(10, 1, {3: 10}))
-    left(tmp_path, "2-0", NOW - 3, read=LiveOperation(5, 0, {3: 2, 7: 3}), write=LiveOperation(1))
+    left(tmp_path, "1-0", NOW - 5, 4, read=LiveOperation(10, 1, {3: 10}))
+    left(tmp_path, "2-0", NOW - 3, 6, read=LiveOperation(5, 0, {3: 2, 7: 3}), write=LiveOperation(1))
     left(tmp_path, "3-0", NOW - 2 * INTERVAL_SECONDS, read=LiveOperation(1000))  # of a process that ended
     (tmp_path / "live-4-0.json").write_text("{")
     (tmp_path / "live-5-0.json").write_text("[]")
     (tmp_path / "live-6-0.json").write_bytes(b" " * (MOST_BYTES + 1))
-    (tmp_path / "live-7-0.json").write_text(json.dumps({**document_of(NOW, {}), "operations": 7}))
+    (tmp_path / "live-7-0.json").write_text(json.dumps({**document_of(NOW, Recent(0, {})), "operations": 7}))
     summary = upload(tmp_path).summary()
     assert summary.operations == {"read": LiveOperation(15, 1, {3: 12, 7: 3}), "write": LiveOperation(1)}
-    assert (summary.until, summary.seconds, summary.cpu) == (NOW - 3, 15, 150)
+    assert (summary.until, summary.seconds, summary.cpu) == (NOW - 3, 6, 150)
     assert parse(json.loads(json.dumps(summary.document()))) == summary
     output = capsys.readouterr()
     assert all(f"live-{n}-0.json cannot be read" in output.out + output.err for n in (4, 5, 7))
@@ -54,7 +54,7 @@ def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsy
 
 def test_a_node_without_operations_tells_its_use_of_processors(tmp_path: Path) -> None:
     summary = upload(tmp_path / "nothing").summary()
-    assert (summary.until, summary.cpu, summary.operations) == (NOW, 150, {})
+    assert (summary.until, summary.seconds, summary.cpu, summary.operations) == (NOW, 0, 150, {})
 
 
 def working(thousandths: int | None) -> Any:

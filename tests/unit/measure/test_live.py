@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from troop.measure import hdr_live, hdr_log, live, live_writer
 from troop.measure.collectors import jtl, k6
 from troop.measure.collectors.common import Problems
 from troop.measure.collectors.window import Counted, Window
-from troop.measure.live import Live, LiveError, LiveOperation, bounded, parse, recent, sum_of
+from troop.measure.live import Live, LiveError, LiveOperation, Recent, bounded, parse, recent, sum_of
 from troop.measure.live_writer import LiveWriter
 from troop.measure.phase_environment import Measured
 from troop.measure.recorder import Recorder
@@ -37,7 +38,9 @@ def test_it_counts_what_ended_in_its_time() -> None:
         totals.ok("read", START + second + 0.5, micros)
     totals.error("read", START + 20, "timeout", 3)
     totals.error("read", START + 31, "timeout")
-    (one,) = recent(totals.operations, START + 30).values()
+    seconds, operations = recent(totals.operations, START + 30)
+    (one,) = operations.values()
+    assert seconds == 15
     assert (one.count, one.errors) == (2, 3)
     expected = Windows(START, 2)
     for micros in (10_000, 20_000, 30_000):  # steps of two seconds: the one from 14 is whole
@@ -52,16 +55,34 @@ def test_long_phases_have_times_of_their_last_whole_step() -> None:
     step = totals.operations["read"].over_time
     assert step is not None
     until = (START // step.step_seconds + 2) * step.step_seconds + 7
-    one = recent(totals.operations, until)["read"]
+    one = recent(totals.operations, until).operations["read"]
     assert sum(one.times.values()) == 1
-    assert recent(totals.operations, until - step.step_seconds)["read"].times != one.times
+    assert recent(totals.operations, until - step.step_seconds).operations["read"].times != one.times
 
 
 def test_before_the_first_operation_there_is_nothing() -> None:
-    assert recent({}, START) == {}
+    assert recent({}, START) == (0, {})
     totals = counted()
     totals.ok("read", START + 100, 1)
-    assert recent(totals.operations, START - 50)["read"] == LiveOperation()
+    assert recent(totals.operations, START - 50) == (0, {"read": LiveOperation()})
+
+
+@given(st.integers(1, 40), st.floats(0, 30), st.floats(0.5, 60), st.floats(0, 0.9), st.randoms(use_true_random=False))
+def test_a_constant_load_shows_its_rate_in_every_look(
+    rate: int, after: float, lasts: float, fraction: float, dice: random.Random
+) -> None:
+    """Neither the measured time nor the load begins with a whole second."""
+    window = Window(START + fraction, START + fraction + after + lasts)
+    totals, begin = Counted(window), window.start + after
+    for n in range(int(lasts * rate)):
+        if dice.random() < 0.7:
+            totals.ok("read", begin + (n + 0.5) / rate, 1000)
+        else:
+            totals.error("write", begin + (n + 0.5) / rate, "timeout")
+    for until in range(int(begin) + 2, int(window.end) + 1):
+        seconds, operations = recent(totals.operations, until)
+        number = sum(one.count + one.errors for one in operations.values())
+        assert abs(number - rate * seconds) <= 1
 
 
 NUMBERS = st.integers(0, 1000)
@@ -172,7 +193,7 @@ def test_results_do_not_depend_on_running_summaries(tmp_path: Path) -> None:
 def test_nobody_writes_without_a_folder_and_an_error_ends_only_the_writing(
     soon: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(_: int) -> dict[str, LiveOperation]:
+    def fails(_: int) -> Recent:
         raise RuntimeError("dictionary changed size")
 
     with LiveWriter(None, fails), LiveWriter(tmp_path, fails):
@@ -223,13 +244,17 @@ def test_a_log_that_grows_in_any_pieces_counts_as_the_whole_log(ends: list[int])
     with TemporaryDirectory() as folder:
         growing = Path(folder) / "measure.hlog"
         running = hdr_live.RunningLog(growing, {"requests": "write"}, Measured(began, 60.0, 0.0))
-        assert running.recent(int(began))["write"].count == 0  # the generator has written nothing
+        assert running.recent(int(began)).operations["write"].count == 0  # the generator has written nothing
         for end in sorted(ends):
             growing.write_bytes(content[:end])
             running.recent(int(began))
         growing.write_bytes(content)
-        counted = [running.recent(int(began) + 15 * n)["write"] for n in (1, 2, 3, 4)]
-    assert sum(one.count for one in counted) == whole.count > 0
+        looks = [int(began) + 15 * n for n in (1, 2, 3, 4)]
+        counted = [running.recent(until).operations["write"] for until in looks]
+        at_once = hdr_live.RunningLog(growing, {"requests": "write"}, Measured(began, 60.0, 0.0))
+        assert [at_once.recent(until).operations["write"] for until in looks] == counted
+    first = whole.per_second.count[0]  # it is no whole second
+    assert sum(one.count for one in counted) == whole.count - first > 0
     assert sum(sum(one.times.values()) for one in counted) >= whole.count
 
 

@@ -69,8 +69,9 @@ LOOKED_FOR = (*REPORTS, in_any_run("definition.json"))
 """Objects that show whether a report exists, and whether anything is stored of the run."""
 
 LIVE_SUMMARIES = in_any_cell("live/*")
+CELL_ROSTERS = in_any_cell("roster.json")
 MERGED = in_any_run(LIVE)
-CELL_FILES = in_any_cell("definition.json", "roster.json")
+CELL_FILES = (*in_any_cell("definition.json"), *CELL_ROSTERS)
 WATCHED = (*LIVE_SUMMARIES, *CELL_FILES, MERGED)
 """Objects that show what runs do right now."""
 
@@ -582,7 +583,7 @@ def _watches(data: BenchData) -> list[iam.PolicyStatement]:
     return [
         allow(["s3:GetObject"], *(results.arn_for_objects(keys) for keys in (*LIVE_SUMMARIES, *CELL_FILES))),
         allow(["s3:GetObject", "s3:PutObject"], results.arn_for_objects(MERGED)),
-        _list_objects(data, *LIVE_SUMMARIES, MERGED),
+        _list_objects(data, *LIVE_SUMMARIES, *CELL_ROSTERS, MERGED),
     ]
 
 

@@ -106,7 +106,7 @@ WATCHES = (
         for g in allow(f"{cell}/{name}", "s3:GetObject")
     }
     | allow(f"{ONE_RUN}/live.json", "s3:GetObject", "s3:PutObject")
-    | finds("c???/live/*", "c???-?/live/*", "live.json")
+    | finds("c???/live/*", "c???-?/live/*", "c???/roster.json", "c???-?/roster.json", "live.json")
 )
 INSIDE = {"StringEquals": {"aws:SourceVpc": "<BenchmarksNetworkVpc>"}}
 WRITTEN = (

@@ -79,13 +79,9 @@ class LiveStore:
         Raises:
             ClientError: S3 refused.
         """
-        try:
-            answer = self.client.get_object(Bucket=self.bucket, Key=names.roster_key(run, cell))
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "NoSuchKey":
-                return {}
-            raise
-        return {node.id: node.role for node in roster_from(json.loads(answer["Body"].read())).members}
+        name = names.roster_key(run, cell).removeprefix(names.run_prefix(run))
+        body = StoredRuns(self.client, self.bucket).of(run).read(name)
+        return {node.id: node.role for node in roster_from(json.loads(body)).members} if body else {}
 
     def summaries(self, run: str, cell: str, since: datetime, roster: Mapping[str, str]) -> tuple[list[Live], int]:
         """Reads the running summaries of a cell's nodes.

@@ -182,11 +182,29 @@ def test_a_node_has_the_role_of_the_roster(half: Half, calls: Counter[str]) -> N
     assert (answer["unread"], [role["role"] for role in answer["cells"][0]["roles"]]) == (1, ["drivers"])
 
 
-def test_without_a_roster_nobody_counts(half: Half, calls: Counter[str]) -> None:
+@pytest.mark.parametrize("exists", [False, True])
+def test_without_a_roster_nobody_counts(
+    half: Half, calls: Counter[str], monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    """S3 answers ``AccessDenied`` for a missing object to whoever may list only part of the bucket."""
     run = measuring(half)
-    half.s3.delete_object(Bucket=BUCKET, Key=names.roster_key(run, CELL))
+    key = names.roster_key(run, CELL)
+    if not exists:
+        half.s3.delete_object(Bucket=BUCKET, Key=key)
     upload(half, run, live(half))
-    assert get(f"/benchmarks/{run}/live")["cells"][0]["roles"][0]["reporting"] == 0
+    counting = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        if operation == "GetObject" and parameters["Key"] == key:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, operation)
+        return counting(self, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    status, answer = ask("GET", f"/benchmarks/{run}/live")
+    if exists:
+        assert status == 500, "a permission is missing"
+    else:
+        assert answer["cells"][0]["roles"][0]["reporting"] == 0
 
 
 @pytest.mark.parametrize("phase", ["launch", "boot", "collect", "teardown"])

@@ -10,7 +10,7 @@ from statistics import median
 from cli.bench import noise
 from cli.bench.compared_row import with_setting
 from cli.bench.pairing import Cells, Chosen
-from troop.bench.search import ANSWERS, Outcome
+from troop.bench.search import ANSWERS, Outcome, interval
 from troop.report.comparison import Row, Spread
 from troop.report.document import Cell, Phase, Search
 from troop.report.points import Key, middle
@@ -109,7 +109,7 @@ def _warnings(what: str, a: list[Search], b: list[Search]) -> Iterator[str]:
 
 
 def _interval(one: Search) -> str:
-    return f"at least {one.largest:,.10g}" if one.smallest is None else f"{one.largest:,.10g} to {one.smallest:,.10g}"
+    return interval(f"{one.largest:,.10g}", None if one.smallest is None else f"{one.smallest:,.10g}")
 
 
 def factors(operation: Key, ours: Cells, theirs: Cells) -> tuple[float, float]:

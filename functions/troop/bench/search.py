@@ -214,10 +214,10 @@ def sentence(search: Search, state: Progress) -> str:
             return f"the largest {name} that holds the limits is {low}; {high} does not hold them (both measured twice)"
         case Outcome.WIDENED:
             held, failed = (f"measured {'once' if times == 1 else 'twice'}" for times in state.times)
-            interval = f"at least {low}" if high is None else f"between {low} and {high}"
+            answer = interval(f"{low}", None if high is None else f"{high}")
             above = "no value" if high is None else f"{high} ({failed})"
             return (
-                f"the largest {name} that holds the limits is {interval}: {low} ({held}) held them each time, {above} "
+                f"the largest {name} that holds the limits is {answer}: {low} ({held}) held them each time, {above} "
                 f"failed each time, {_list(state.both)} did both"
             )
         case Outcome.ALL_HELD:
@@ -231,6 +231,11 @@ def sentence(search: Search, state: Progress) -> str:
     parts += [f"{high} does not hold the limits" if low is None else f"{high} does not"] if high is not None else []
     tried = ", ".join(parts) or "nothing is known yet"
     return f"search for the largest {name}: {tried}; {state.points} of at most {search.most} points"
+
+
+def interval(low: str, high: str | None) -> str:
+    """Returns the answer of a search that is an interval, as text; without ``high``, it has no upper end."""
+    return f"at least {low}" if high is None else f"between {low} and {high}"
 
 
 def _list(values: Sequence[Value]) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from troop.bench.judging import bound, shown
 from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
-from troop.bench.search import ANSWERS, Outcome
+from troop.bench.search import ANSWERS, Outcome, interval
 from troop.report import formatting
 from troop.report.document import Cell, Limit, Phase, Report, Search
 
@@ -86,9 +86,9 @@ def keys(report: Report) -> Iterator[tuple[str, str, str]]:
 def _answer(search: Search) -> tuple[str, str]:
     """Returns the answer of a search, which can be an interval, and a note."""
     low = f"{search.largest:,.10g}"
-    high = "" if search.smallest is None else f"{search.smallest:,.10g}"
+    high = None if search.smallest is None else f"{search.smallest:,.10g}"
     if search.outcome == Outcome.WIDENED:
-        return f"{low} to {high}" if high else f"at least {low}", "a value both held and failed the limits"
+        return interval(low, high), "a value both held and failed the limits"
     return low, f"{high} does not hold the limits" if high else "the largest value of the range"
 
 

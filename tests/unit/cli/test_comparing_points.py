@@ -140,7 +140,7 @@ def test_answers_that_are_intervals_differ_only_if_the_intervals_do_not_overlap(
     assert row.exceeds_noise is (None if exceeds and repetitions == 1 else exceeds)
     assert row.regression is exceeds
     assert [one.exceeds_noise for one in comparison.rows if one.is_answer] == [row.exceeds_noise]
-    interval = "at least 2,000" if smallest is None else f"2,000 to {smallest:,.0f}"
+    interval = "at least 2,000" if smallest is None else f"between 2,000 and {smallest:,.0f}"
     assert any(f"{repetitions} of {repetitions} answers of B are intervals: {interval}" in text
                for text in comparison.warnings)  # fmt: skip
 

@@ -101,7 +101,10 @@ SEARCH = {
     [
         ({}, "PASSED", "120", "121 does not hold the limits"),
         ({"outcome": "ALL_HELD", "smallest": None}, "PASSED", "120", "the largest value of the range"),
-        ({"outcome": "WIDENED", "smallest": 128}, "PASSED", "120 to 128", "a value both held and failed the limits"),
+        (
+            {"outcome": "WIDENED", "smallest": 128}, "PASSED", "between 120 and 128",
+            "a value both held and failed the limits",
+        ),
         (
             {"outcome": "WIDENED", "smallest": None}, "PASSED", "at least 120",
             "a value both held and failed the limits",

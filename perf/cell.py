@@ -1,6 +1,6 @@
 """Counts the AWS calls of one cell with hundreds of nodes on local AWS, and measures the workflow's share of its time.
 
-    python -m perf.cell [--servers 288] [--drivers 60]
+    python -m perf.cell [--servers 288] [--drivers 60] [--wait-scale 1]
 
 A separate deployment on local AWS runs one benchmark without processes: simulated nodes register, wait and write
 their summaries at once. The remaining time is the workflow's: its tasks, and its waits between checks. Calls are
@@ -57,9 +57,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--servers", type=int, default=288)
     parser.add_argument("--drivers", type=int, default=60)
+    parser.add_argument("--wait-scale", type=float, default=1, help="part of the workflow's waits that takes place")
     options = parser.parse_args()
     context = local_settings(datetime.now(UTC)) | {"troop:deployment": "Cell", "troop:leashed": True}
-    with LocalAccount("perf-cell", processes=False, wait_scale=1, progress=_say) as account:
+    with LocalAccount("perf-cell", processes=False, wait_scale=options.wait_scale, progress=_say) as account:
         outputs = account.deploy(context)
         api = SignedApi(outputs["ApiUrl"], account.session(), account.exports["AWS_CA_BUNDLE"])
         account.forget_decisions()

@@ -1,6 +1,6 @@
 """Measures cold starts: import time and peak memory of each handler, and the sizes of code and layers.
 
-    python perf/cold_start.py [--repeat 3]
+    python perf/cold_start.py [--repeat 3] [--handlers decide api]
 
 A fresh interpreter imports each handler. As in Lambda, it sees the code, its layers (bundled for this machine, with
 byte code) and the AWS SDK with byte code. "clients" adds the creation of the clients that Decide needs. "compiled" is
@@ -106,7 +106,8 @@ def sdk(into: Path) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3, help="number of starts, of which the fastest counts")
-    repeat = parser.parse_args().repeat
+    parser.add_argument("--handlers", nargs="+", help="only these (default: all)")
+    options = parser.parse_args()
     bundled, deployed = bundle("machine", "{}"), bundle("lambda", "{}")
     print("folder (unzipped)        bytes for Lambda    for this machine")
     for name in ("code", *bundled.layers):
@@ -119,12 +120,12 @@ def main() -> None:
         sdk(library)
         plain = {name: without_byte_code(folder, Path(scratch) / name) for name, folder in bundled.layers.items()}
         code = without_byte_code(bundled.code, Path(scratch) / "code")
-        for handler in sorted(p.stem for p in (bundled.code / "handlers").glob("*.py") if p.stem != "__init__"):
+        for handler in options.handlers or sorted(p.stem for p in (bundled.code / "handlers").glob("[!_]*.py")):
             names = LAYERS_OF.get(handler, ("runtime",))
             path = [bundled.code, *(bundled.layers[name] / "python" for name in names), library]
-            starts = [start(handler, path) for _ in range(repeat)]
+            starts = [start(handler, path) for _ in range(options.repeat)]
             path = [code, *(plain[name] / "python" for name in names), library]
-            compiled = min(start(handler, path).imported for _ in range(repeat))
+            compiled = min(start(handler, path).imported for _ in range(options.repeat))
             imported, ready = (min(getattr(one, moment) for one in starts) for moment in ("imported", "ready"))
             clients = f"{ready * 1000:7,.0f} ms" if handler in CLIENTS else " " * 10
             print(

@@ -1,6 +1,6 @@
 """Compares the agent's collector with JMeter's report generator, on a JMeter log of a million samples and one core.
 
-    python -m perf.jmeter [--samples 1000000] [--pairs 3] [--jmeter-home DIR] [--growing]
+    python -m perf.jmeter [--samples 1000000] [--pairs 3] [--jmeter-home DIR | --alone] [--growing]
 
 Both read the same log, each in its own process on one core; the collector also has a limit of 256 MB of address space.
 They run in turn, because shared processors change their speed: compare the ratio of the medians, not the seconds. There
@@ -329,6 +329,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3, help="number of runs of each tool")
     parser.add_argument("--jmeter-home", type=Path, help="a folder with JMeter's bin and lib")
+    parser.add_argument("--alone", action="store_true", help="measure without JMeter beside")
     parser.add_argument("--growing", action="store_true", help="measure a log that grows")
     options = parser.parse_args()
     if options.growing:
@@ -341,7 +342,9 @@ def main() -> None:
                 place.mkdir()
                 growing(log, options.samples // SAMPLES_A_SECOND + longest + 1, rate, place)
         return
-    home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
+    home = None
+    if not options.alone:
+        home = options.jmeter_home.resolve() if options.jmeter_home else fetch(HOME)
     print(f"{options.samples:,} samples, one core, medians of {options.pairs} alternating runs")
     print(f"{'':<42}{'seconds':>8}{'CPU':>8}{'MiB':>9}")
     with tempfile.TemporaryDirectory(prefix="troop-jmeter-") as directory:

@@ -1,14 +1,15 @@
 """Measures how long the API takes to refuse large requests.
 
-    python -m perf.refusals
+    python -m perf.refusals [--repeat 3]
 
 The API's function runs in this process and refuses every body before it calls AWS. The bodies have 2 MiB, the most that
-the API accepts, or as many values as a file may have. Each line gives the processor time of the fastest of three
-requests, on one core. Exits with 1 if one takes a second, other than that of the most cells.
+the API accepts, or as many values as a file may have. Each line gives the processor time of the fastest request,
+on one core. Exits with 1 if one takes a second, other than that of the most cells.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import os
@@ -90,6 +91,9 @@ def request(body: str) -> dict[str, Any]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
+    options = parser.parse_args()
     with TemporaryDirectory() as folder:
         from tests.unit.edge.account import CONTEXT, SETTINGS
         from troop.environment import Variable
@@ -104,7 +108,7 @@ def main() -> int:
         slowest = 0.0
         for name, body in bodies():
             times = []
-            for _ in range(3):
+            for _ in range(options.repeat):
                 began = time.process_time()
                 answer = api.handler(request(body), CONTEXT)
                 times.append(time.process_time() - began)

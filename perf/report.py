@@ -1,6 +1,6 @@
 """Measures how long the report of a large run takes to build, how much memory it needs, and its size.
 
-    python -m perf.report [--seconds 300]
+    python -m perf.report [--seconds 300] [--cells 200]
 
 The files are synthetic, but the product's code merges their measured phases. Each cell has servers and a quarter as
 many drivers, samples of every second, and reads with log-normal times. Each report is built in its own process.
@@ -155,11 +155,12 @@ def _most_memory() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=300, help="measured seconds")
+    parser.add_argument("--cells", type=int, help="one run of as many cells with 20 nodes (default: three runs)")
     options = parser.parse_args()
     print(f"{options.seconds} s measured; sizes and memory in MB")
     print(f"{'cells':>6}{'nodes':>7}{'a results':>12}{'report':>9}{'packed':>9}{'build s':>9}{'more':>9}{'memory':>9}")
     context = multiprocessing.get_context("spawn")
-    for cells, nodes in RUNS:
+    for cells, nodes in [(options.cells, 20)] if options.cells else RUNS:
         with context.Pool(1) as pool:
             print(pool.apply(measure, (cells, nodes, options.seconds)), flush=True)
 

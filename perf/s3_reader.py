@@ -1,11 +1,11 @@
 """Measures the ceiling of the reader of the benchmark s3-range-read: requests per second of one core.
 
-    python -m perf.s3_reader [--seconds 5] [--rounds 3]
+    python -m perf.s3_reader [--seconds 5] [--rounds 3] [--threads 1 50 200] [--warm-up 4]
 
-One process reads ranges with 1, 50 and 200 threads, by the functions of benchmarks/s3-range-read: it chooses, signs,
-reads and records. A server in another process answers at once, over HTTP and over TLS. The ceiling is reads per second
-of *processor time* of the reading process, user and system together. So it does not depend on the speed of the server.
-A node with n cores reads at most n times as much, because read.py starts a process on each.
+One process reads ranges with several numbers of threads, by the functions of benchmarks/s3-range-read: it chooses,
+signs, reads and records. A server in another process answers at once, over HTTP and over TLS. The ceiling is reads per
+second of *processor time* of the reading process, user and system together. So it does not depend on the speed of the
+server. A node with n cores reads at most n times as much, because read.py starts a process on each.
 """
 
 from __future__ import annotations
@@ -29,11 +29,9 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "s3-range-read"
-WARM_UP_SECONDS = 4.0
-"""Until all threads have connected, which costs much more than a read."""
 SIZE, OBJECTS = 1 << 20, 1000
-THREADS, LENGTHS = (1, 50, 200), (1024, 10240)
-_RANGE = re.compile(rb"range: bytes=(\d+)-(\d+)\r\n")
+LENGTHS = 1024, 10240
+_RANGE = re.compile(rb"range: bytes=(\d+)-(\d+)\r\n", re.IGNORECASE)
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -113,7 +111,7 @@ print(json.dumps({{"totals": result.recv(), "cpu": after - before, "elapsed": en
 """
 
 
-def reads(url: str, bundle: Path | None, threads: int, length: int, seconds: float) -> dict[str, Any]:
+def reads(url: str, bundle: Path | None, threads: int, length: int, warm_up: float, seconds: float) -> dict[str, Any]:
     """Reads in a process of its own. Returns its counts, its processor time and its time."""
     with tempfile.TemporaryDirectory() as folder:
         parameters = {"bucket": "data", "min_bytes": 0, "max_bytes": length, "threads": threads}
@@ -123,9 +121,9 @@ def reads(url: str, bundle: Path | None, threads: int, length: int, seconds: flo
             "PARAMETERS": f"{folder}/parameters.json",
             "SHARED": folder,
             "RESULTS": folder,
-            "MEASURED_FROM": str(time.time() + WARM_UP_SECONDS),
+            "MEASURED_FROM": str(time.time() + warm_up),
             "MEASURED_SECONDS": str(seconds),
-            "WARM_UP_SECONDS": str(WARM_UP_SECONDS),
+            "WARM_UP_SECONDS": str(warm_up),
         }
         environment = {
             "PATH": os.environ["PATH"],
@@ -149,6 +147,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each case, of which the median counts")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 50, 200])
+    parser.add_argument("--warm-up", type=float, default=4.0, help="seconds until all threads have connected")
     options = parser.parse_args()
     print(f"{'':10} {'threads':>7} {'bytes':>6} {'reads/s a core':>14} {'us a read':>9} {'reads/s':>8} {'busy':>5}")
     with tempfile.TemporaryDirectory() as folder:
@@ -161,10 +161,10 @@ def main() -> None:
             server.start()
             url = f"{scheme}://127.0.0.1:{result.recv()}"
             try:
-                for threads in THREADS:
+                for threads in options.threads:
                     for length in LENGTHS:
                         rounds = [
-                            reads(url, bundle if is_tls else None, threads, length, options.seconds)
+                            reads(url, bundle if is_tls else None, threads, length, options.warm_up, options.seconds)
                             for _ in range(options.rounds)
                         ]
                         assert all(one["totals"][1] == 0 for one in rounds), "some reads failed"

@@ -109,14 +109,17 @@ def _decider(account: int) -> tuple[float, float]:
     """Returns peak MB and processor seconds of the function Decide, whose process outlives the tick."""
     for listed in Path("/proc").glob("[0-9]*"):
         try:
-            parent = int(listed.joinpath("stat").read_text().rpartition(")")[2].split()[1])
-            if parent == account and b"POWERTOOLS_SERVICE_NAME=decide\0" in listed.joinpath("environ").read_bytes():
+            if listed.joinpath("comm").read_text() == "decide\n" and _parent(_parent(int(listed.name))) == account:
                 status = dict(line.split(":", 1) for line in listed.joinpath("status").read_text().splitlines())
                 ticks = listed.joinpath("stat").read_text().rpartition(")")[2].split()[11:13]
                 return int(status["VmHWM"].split()[0]) / 1024, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
         except OSError:
             continue  # the process has ended
     sys.exit("the process of the function Decide was not found")
+
+
+def _parent(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _report(

@@ -47,6 +47,8 @@ def _run(script: str, cwd: str, environment: dict[str, str], files: list[int]) -
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
+    with contextlib.suppress(OSError):  # only Linux has it
+        Path("/proc/self/comm").write_text(environment.get("POWERTOOLS_SERVICE_NAME", "function"), encoding="utf-8")
     sys.argv = [script]
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the life of the process
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115

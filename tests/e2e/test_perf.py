@@ -1,0 +1,46 @@
+"""Every measurement runs, with small numbers, and prints its table. What it measures is not judged."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from infra import ROOT
+from tests.patience import PATIENCE
+
+SMALL = {
+    "cell": ("--servers 2 --drivers 1 --wait-scale 0.05", r"ec2:DeleteSecurityGroup +1\n"),
+    "cold_start": ("--repeat 1 --handlers decide", r"\ndecide +\d+ ms +\d+ ms"),
+    "decide": ("--units 50 --repeat 1", r"night: outside the window"),
+    "events_page": ("--events 50", r"the original's, of all +50"),
+    "jmeter": ("--samples 2000 --pairs 1 --alone", r"Troop's collector +[\d.]+"),
+    "live": ("--operations 1 --repeat 1", r"\n +1 +[\d.]+"),
+    "merge": ("--drivers 2 --seconds 10 --most 1000 --repeat 1 --pairs 0", r"\n +1,000 +\d+"),
+    "model": ("--histories 2 --workers 1", r"terminated by shutdown"),
+    "price": ("--groups 10", r"after the permanent free tier"),
+    "refusals": ("--repeat 1", r"2 MiB of text"),
+    "report": ("--seconds 1 --cells 2", r"\n +2 +20"),
+    "s3_reader": ("--seconds 0.2 --rounds 1 --threads 2 --warm-up 1", r"\nhttps +2 +10240"),
+    "tick": ("--groups 5", r"dynamodb:BatchWriteItem +1 "),
+    "web_app": ("--seconds 1", r""),
+}
+"""Options that make a measurement small, and what it prints then."""
+
+
+def test_every_measurement_is_tried() -> None:
+    assert set(SMALL) == {file.stem for file in (ROOT / "perf").glob("[!_]*.py")}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs_and_prints_its_table(name: str) -> None:
+    if name == "web_app" and not all(map(shutil.which, ("wrk", "go", "memcached"))):
+        pytest.skip("perf.web_app needs wrk, Go and memcached")
+    options, expected = SMALL[name]
+    command = [sys.executable, "-m", f"perf.{name}", *options.split()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.search(expected, done.stdout), done.stdout

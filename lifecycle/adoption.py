@@ -14,7 +14,7 @@ from lifecycle import retained
 from lifecycle.console import say
 from lifecycle.leftovers import KINDS, remains, removed_by
 from lifecycle.origin import proven
-from lifecycle.resources import Resource, template_of
+from lifecycle.resources import Resource
 
 _DATA = {kind: KINDS[kind] for kind in ("AWS::DynamoDB::Table", "AWS::S3::Bucket")}
 SWITCH = "State"
@@ -128,13 +128,14 @@ def _declined(tables: Sequence[retained.RetainedTable]) -> Sequence[retained.Ret
     return tables
 
 
-def say_left(session: boto3.Session, name: str, template: Mapping[str, Any], there: Mapping[str, Resource]) -> None:
+def say_left(
+    before: Mapping[str, Any], template: Mapping[str, Any], there: Mapping[str, Resource], region: str
+) -> None:
     """Prints the tables and buckets that leave the stack with this deployment, and which of them stay."""
     out = {key: resource.physical_id for key, resource in there.items() if key not in template["Resources"]}
     if not any(there[key].kind in _DATA for key in out):
         return
-    deployed = template_of(session, name)
-    staying = {r.physical_id: r for r in remains(deployed, out, str(session.region_name)) if r.kind in _DATA.values()}
+    staying = {r.physical_id: r for r in remains(before, out, region) if r.kind in _DATA.values()}
     going = [i for key, i in out.items() if there[key].kind in _DATA and i not in staying]
     if going:
         say(f"No longer part of this deployment, and deleted with their contents: {', '.join(going)}")

@@ -63,7 +63,8 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     say("New deployment." if new else "The deployment exists: this updates it.")
     if args.repair:
         say("This also restores resources that were changed manually, as far as CloudFormation detects the changes.")
-    deployed = None if new else record_in(template_of(session, name))
+    before = template_of(session, name) if there else {}
+    deployed = None if new else record_in(before)
     if args.keep and not new:
         in_command = with_deployed(name, deployed, in_command)
         overrides = [*in_command, *_for_here(args.context)]
@@ -82,7 +83,7 @@ def _deploy(args: argparse.Namespace, assembly: Path) -> None:
     adoption = to_adopt(session, settings, template, there, args.adopt, new=new)
     tables = adoption.tables
     refuse_other_key(session, settings, tables)
-    say_left(session, name, template, there)
+    say_left(before, template, there, str(session.region_name))
     starts = new or any(table.part == SWITCH for table in tables.values())
     unleashed = starts and _say_switch(session, settings, switch_table(template, there, tables))
     if unleashed and args.yes and not args.unleashed:

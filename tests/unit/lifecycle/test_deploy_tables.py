@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from cli.shared.errors import CliError, Exit
-from lifecycle import adoption
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, World, old
 from troop.tags import DECLINED_TAG
@@ -131,12 +130,12 @@ BENCHMARKS = {"Runs": Resource("AWS::DynamoDB::Table", "Troop-Runs-1"),
 
 @pytest.mark.parametrize("is_retained", [True, False])
 def test_what_a_deployment_leaves_behind_is_said_beforehand(
-    run: Run, world: World, monkeypatch: pytest.MonkeyPatch, is_retained: bool, capsys: Printed
+    run: Run, world: World, is_retained: bool, capsys: Printed
 ) -> None:
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED | BENCHMARKS
     policy = "Retain" if is_retained else "Delete"
     deployed = {key: {"Type": resource.kind, "DeletionPolicy": policy} for key, resource in world.resources.items()}
-    monkeypatch.setattr(adoption, "template_of", lambda *_: {"Resources": deployed})
+    world.template["Resources"] = deployed
     run("troop:benchmarks=false", typed="y\n")
     output, _ = capsys.readouterr().out.split("[y/N]")
     if is_retained:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import datetime
-import ipaddress
 import json
 import multiprocessing
 import os
@@ -26,6 +24,8 @@ import time
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from tests.unit.tls import certificate
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "s3-range-read"
@@ -48,41 +48,19 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.close()
 
 
-def serve(certificate: str | None, sender: Any) -> None:
+def serve(bundle: str | None, sender: Any) -> None:
     """Serves ranges on a free port of 127.0.0.1 until the process is ended."""
 
     async def run() -> None:
         context = None
-        if certificate:
+        if bundle:
             context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            context.load_cert_chain(certificate)
+            context.load_cert_chain(bundle)
         server = await asyncio.start_server(_answer, "127.0.0.1", 0, ssl=context, backlog=1024)
         sender.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(run())
-
-
-def certificate(path: Path) -> None:
-    """Writes a key with its own certificate for 127.0.0.1."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "stub")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path.write_bytes(private + signed.public_bytes(serialization.Encoding.PEM))
 
 
 READS = """
@@ -152,8 +130,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'':10} {'threads':>7} {'bytes':>6} {'reads/s a core':>14} {'us a read':>9} {'reads/s':>8} {'busy':>5}")
     with tempfile.TemporaryDirectory() as folder:
-        bundle = Path(folder, "certificate.pem")
-        certificate(bundle)
+        bundle = certificate(Path(folder))
         for scheme in ("http", "https"):
             is_tls = scheme == "https"
             result, sender = multiprocessing.Pipe(duplex=False)

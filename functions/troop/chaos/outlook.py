@@ -66,9 +66,6 @@ _PASSING: tuple[Guard, ...] = (
 )
 """The guards that pass by themselves, or hold for the whole deployment."""
 
-ONLY_TICKS = frozenset({"change-calendar", "refreshing", "stop-alarm", "not-yet"})
-"""The reasons of which only a decision tells: they cost calls for each unit, or are secret until then."""
-
 NO_GROUPS = "no-groups"
 """The reason of a unit that has only an item, beside those of :data:`troop.chaos.guards.REASONS`."""
 

@@ -48,6 +48,9 @@ FREEZE = [{"from": "2026-11-19", "to": "2026-11-21", "reason": "the great sale"}
 CHANGES = {"of": settings(calendars=calendars(change_calendar="prod"))}
 NOON, EVENING = at("12:00"), at("18:00")
 
+ONLY_TICKS = frozenset({"change-calendar", "refreshing", "stop-alarm", "not-yet"})
+"""The reasons of which only a decision tells: they cost calls for each unit, or are secret until then."""
+
 
 @dataclass(frozen=True)
 class Case:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.core.build import FRIDAY, at, calendars, facts, group, raw_calendar, settings, tagged
-from tests.unit.core.guard_cases import CASES, Case
+from tests.unit.core.guard_cases import CASES, ONLY_TICKS, Case
 from tests.unit.core.test_rules_hold import worlds
 from troop.chaos.facts import Abandoned, Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group
@@ -30,7 +30,7 @@ from troop.chaos.guards import (
     stop_alarm,
     too_soon,
 )
-from troop.chaos.outlook import HORIZON, LASTING, ONLY_TICKS, TAKING_PART, Outlook, next_possible, outlook, policy_at
+from troop.chaos.outlook import HORIZON, LASTING, TAKING_PART, Outlook, next_possible, outlook, policy_at
 from troop.settings import Settings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -19,12 +19,12 @@ from cli.shared import show
 from tests.unit.cli.conftest import FakeApi, Run
 from tests.unit.cli.page.conftest import Looking
 from tests.unit.core.build import facts, group
-from tests.unit.core.guard_cases import CASES
+from tests.unit.core.guard_cases import CASES, ONLY_TICKS
 from tests.unit.widgets.build import frame, unit_view, units_view
 from tests.unit.widgets.test_page import Tree
 from troop.api.unit_models import OutlookOut
 from troop.chaos.guards import REASONS
-from troop.chaos.outlook import NO_GROUPS, ONLY_TICKS, Outlook, outlook
+from troop.chaos.outlook import NO_GROUPS, Outlook, outlook
 from troop.widgets.page import page as widget
 from troop.widgets.views import UnitRow, View
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.client import BaseClient
-from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from cli.app import app
@@ -19,7 +17,7 @@ from cli.commands import plan, ui
 from cli.forecasts import calendar_ahead, what_if
 from cli.shared import aws, times
 from cli.shared.errors import Exit
-from tests.unit.edge.account import OVERDUE, Account, calls
+from tests.unit.edge.account import OVERDUE, Account, calls, refusing
 from tests.unit.edge.test_change_calendar import NAMED
 from troop import moments
 
@@ -157,18 +155,11 @@ def test_a_stack_of_an_earlier_version(run: Plan, template: dict[str, Any]) -> N
 
 def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web-v1")
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: Any) -> Any:
-        if operation == "GetSecretValue":
-            raise self.exceptions.ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
-        return real(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    result = run()
-    assert result.exit_code == Exit.FORBIDDEN
-    assert "must allow secretsmanager:GetSecretValue" in result.stderr
-    assert planned_units(run, "--salt", "x")["web"]["reason"] == "terminate"
+    with calls(monkeypatch, refusing("GetSecretValue", "AccessDeniedException")):
+        result = run()
+        assert result.exit_code == Exit.FORBIDDEN
+        assert "must allow secretsmanager:GetSecretValue" in result.stderr
+        assert planned_units(run, "--salt", "x")["web"]["reason"] == "terminate"
 
 
 @pytest.mark.parametrize("settings", [NAMED], indirect=True)
@@ -185,17 +176,10 @@ def test_a_change_calendar_that_cannot_be_read_is_told_and_hides_no_forecast(
     """A missing permission is the caller's own; about a calendar that is missing, a tick decides the same."""
     account.group("web")
     monkeypatch.setattr(times, "now", account.clock)
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: Any) -> Any:
-        if operation == "GetCalendarState":
-            raise ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
-        return real(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    assert planned_units(run)["web"]["reason"] == reason
-    assert f"SSM Change Calendar {assumption}" in " ".join(run().stderr.split())
-    basis = ui.read(aws.make_session(None, "eu-central-1"), DEPLOYMENT)
-    page = calendar_ahead.document(basis, account.clock(), 2)
+    with calls(monkeypatch, refusing("GetCalendarState", code)):
+        assert planned_units(run)["web"]["reason"] == reason
+        assert f"SSM Change Calendar {assumption}" in " ".join(run().stderr.split())
+        basis = ui.read(aws.make_session(None, "eu-central-1"), DEPLOYMENT)
+        page = calendar_ahead.document(basis, account.clock(), 2)
     assert bool(page["expected"]) == (reason == "terminate")
     assert sum(assumption in one for one in page["assumptions"]) == 1

@@ -9,13 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from handlers import report as report_handler
 from infra import ROOT
 from tests.unit.bench.test_stored_record import TERMS
-from tests.unit.edge.account import CONTEXT
+from tests.unit.edge.account import CONTEXT, calls, refusing
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
 from troop.aws.bench.stored_runs import StoredRuns
@@ -140,18 +139,11 @@ def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monk
     """To a role that may list the run's folder alone, S3 answers so."""
     folder = StoredRuns(client("s3"), BUCKET).of(bench.run)
     assert folder.read("nothing.json") is None
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation == "GetObject":
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, operation)
-        return real(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    assert folder.read("nothing.json") is None
-    assert folder.read("definition") is None
-    with pytest.raises(ClientError):
-        folder.read("definition.json")
+    with calls(monkeypatch, refusing("GetObject", "AccessDenied")):
+        assert folder.read("nothing.json") is None
+        assert folder.read("definition") is None
+        with pytest.raises(ClientError):
+            folder.read("definition.json")
 
 
 def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

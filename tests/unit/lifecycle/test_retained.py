@@ -8,11 +8,10 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.client import BaseClient
-from botocore.exceptions import ClientError
 
 from cli.shared.errors import CliError, Exit
 from lifecycle.retained import RetainedTable, accept, choose, decline, find_retained, imports, refuse_shared, used
+from tests.unit.edge.account import calls, refusing
 from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
@@ -58,15 +57,8 @@ def test_a_table_that_cannot_be_read_counts_as_one_with_items(
     session: boto3.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(session, "Troop-DataState1-X", **{DEPLOYMENT_TAG: "Troop", DATA_TAG: "State"})
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation == "Scan":
-            raise ClientError({"Error": {"Code": "ValidationException", "Message": "its key is disabled"}}, operation)
-        return real(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    (retained_table,) = find_retained(session, "Troop")
+    with calls(monkeypatch, refusing("Scan", "ValidationException")):  # its key is disabled
+        (retained_table,) = find_retained(session, "Troop")
     assert not retained_table.empty
 
 

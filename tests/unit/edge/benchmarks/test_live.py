@@ -11,7 +11,8 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Account
+from tests.unit.edge.account import Account, refusing
+from tests.unit.edge.account import calls as intercepted
 from tests.unit.edge.asking import ask, get
 from tests.unit.edge.bench import BUCKET, Half, post
 from troop.bench import names
@@ -254,15 +255,8 @@ def test_a_permission_that_is_missing_is_no_silence_of_the_nodes(
     half: Half, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = measuring(half)
-    counting = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation == "ListObjectsV2":
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": ""}}, operation)
-        return counting(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    assert ask("GET", f"/benchmarks/{run}/live")[0] == 500
+    with intercepted(monkeypatch, refusing("ListObjectsV2", "AccessDenied")):
+        assert ask("GET", f"/benchmarks/{run}/live")[0] == 500
 
 
 @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)

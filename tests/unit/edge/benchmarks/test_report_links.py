@@ -13,7 +13,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from tests.unit.edge.account import Account
+from tests.unit.edge.account import Account, calls, refusing
 from tests.unit.edge.asking import answered, ask
 from tests.unit.edge.bench import BUCKET, REPORT, Half, post
 from tests.unit.edge.conftest import Log
@@ -136,19 +136,11 @@ def test_asked_for_by_many_at_once_it_is_made_once(half: Half, payloads: list[di
 
 
 def test_a_call_that_is_refused_keeps_nobody_from_asking_again(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, calls = ended(half), []
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation != "Invoke":
-            return real(self, operation, parameters)
-        calls.append(operation)
-        raise ClientError({"Error": {"Code": "TooManyRequestsException", "Message": ""}}, operation)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    for _ in range(2):
-        assert ask("POST", f"/benchmarks/{run}/report")[0] >= 400
-    assert len(calls) == 2
+    run = ended(half)
+    with calls(monkeypatch, refusing("Invoke", "TooManyRequestsException")) as operations:
+        for _ in range(2):
+            assert ask("POST", f"/benchmarks/{run}/report")[0] >= 400
+    assert operations.count("Invoke") == 2
 
 
 def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, payloads: list[dict[str, Any]]) -> None:

@@ -27,8 +27,8 @@ NAMED = SETTINGS | {
 CHANGING = pytest.mark.parametrize("settings", [NAMED], indirect=True)
 
 
-def document(*events: tuple[datetime, datetime], kind: str = "DEFAULT_OPEN") -> str:
-    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", f"X-CALENDAR-TYPE:{kind}"]
+def document(*events: tuple[datetime, datetime]) -> str:
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "X-CALENDAR-TYPE:DEFAULT_OPEN"]
     for start, end in events:
         lines += ["BEGIN:VEVENT", f"DTSTART:{start:%Y%m%dT%H%M%SZ}", f"DTEND:{end:%Y%m%dT%H%M%SZ}", "END:VEVENT"]
     return "\r\n".join([*lines, "END:VCALENDAR"])
@@ -175,14 +175,3 @@ def test_the_next_change_is_read_in_any_form(
     monkeypatch.setattr(BaseClient, "_make_api_call", lambda *_: answer)
     period = read_period(client("ssm"), "prod", at("12:00"))
     assert (period.is_open, period.end) == (True, end)
-
-
-def test_the_state_of_a_document_is_that_of_its_events() -> None:
-    noon, evening = at("12:00"), at("18:00")
-    for kind, inside in (("DEFAULT_OPEN", False), ("DEFAULT_CLOSED", True)):
-        text = document((noon, evening), kind=kind)
-        assert change_calendars.state(text, noon - HOUR) == (not inside, noon)
-        assert change_calendars.state(text, noon) == (inside, evening)
-        assert change_calendars.state(text, evening) == (not inside, None)
-    with pytest.raises(change_calendars.CalendarError):
-        change_calendars.state("BEGIN:VCALENDAR\nEND:VCALENDAR", noon)

@@ -11,7 +11,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from botocore.client import BaseClient
-from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Account, calls, refusing
 from tests.unit.edge.asking import answered, ask
@@ -158,15 +157,8 @@ def test_what_s3_does_not_say_is_no_missing_report(
 ) -> None:
     """Nor one of which nothing is kept: a right that is missing is a fault of the deployment."""
     run = ended(half, "report.html")
-    real = BaseClient._make_api_call  # type: ignore[attr-defined]
-
-    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
-        if operation in ("HeadObject", "ListObjectsV2"):
-            raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
-        return real(self, operation, parameters)
-
-    monkeypatch.setattr(BaseClient, "_make_api_call", call)
-    assert ask(method, f"/benchmarks/{run}/report")[0] == 500
+    with calls(monkeypatch, refusing("HeadObject", code)), calls(monkeypatch, refusing("ListObjectsV2", code)):
+        assert ask(method, f"/benchmarks/{run}/report")[0] == 500
 
 
 def test_a_name_that_goes_on_is_no_report(half: Half) -> None:

@@ -16,17 +16,9 @@ from ._wrap import wrap
 
 def apply() -> None:
     @wrap(iam_evaluator, "enforce")
-    def enforce(
-        original: Callable[..., Any],
-        access_key_id: str,
-        iam_action: str,
-        service: str,
-        region: str,
-        resource_arn: str = "*",
-        service_context: dict[str, Any] | None = None,
-    ) -> Any:
-        refused = original(access_key_id, iam_action, service, region, resource_arn, service_context)
+    def enforce(original: Callable[..., Any], access_key_id: str, iam_action: str, *args: Any, **named: Any) -> Any:
+        refused = original(access_key_id, iam_action, *args, **named)
         if refused is None or isinstance(refused, iam_evaluator.EvalResult):
             caller = (iam_evaluator.resolve_caller_identity(access_key_id) or {}).get("userArn", "anonymous")
-            log.record(caller, iam_action, resource_arn, refused.decision if refused else "Allow", "account")
+            log.record(caller, iam_action, named["resource_arn"], refused.decision if refused else "Allow", "account")
         return refused

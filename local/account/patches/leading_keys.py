@@ -33,20 +33,13 @@ def apply() -> None:
         return {**original(body), **({_KEYS: named} if named else {})}
 
     @wrap(iam_evaluator, "enforce")
-    def enforce(
-        original: Callable[..., Any],
-        access_key_id: str,
-        iam_action: str,
-        service: str,
-        region: str,
-        resource_arn: str = "*",
-        service_context: dict[str, Any] | None = None,
-    ) -> Any:
-        context = dict(service_context or {})
+    def enforce(original: Callable[..., Any], access_key_id: str, iam_action: str, *args: Any, **named: Any) -> Any:
+        context = named.get("service_context") or {}
         if items := context.get(_KEYS):
-            action, table = iam_action.partition(":")[2], _name(resource_arn)
-            context[_KEYS] = [key for of, name, key in items if of in (None, action) and name == table]
-        return original(access_key_id, iam_action, service, region, resource_arn, context)
+            action, table = iam_action.partition(":")[2], _name(named["resource_arn"])
+            keys = [key for of, name, key in items if of in (None, action) and name == table]
+            named["service_context"] = {**context, _KEYS: keys}
+        return original(access_key_id, iam_action, *args, **named)
 
 
 def _items(request: Mapping[str, Any]) -> Iterator[Item]:

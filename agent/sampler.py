@@ -14,14 +14,10 @@ from agent.ethtool import NetworkLimits
 from agent.log import say
 from agent.nvme import Volumes
 from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICE_SAMPLES, MOST_DEVICES, Device, DeviceSamples
-from troop.measure.summary import SERIES, Samples
+from troop.measure.summary import SERIES, Samples, busy
 
 MOST = 10_800
 """The most samples of a phase: one a second for three hours. A longer phase has a longer interval."""
-
-
-WORKING = ("cpu_user", "cpu_system", "cpu_steal")
-"""The series of processors that work, or would if the host let them."""
 
 
 def interval_for(timeout_seconds: float, most: int = MOST) -> int:
@@ -62,10 +58,10 @@ class Series:
         return Samples(nodes.start, nodes.interval, series, self._device_samples(describe))
 
     def cpu(self, seconds: int) -> int | None:
-        """Returns the mean of the last ``seconds``, in thousandths of all processors that worked; None if unknown."""
+        """Returns the mean of the last ``seconds``, in thousandths of all processors that are busy; None if unknown."""
         last = self._nodes.values[-max(1, seconds // self._nodes.interval) :]
-        known = [[one[name] for name in WORKING] for one in last if one and None not in map(one.get, WORKING)]
-        return min(1000, sum(map(sum, known)) // len(known)) if known else None
+        known = [value for one in last if one and (value := busy(one)) is not None]
+        return min(1000, int(sum(known) // len(known))) if known else None
 
     def _device_samples(self, describe: Describe | None) -> DeviceSamples | None:
         devices = self._devices

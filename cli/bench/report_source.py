@@ -25,6 +25,7 @@ from troop.bench.names import RUN
 from troop.report.archive import ReportError
 from troop.report.build import build
 from troop.report.document import FORMAT, Report
+from troop.report.processors import without_iowait
 from troop.values import json_in
 from troop.version import VERSION
 
@@ -99,7 +100,7 @@ def parsed(body: bytes, where: str) -> Report:
     if format_name != FORMAT:
         raise CliError(Exit.FAILED, f"{where} is not a report: its format must be {FORMAT}")
     try:
-        return Report.model_validate(document)
+        return without_iowait(Report.model_validate(document))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))

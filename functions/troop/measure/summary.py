@@ -24,6 +24,8 @@ OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
 
 CPU = ("cpu_user", "cpu_system", "cpu_iowait", "cpu_steal")
 """In thousandths of all processors of the node."""
+BUSY = ("cpu_user", "cpu_system", "cpu_steal")
+"""The parts in which processors work, or would if the host let them. In iowait they wait for a disk, and are free."""
 BUSIEST = "cpu_busiest"
 """Thousandths of the processor that worked most in the interval, without iowait: one thread can keep it busy."""
 LEVELS = (*CPU, "memory_used", BUSIEST)
@@ -70,6 +72,12 @@ SHORTEST = 0.001
 
 MOST_BYTES = 16 << 20
 """The largest summary that is read, as JSON."""
+
+
+def busy(cpu: Mapping[str, float | None]) -> float | None:
+    """Returns the part of the time in which processors were busy, in the unit of ``cpu``; None if a part is unknown."""
+    known = [value for name in BUSY if (value := cpu.get(name)) is not None]
+    return sum(known) if len(known) == len(BUSY) else None
 
 
 class SummaryError(ValueError):

@@ -7,7 +7,7 @@ from typing import Any
 
 from troop.bench.instance_types import TypeFacts
 from troop.measure.device_samples import EBS
-from troop.measure.summary import BUSIEST, CPU, EBS_EXCEEDED, NETWORK_EXCEEDED
+from troop.measure.summary import BUSIEST, EBS_EXCEEDED, NETWORK_EXCEEDED, busy
 from troop.report.document import DeviceUse, Node
 from troop.report.fleets import Place
 
@@ -66,9 +66,9 @@ def _node(
         zone=place.zone,
         purchase=line.get("purchase") or place.purchase,
         instance_type=place.instance_type,
-        cpu=_percent(means.get(name) for name in CPU),
-        iowait=_percent([means.get("cpu_iowait")]),
-        busiest=_percent([means.get(BUSIEST)]),
+        cpu=_percent(busy(means)),
+        iowait=_percent(means.get("cpu_iowait")),
+        busiest=_percent(means.get(BUSIEST)),
         memory_bytes=means.get("memory_used"),
         disk_operations=disk_operations,
         disk_bytes=disk_bytes,
@@ -91,13 +91,8 @@ def _per_second(devices: Sequence[Mapping[str, Any]], names: Iterable[str]) -> f
     return float(sum(one.get(name, 0) / one["seconds"] for one in devices for name in names))
 
 
-def _percent(thousandths: Iterable[int | None]) -> float | None:
-    total = 0
-    for one in thousandths:
-        if one is None:
-            return None
-        total += one
-    return total / 10
+def _percent(thousandths: float | None) -> float | None:
+    return None if thousandths is None else thousandths / 10
 
 
 def devices(roles: Mapping[str, Any]) -> list[DeviceUse]:

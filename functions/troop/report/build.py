@@ -60,6 +60,7 @@ def _build(archive: Archive, now: datetime, version: str, run: str) -> Report:
     return Report(
         created_at=now,
         created_by=version,
+        cpu_is_busy=True,
         run=_run(sources, cells, run),
         money=money(sources),
         definition=sources.definition,

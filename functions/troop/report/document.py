@@ -293,7 +293,7 @@ class Use(Part):
 
     role: str
     nodes: int
-    cpu: float | None = Field(default=None, description="Sum of user, system, iowait and steal")
+    cpu: float | None = Field(default=None, description="Sum of user, system and steal, without iowait")
     user: float | None = None
     system: float | None = None
     iowait: float | None = None
@@ -376,7 +376,7 @@ class Node(Part):
     zone: str = ""
     purchase: str = ""
     instance_type: str = ""
-    cpu: float | None = None
+    cpu: float | None = Field(default=None, description="Percent of all processors, without iowait")
     iowait: float | None = None
     busiest: float | None = Field(default=None, description="Of the busiest processor, in percent of it")
     memory_bytes: float | None = None
@@ -572,6 +572,9 @@ class Report(Part):
     format: Literal["troop.report/1"] = FORMAT
     created_at: datetime
     created_by: str = Field(description="Troop's version")
+    cpu_is_busy: bool = Field(
+        default=False, description="Whether cpu is without iowait; in reports of earlier versions it contains iowait"
+    )
     run: Run
     money: Money
     definition: dict[str, Any] = Field(description="The benchmark file as it was run, with its size and changes")

@@ -17,6 +17,7 @@ from troop.report import bills, charts, findings, formatting, open_loop, over_ti
 from troop.report.comparison import Comparison
 from troop.report.document import Cell, Phase, Report
 from troop.report.outline import outline
+from troop.report.processors import WAITING
 from troop.report.timeline import timelines
 from troop.report.totals import rate_of, rows_of
 
@@ -234,7 +235,12 @@ def _environment() -> Environment:
     environment.filters |= {
         word.__name__: word for word in (*_WORDS, charts.embedded, charts.packed, rate_of, rows_of, formatting.by_fleet)
     }
-    environment.globals |= {"NOTHING": formatting.NOTHING, "TOTAL": TOTAL, "cell_name": formatting.cell_name}
+    environment.globals |= {
+        "NOTHING": formatting.NOTHING,
+        "TOTAL": TOTAL,
+        "cell_name": formatting.cell_name,
+        "WAITING": WAITING,
+    }
     return environment
 
 

@@ -9,9 +9,10 @@ from troop.bench.instance_types import GBIT, MB, TypeFacts
 from troop.bench.verdicts import name_some
 from troop.measure.summary import EBS_EXCEEDED, NETWORK_EXCEEDED
 from troop.report.document import Cell, Finding, Node, Phase
+from troop.report.processors import CORE_FULL
 
-CORE_BUSY, MEAN_IDLE = 95.0, 70.0
-"""Percent: a core above the first, in a node whose mean of all is below the second, is a limit that the mean hides."""
+MEAN_IDLE = 70.0
+"""Percent: a full core in a node whose mean of all is below this is a limit that the mean hides."""
 
 RETRANSMITTED, FEWEST_RETRANSMITS = 0.001, 100
 """The share of TCP segments, and their number, from which retransmits explain slow operations."""
@@ -176,7 +177,7 @@ def _cores(members: Sequence[Node]) -> Iterator[str]:
     hot = [
         node
         for node in members
-        if node.busiest is not None and node.cpu is not None and node.busiest > CORE_BUSY and node.cpu < MEAN_IDLE
+        if node.busiest is not None and node.cpu is not None and node.busiest > CORE_FULL and node.cpu < MEAN_IDLE
     ]
     if hot:
         worst = max(hot, key=lambda node: node.busiest or 0)

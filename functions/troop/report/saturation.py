@@ -17,6 +17,7 @@ from troop.bench.definition import is_load
 from troop.bench.instance_types import GBIT, TypeFacts
 from troop.bench.plan import shown_value
 from troop.report.document import Cell, Finding, Operation, Phase
+from troop.report.processors import loads, waits
 from troop.report.totals import rows_of
 
 COUNTS: Final = ("threads", "clients", "connections", "concurrency")
@@ -25,8 +26,6 @@ FLAT: Final = 1.1
 """Throughput is flat from a point on if no later point exceeds it by this factor."""
 LONGER: Final = 2.0
 """The factor by which the number must grow after that point."""
-BUSY, CORE_BUSY = 85.0, 95.0
-"""Percent of all processors, and of the busiest one, from which they are full."""
 NEAR: Final = 0.9
 """The part of the network's baseline from which it is full: EC2 holds nodes at about the baseline."""
 _SLOW_DOWN = re.compile(r"slow[-_. ]?down", re.IGNORECASE)
@@ -118,19 +117,18 @@ def _why(cell: Cell, role: str, phases: Sequence[Phase], types: Mapping[str, Typ
     reasons = []
     if any(_slowed(one) for phase in phases for one in phase.operations if one.role == role):
         reasons.append("the service answered SlowDown, so its request rate is the limit")
-    loads = {fleet.role: fleet.is_load for fleet in cell.fleets}
+    generates = {fleet.role: fleet.is_load for fleet in cell.fleets}
     seen = []
-    for its in dict.fromkeys(use.role for phase in phases for use in phase.use):
-        uses = [use for phase in phases for use in phase.use if use.role == its]
-        kind = "generate the load" if loads.get(its, is_load(its, None)) else "are the system"
-        cpu = max((use.cpu for use in uses if use.cpu is not None), default=None)
-        core = max((use.busiest for use in uses if use.busiest is not None), default=None)
-        if cpu is not None and cpu > BUSY:
-            reasons.append(f"processors of {its}, which {kind}, were busy for {cpu:.0f} % of the time")
-        elif core is not None and core > CORE_BUSY:
-            reasons.append(f"one processor of {its}, which {kind}, was busy for {core:.0f} % of the time")
-        elif cpu is not None:
-            seen.append(f"processors of {its} were busy for {cpu:.0f} %")
+    every = loads(use for phase in phases for use in phase.use)
+    for one in every:
+        its = one.role
+        kind = "generate the load" if generates.get(its, is_load(its, None)) else "are the system"
+        if one.is_full:
+            reasons.append(f"processors of {its}, which {kind}, were busy for {one.busy:.0f} % of the time")
+        elif one.has_full_core:
+            reasons.append(f"one processor of {its}, which {kind}, was busy for {one.core:.0f} % of the time")
+        elif one.busy is not None:
+            seen.append(f"processors of {its} were busy for {one.busy:.0f} %")
         for direction, text in (("in", "received"), ("out", "sent")):
             moved = _network(phases, its, direction, types)
             if moved and moved[0] >= NEAR * moved[1]:
@@ -140,8 +138,13 @@ def _why(cell: Cell, role: str, phases: Sequence[Phase], types: Mapping[str, Typ
                 )
             elif moved and direction == "in":
                 seen.append(f"nodes of {its} received {moved[0]:.3g} of {moved[1]:.4g} Gbit/s")
+    waiting = waits(every)
     if reasons:
-        return f"What is full: {'; '.join(reasons)}."
+        also = f" Processors waited for disks (iowait): {waiting}." if waiting else ""
+        return f"What is full: {'; '.join(reasons)}.{also}"
+    if waiting:
+        idle = f"were not full ({'; '.join(seen)}), but " if seen else ""
+        return f"The processors {idle}waited for disks (iowait): {waiting}. The disks may be the limit."
     if seen:
         return f"The nodes were not full ({'; '.join(seen)}): the limit is the service, or beyond the nodes."
     return "The load of nodes was not measured, so the reason is unknown."

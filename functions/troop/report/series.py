@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from troop.measure.operations import TOTAL
-from troop.measure.summary import AMOUNTS, BUSIEST, CPU
+from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU, busy
 from troop.measure.windows import step_for
 from troop.report import steps
 from troop.report.device_series import device_series
@@ -205,9 +205,8 @@ def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:
 
 def _busy(samples: Mapping[str, Any]) -> list[Value]:
     """Returns percent of all processors' time by interval; None if a part is unknown."""
-    return [
-        None if None in parts else _tenth(sum(parts)) for parts in zip(*(samples[name] for name in CPU), strict=True)
-    ]
+    parts = zip(*(samples[name] for name in BUSY), strict=True)
+    return [_tenth(busy(dict(zip(BUSY, each, strict=True)))) for each in parts]
 
 
 def _tenth(thousandths: float | None) -> Value:

@@ -11,19 +11,14 @@ from troop.bench.record import CellStatus
 from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
-from troop.report import open_loop, steadiness, tools
+from troop.report import open_loop, processors, steadiness, tools
 from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling, Separate
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
+from troop.report.processors import FULL, WAITING
 
 UNEQUAL = 0.2
 """The relative difference from the role's median from which a node counts as unequal."""
-
-BUSY = 85.0
-"""Percent CPU of a load generator above which it may limit the measurement."""
-
-WAITING = 5.0
-"""Percent of processor time spent waiting for disks (iowait) or the hypervisor (steal)."""
 
 CLOCK_SECONDS, CLOCK_SHARE = 0.1, 0.01
 """The accepted uncertainty of clocks: seconds, and as a fraction of the measured time."""
@@ -110,15 +105,16 @@ def _at_most(one: Scaling) -> tuple[float, int] | None:
 
 
 def _explained(phase: str, cells: Sequence[Cell]) -> str:
-    busiest: dict[str, float] = {}
-    for use in (use for cell in cells for one in cell.phases if one.phase == phase for use in one.use):
-        if use.cpu is not None:
-            busiest[use.role] = max(busiest.get(use.role, 0.0), use.cpu)
-    if not busiest:
+    loads = processors.loads(use for cell in cells for one in cell.phases if one.phase == phase for use in one.use)
+    known = [one for one in loads if one.busy is not None]
+    waiting = processors.waits(loads)
+    if not known:
         return "the load of nodes was not measured; check the system under load and shared resources"
-    if full := [f"{role} for {cpu:.0f} % of the time" for role, cpu in busiest.items() if cpu > BUSY]:
-        return f"processors were busy: {' and '.join(full)}"
-    usage = ", ".join(f"{role} {cpu:.0f} %" for role, cpu in busiest.items())
+    if full := " and ".join(f"{one.role} for {one.busy:.0f} % of the time" for one in known if one.is_full):
+        return f"processors were busy: {full}" + (f"; others waited for disks (iowait): {waiting}" if waiting else "")
+    usage = ", ".join(f"{one.role} {one.busy:.0f} %" for one in known)
+    if waiting:
+        return f"processors were not busy ({usage}), but waited for disks (iowait): {waiting}; check the disks"
     return f"processors were not busy ({usage}); check the system under load and shared resources"
 
 
@@ -208,7 +204,7 @@ def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
 def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
     generating = generators(cell, phase)
     for use in phase.use:
-        if use.role in generating and use.cpu is not None and use.cpu > BUSY:
+        if use.role in generating and use.cpu is not None and use.cpu > FULL:
             text = (
                 f"{phase.title}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
                 "the load and may limit the result: use more of them, or larger instances."
@@ -222,7 +218,8 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
             yield _finding(cell, text)
         if use.iowait is not None and use.iowait > WAITING:
             text = (
-                f"{phase.title}: processors of {use.role} waited for disks for {use.iowait:.0f} % of the time (iowait)."
+                f"{phase.title}: processors of {use.role} waited for disks for {use.iowait:.0f} % of the time "
+                "(iowait). The disks may limit the result."
             )
             yield _finding(cell, text)
 
@@ -251,7 +248,7 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
             text = (
                 f"{phase.title}: unequal work on {name_some(node.node for node in far)} (of {len(nodes)} {role}): "
                 f"{furthest.node} did {furthest.count:,} operations, the median is {middle:,.0f}. "
-                "Check its output, zone and processors."
+                "Check its output, zone, processors and disks."
             )
             yield _finding(cell, text)
 

@@ -39,6 +39,7 @@ DOCUMENT: dict[str, Any] = {
     "format": "troop.report/1",
     "created_at": "2026-11-20T15:10:05Z",
     "created_by": "0.1.0",
+    "cpu_is_busy": True,
     "run": {"run": ID, "name": "reads", "status": "SUCCEEDED"},
     "money": {},
     "definition": {},

@@ -66,6 +66,7 @@ def study(steps: tuple[int, ...] = (3, 6, 12), threads: tuple[int, ...] = (50, 2
     return Report(
         created_at=BEGAN + timedelta(hours=7),
         created_by="0.1.0",
+        cpu_is_busy=True,
         run=Run(
             run="20261120-093000-7c1f2a9e",
             name="cassandra-write",
@@ -211,6 +212,7 @@ def bare() -> Report:
     return Report(
         created_at=BEGAN,
         created_by="0.1.0",
+        cpu_is_busy=True,
         run=Run(run="r", name="bare", status="FAILED"),
         money=Money(),
         definition={},

@@ -116,6 +116,8 @@ def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
     assert total[13].split() == [
         "servers",
         *formatting.percent(phase.use[0].cpu).split(),
+        "iowait",
+        *formatting.percent(phase.use[0].iowait).split(),
         "drivers",
         *formatting.percent(phase.use[1].cpu).split(),
     ]

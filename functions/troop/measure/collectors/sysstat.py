@@ -19,7 +19,7 @@ from troop.measure.collectors.json_elements import elements
 from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICES, DeviceSamples
 from troop.measure.devices import INTERFACE, STACKED_DEVICE, WHOLE_DISK
 from troop.measure.histogram import HIGHEST
-from troop.measure.summary import BUSIEST, LEVELS, LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples
+from troop.measure.summary import BUSIEST, LEVELS, LONGEST_INTERVAL, MOST_SAMPLES, SERIES, Samples, busy
 
 KIB, MIB = 1024, 1024**2
 BLOCK = 512
@@ -171,7 +171,7 @@ def _sadf(statistics: Mapping[str, Any]) -> Rates:
             if str(cpu["cpu"]) in ("all", "-1"):
                 rates.update(_cpu(cpu))
             else:
-                cores.append(sum(_cpu(cpu).values()) - 10 * cpu["iowait"])
+                cores.append(busy(_cpu(cpu)) or 0.0)
         if cores:  # sar was started with -P ALL
             rates[BUSIEST] = max(cores)
     for disk in statistics.get("disk", ()):

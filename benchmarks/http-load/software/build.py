@@ -102,6 +102,7 @@ def locust(architecture: str) -> Path:
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--require-hashes", *options]
         run([*install, "--target", name, "-r", str(HERE / "requirements.txt")], "install pip", HERE, {})
         paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.parts[-2] != "bin"]
+        paths = [path for path in paths if path.relative_to(folder).parts[0] != "include"]  # releases of pip differ
         left_out = ("RECORD", "direct_url.json", "REQUESTED", "INSTALLER")
         files = ((str(p.relative_to(folder)), p.read_bytes()) for p in paths if p.name not in left_out)
         write_tar(target, files)

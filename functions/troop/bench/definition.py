@@ -473,7 +473,7 @@ def to_document(benchmark: Benchmark) -> dict[str, Any]:
     document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
     for fleet in document["fleets"].values():
         if fleet["purchase"] == ON_DEMAND:
-            del fleet["spot_timeout"]  # the file refuses it for on-demand
+            del fleet["spot_timeout"]  # it has no effect
         fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
         fleet["max_price"] = number(fleet["max_price"])
         for key in ("load", "image", "placement", "backup", "max_price"):

@@ -6,7 +6,9 @@ that the history suffices.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from math import ceil
 
 from troop.bench.definition import Phase
 
@@ -17,9 +19,14 @@ GROWTH = 3
 """A wait is the elapsed time divided by this, so the elapsed time grows by a third from poll to poll."""
 
 
-def wait(elapsed: float) -> int:
-    """Computes the seconds until the next poll of something that could have ended ``elapsed`` seconds ago."""
-    return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH)))
+def wait(elapsed: float, moments: Iterable[float] = ()) -> int:
+    """Computes the seconds until the next poll of something that could have ended ``elapsed`` seconds ago.
+
+    Args:
+        moments: seconds after the same beginning at which there is something to decide; no wait goes on over one.
+    """
+    longest = min((ceil(moment - elapsed) for moment in moments if moment > elapsed), default=LONGEST_WAIT)
+    return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH, longest)))
 
 
 def wait_in_phase(phase: Phase, began: datetime, now: datetime) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, Phase
+from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
 from troop.bench.money import STORAGE, ZERO, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
@@ -46,7 +46,8 @@ class StandingIn(FleetIn):
 
     backup: Annotated[str | None, _BACKUP] = described(
         _BACKUP,
-        "What launches nodes that spot lacks for spot_timeout, until spot has them again; by default nothing",
+        "What launches nodes that spot lacks for spot_timeout, until spot has them again; by default nothing, and no "
+        "effect on demand",
         default=None,
     )
     resizable: Annotated[bool | None, BOOLEAN] = described(
@@ -56,7 +57,7 @@ class StandingIn(FleetIn):
     )
 
     def build(self, role: str) -> Fleet:
-        return replace(super().build(role), backup=self.backup)
+        return replace(super().build(role), backup=self.backup if self.purchase == SPOT else None)
 
 
 class FleetFileIn(BaseModel):

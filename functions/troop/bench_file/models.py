@@ -200,11 +200,13 @@ class FleetIn(_Part):
     purchase: Annotated[str, _PURCHASE] = described(_PURCHASE, "How to buy the nodes", default=ON_DEMAND)
     spot_timeout: Annotated[int | None, _SPOT_TIMEOUT] = described(
         _SPOT_TIMEOUT,
-        "Time after which Troop launches missing spot nodes on demand; spot only, 5m by default",
+        "Time after which Troop launches missing spot nodes on demand; no effect on demand, 5m by default",
         default=None,
     )
     max_price: Annotated[Decimal | None, _MAX_PRICE] = described(
-        _MAX_PRICE, "Most that a spot node may cost, in USD an hour; by default its price on demand", default=None
+        _MAX_PRICE,
+        "Most that a spot node may cost, in USD an hour; by default its price on demand, where it has no effect",
+        default=None,
     )
     root_volume_gib: Annotated[int, _ROOT] = described(_ROOT, "Size of each node's root volume in GiB", default=8)
     volumes: list[VolumeIn] = Field(
@@ -221,6 +223,7 @@ class FleetIn(_Part):
     )
 
     def build(self, role: str) -> Fleet:
+        is_spot = self.purchase == SPOT  # otherwise keys about spot have no effect
         return Fleet(
             role=role,
             count=self.count,
@@ -230,14 +233,14 @@ class FleetIn(_Part):
             root_volume_gib=self.root_volume_gib,
             volumes=tuple(volume.build() for volume in self.volumes),
             purchase=self.purchase,
-            spot_timeout=SPOT_TIMEOUT if self.spot_timeout is None else self.spot_timeout,
+            spot_timeout=self.spot_timeout if is_spot and self.spot_timeout is not None else SPOT_TIMEOUT,
             load=self.load,
             license_fee=Decimal(self.license_fee),
             image=self.image,
             placement=self.placement,
             fallback_types=tuple(self.fallback_types),
             zone_names=tuple(self.zone_names),
-            max_price=self.max_price,
+            max_price=self.max_price if is_spot else None,
         )
 
 
@@ -313,6 +316,10 @@ class PhaseIn(_Part):
         "with parameter, and either from and to or values",
     )
 
+    @property
+    def _has_several_points(self) -> bool:
+        return self.search is not None or max(len(self.points), 1) * self.repeat > 1
+
     def build(self) -> Phase:
         return Phase(
             name=self.name,
@@ -325,7 +332,7 @@ class PhaseIn(_Part):
             expected=self.expected,
             points=self.points,
             repeat=self.repeat,
-            between=self.between.build() if self.between else None,
+            between=self.between.build() if self.between and self._has_several_points else None,
             nodes=dict(self.nodes),
             rate=dict(self.rate),
             limits=tuple(limit.build() for limit in self.limits),

@@ -10,7 +10,6 @@ from troop.bench import names
 from troop.bench.choices import number_of
 from troop.bench.definition import AROUND, CLUSTER, READ, SPOT, SPREAD, WARM_UP, Benchmark
 from troop.bench.history import LONGEST_CELL, most_seconds
-from troop.bench.money import number
 from troop.bench.problems import Place, Problem
 from troop.bench.snapshots import least_read_seconds
 from troop.bench_file import allowed_values, money, phase_limits, points, searches
@@ -31,6 +30,9 @@ from troop.bench_file.structure import parsed
 
 OWN_STEPS = (names.LAUNCH, names.BOOT, names.COLLECT, names.TEARDOWN, names.OVER)
 """Steps of a cell besides its phases. Phases cannot have these names, to be distinguishable."""
+
+BACKUP_BOOT = 4 * 60
+"""Seconds in which the nodes that stand in for missing spot nodes must be ready: twice the usual time."""
 
 MOST_SPREAD = 7
 """Running instances of a spread placement group in one zone."""
@@ -160,8 +162,6 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
     yield from _placement(place, fleet)
     yield from _choices(place, fleet)
     yield from _standing(place, fleet) if isinstance(fleet, StandingIn) else _spot(place, fleet)
-    if fleet.max_price is not None and fleet.purchase != SPOT:
-        yield Problem((*place, "max_price"), f"is {number(fleet.max_price)}", "left out for on-demand nodes")
     devices = ((*place, "volumes", n, "device") for n in range(len(fleet.volumes)))
     yield from _once(zip(devices, (v.device for v in fleet.volumes), strict=True), "another volume")
     for n, volume in enumerate(fleet.volumes):
@@ -170,14 +170,12 @@ def _fleet(place: Place, fleet: FleetIn) -> Iterator[Problem]:
 
 
 def _spot(place: Place, fleet: FleetIn) -> Iterator[Problem]:
-    if fleet.purchase != SPOT:
-        if fleet.spot_timeout is not None:
-            yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", "left out for on-demand nodes")
-    elif fleet.build("").spot_timeout >= fleet.boot_timeout:
-        is_explicit = fleet.spot_timeout is not None
-        current = f"is {written(fleet.build('').spot_timeout)}" + ("" if is_explicit else " by default")
-        allowed = f"shorter than {written(fleet.boot_timeout)}, its boot_timeout: backup nodes must boot, too"
-        yield Problem((*place, "spot_timeout"), current, allowed)
+    least = fleet.build("").spot_timeout + BACKUP_BOOT
+    if fleet.purchase == SPOT and fleet.boot_timeout < least:
+        default = "" if fleet.spot_timeout is not None else " by default"
+        its = f"its spot_timeout, {written(least - BACKUP_BOOT)}{default}"
+        allowed = f"at least {written(least)}: {its}, and {written(BACKUP_BOOT)} for nodes on demand to launch and boot"
+        yield Problem((*place, "boot_timeout"), f"is {written(fleet.boot_timeout)}", allowed)
 
 
 def _choices(place: Place, fleet: FleetIn) -> Iterator[Problem]:
@@ -206,9 +204,7 @@ def _placement(place: Place, fleet: FleetIn) -> Iterator[Problem]:
 
 
 def _standing(place: Place, fleet: StandingIn) -> Iterator[Problem]:
-    if fleet.backup is not None and fleet.purchase != SPOT:
-        yield Problem((*place, "backup"), f"is {fleet.backup!r}", "left out for on-demand nodes")
-    elif fleet.spot_timeout is not None and fleet.backup is None:
+    if fleet.purchase == SPOT and fleet.spot_timeout is not None and fleet.backup is None:
         allowed = "left out without backup: on-demand, because nothing stands in for missing spot nodes"
         yield Problem((*place, "spot_timeout"), f"is {written(fleet.spot_timeout)}", allowed)
     if fleet.load is not None:
@@ -318,13 +314,10 @@ def _script(
 
 
 def _points(place: Place, phase: PhaseIn) -> Iterator[Problem]:
-    number = (len(phase.points) or 1) * phase.repeat
     if not phase.measured:
         for key in ("points", "between") if phase.repeat == 1 else ("points", "repeat", "between"):
             if getattr(phase, key):
                 yield Problem((*place, key), "is set", "left out in a phase that measures nothing")
-    elif phase.between is not None and number == 1 and phase.search is None:
-        yield Problem((*place, "between"), "is set", "left out in a phase with a single point")
 
 
 def longest(benchmark: Benchmark) -> int:

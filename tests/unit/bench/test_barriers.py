@@ -52,6 +52,13 @@ def test_waits_are_whole_seconds_between_two_and_sixty(elapsed: float) -> None:
     assert 2 <= wait(elapsed) <= 60
 
 
+@given(st.floats(0, 1000), st.lists(st.floats(0, 1000), max_size=3))
+def test_a_wait_ends_at_the_next_moment_at_which_there_is_something_to_decide(elapsed: float, at: list[float]) -> None:
+    assert 2 <= wait(elapsed, at) <= wait(elapsed)
+    for moment in at:
+        assert moment <= elapsed or elapsed + wait(elapsed, at) <= max(moment + 1, elapsed + 2)
+
+
 @given(st.integers(0, 3600), st.integers(0, 3600), st.floats(-60, 7200))
 def test_a_measured_phase_is_looked_at_right_after_its_end(warm_up: int, measured: int, at: float) -> None:
     phase = replace(MEASURE, warm_up=warm_up, measured=measured)

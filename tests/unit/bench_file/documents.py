@@ -89,7 +89,7 @@ def files(draw: st.DrawFn) -> dict[str, Any]:
         {"count": st.integers(1, 9), "instance_type": st.sampled_from(["c7g.large", "u-6tb1.metal"])},
         optional={
             "zones": st.just(1),
-            "boot_timeout": st.sampled_from(["6m", 420, "8 m"]),
+            "boot_timeout": st.sampled_from(["9m", 570, "10 m"]),
             "root_volume_gib": st.integers(8, 20),
             "purchase": st.sampled_from(["on-demand", "spot"]),
             "volumes": st.lists(_volumes(), max_size=3, unique_by=lambda volume: volume["device"]),

@@ -111,6 +111,7 @@ def test_a_parameter_limits_the_nodes_of_a_role() -> None:
 
 def test_time_limits_are_those_of_all_points() -> None:
     one, three = read(phase(), FILES), read(phase(repeat=3, between=RESET), FILES)
+    assert read(phase(between=RESET), FILES) == one, "there is nothing between"
     assert three.longest - one.longest == 2 * (600 + 60)
     assert three.needed - one.needed == 2 * (600 + 60) + 4 * 60
 
@@ -160,7 +161,6 @@ FIELD = "must be a mapping of parameters to lists of values, or a list"
         ({"points": [{"threads": 1}, {"threads": 32}, {"bucket": "my-data"}]}, "phases.1.points", "use `repeat`"),
         ({"points": [{"threads": 1, "warm_up": "5m"}]}, "phases.1.timeout", "longer than 10m"),
         ({"repeat": 0}, "phases.1.repeat", "a whole number from 1 to 100"),
-        ({"between": RESET}, "phases.1.between", "left out in a phase with a single point"),
         ({"repeat": 2, "between": {**RESET, "script": "no.sh"}}, "phases.1.between.script", "a file in"),
         ({"repeat": 2, "between": {**RESET, "roles": ["clients"]}}, "phases.1.between.roles.0", "one of servers"),
         ({"repeat": 2, "measured": 0, "warm_up": 0}, "phases.1.repeat", "left out in a phase that measures nothing"),

@@ -176,16 +176,15 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "is 'clients': must be one of servers, drivers",
     ),
     ({"fleets__drivers__purchase": "cheap"}, "fleets.drivers.purchase", "must be one of on-demand, spot"),
-    ({"fleets__drivers__spot_timeout": "1m"}, "fleets.drivers.spot_timeout", "is 1m: must be left out for on-demand"),
     (
-        {"fleets__drivers__purchase": "spot", "fleets__drivers__spot_timeout": "10m"},
-        "fleets.drivers.spot_timeout",
-        "is 10m: must be shorter than 10m, its boot_timeout: backup nodes must boot, too",
+        {"fleets__drivers__purchase": "spot", "fleets__drivers__spot_timeout": "361s"},
+        "fleets.drivers.boot_timeout",
+        "is 10m: must be at least 601s: its spot_timeout, 361s, and 4m for nodes on demand to launch and boot",
     ),
     (
-        {"fleets__drivers__purchase": "spot", "fleets__drivers__boot_timeout": "5m"},
-        "fleets.drivers.spot_timeout",
-        "is 5m by default: must be shorter than 5m",
+        {"fleets__drivers__purchase": "spot", "fleets__drivers__boot_timeout": "8m"},
+        "fleets.drivers.boot_timeout",
+        "is 8m: must be at least 9m: its spot_timeout, 5m by default, and 4m for nodes on demand",
     ),
     (
         {"fleets__drivers__purchase": "spot", "fleets__drivers__spot_timeout": "29s"},

@@ -124,7 +124,9 @@ def test_what_spot_has_not_given_in_time_is_launched_on_demand(spot: Spot) -> No
     bench = spot.launched().bench
     spot.register()
     assert bench.gather() == "waiting", "capacity may come"
-    spot.late()
+    bench.account.clock.forward(seconds=50)
+    assert bench.step("gather")["wait_seconds"] == 10, "not a third of the time so far: then spot's time is over"
+    bench.account.clock.forward(seconds=10)
     assert bench.gather() == "short"
     answer = spot.back_up()
     assert (answer["state"], answer["wait_seconds"]) == ("waiting", 20)

@@ -187,7 +187,8 @@ class CellSteps:
                 self.replacing.replace(run, cell, benchmark, duds)
             if verdict.state is State.READY:
                 verdict = self._locate(run, cell, benchmark, fleets, nodes, elapsed)
-        return self._answer(run, cell, verdict, wait_seconds=wait(elapsed))
+        late = [fleet.spot_timeout for fleet in benchmark.fleets if fleet.is_spot]
+        return self._answer(run, cell, verdict, wait_seconds=wait(elapsed, late))
 
     def release(self, run: str, cell: str, phase_index: int) -> Answer:
         """Releases the barrier of a phase or a point, once. Then merges the point before it, while the nodes work.

@@ -37,7 +37,7 @@ class HealthOut(Out):
 )
 def get_health() -> HealthOut:
     """Returns the health of the deployment, with 200 whatever the checks find; a check that cannot read its value
-    fails.
+    fails. An answer may be 5 seconds old.
 
     Costs at most 5 pages of schedules, 5 of executions and 5 of alarms. In addition it costs one call for the alarms'
     subscribers, 3 calls about the account and 2 for each undecided table of an earlier deployment, one call for each

@@ -15,7 +15,7 @@ from troop.aws.queue import Queue
 from troop.chaos.change_calendars import ChangePeriod, documents
 from troop.chaos.tick_times import last_spans
 from troop.environment import Variable
-from troop.flows.health import Health
+from troop.flows.health import Health, RememberedHealth
 from troop.flows.repairs import DeadLetters
 from troop.wiring import chaos_tables, environment
 from troop.wiring.environment import settings, variable
@@ -43,7 +43,7 @@ def health() -> Health:
 
 
 @cache
-def health_and_alarms() -> Health:
+def health_and_alarms() -> RememberedHealth:
     """Creates the checks for people: also those of alarms, their subscribers, the account, and the ticks' hours."""
     seen = health()
     alarms = AlarmReads(
@@ -62,7 +62,7 @@ def health_and_alarms() -> Health:
         changes=_change_periods,
         deployment=settings().deployment,
     )
-    return replace(seen, reads=reads)
+    return RememberedHealth(replace(seen, reads=reads))
 
 
 def _change_periods(now: datetime) -> tuple[ChangePeriod, ...]:

@@ -22,9 +22,13 @@ from troop.aws.clients import client
 from troop.aws.dynamo import typed
 from troop.chaos.events import Status
 from troop.chaos.tick_times import AROUND
+from troop.wiring import watchdog
 
 
-def get_health() -> dict[str, Any]:
+def get_health(again: bool = False) -> dict[str, Any]:
+    """The answer of a process that has not answered before, or of the same one again."""
+    if not again:
+        watchdog.health_and_alarms.cache_clear()
     answer = api.handler(
         {
             "resource": "/health",
@@ -64,6 +68,20 @@ def test_all_is_well(deployed: Deployed) -> None:
     checks = {c["name"]: (c["value"], c["threshold"]) for c in body["checks"]}
     assert checks["tables"] == (6, 6)
     assert checks["calendars"] == (2, 2)
+
+
+def test_callers_who_ask_often_get_the_answer_of_the_last_seconds(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = get_health()
+    deployed.account.clock.forward(seconds=4)
+    with calls(monkeypatch) as operations:
+        assert get_health(again=True) == before
+    assert operations == []
+    deployed.account.clock.forward(seconds=1)
+    with calls(monkeypatch) as operations:
+        get_health(again=True)
+    assert "ListExecutions" in operations
 
 
 def test_a_disabled_schedule(deployed: Deployed) -> None:

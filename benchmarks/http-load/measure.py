@@ -73,7 +73,7 @@ def with_jmeter(node: Node, problems: Problems) -> None:
             counted = jtl.follow(path, lambda: ended(wait=False), window(node), problems, results=node.results)
         except FileNotFoundError:
             ended()
-            sys.exit("JMeter wrote no sample; its output is above")
+            return  # no sample
         ended()
     path.unlink()
     store("jtl", counted, node)
@@ -169,9 +169,12 @@ def recorded(results: Path) -> Operations:
 def refuse_gaps(node: Node, operations: Operations) -> None:
     """Ends the script if nothing succeeded, or if the load began late: the rate of a part is not that of the whole."""
     if not any(one.times.count for one in operations.values()):
-        kinds = sorted({kind for one in operations.values() for kind in one.errors})
+        if kinds := sorted({kind for one in operations.values() for kind in one.errors}):
+            sys.exit(f"no request succeeded in the measured time; errors: {', '.join(kinds)}")
         sys.exit(
-            f"no request succeeded in the measured time; errors: {', '.join(kinds) or 'none, as no request ended'}"
+            f"no request of {node.tool} ended within {node.warm_up_seconds:g} s of warm-up and "
+            f"{node.measured_seconds:g} s of measured time: increase warm_up, as the tool may start slowly, "
+            "or read its output above"
         )
     begins = [
         one.per_second.start + second

@@ -209,6 +209,20 @@ def test_a_plan_that_is_too_short_fails_with_what_to_do(node: Node) -> None:
     assert (code, "before the end of the measured time: let it run for 62 s" in output) == (1, True), output
 
 
+def test_a_tool_that_sends_nothing_fails_with_what_to_do(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = node.folder / "shared" / "software" / "jmeter" / "bin"
+    home.mkdir(parents=True)
+    (home / "ApacheJMeter.jar").touch()
+    (node.folder / "shared" / "plan").mkdir()
+    java = home / "java"
+    java.write_text("#!/bin/sh\nexec sleep 600\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+    code, output = node.run("measure", 1, tool="jmeter", software="jmeter", plan="plan.jmx")
+    message = "no request of jmeter ended within 0 s of warm-up and 1 s of measured time: increase warm_up"
+    assert (code, message in output.splitlines()[-1]) == (1, True), output
+
+
 def test_a_plan_that_does_not_end_is_ended(node: Node) -> None:
     assert node.run("prepare", properties={"lasts": "900"})[0] == 0
     code, output = node.run("measure", 6, properties={"lasts": "900"})

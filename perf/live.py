@@ -23,8 +23,7 @@ from agent.live import LiveObject, LiveUpload  # noqa: E402
 from tests.unit.agent.fake_account import REGION, FakeAccount  # noqa: E402
 from troop.measure.live import INTERVAL_SECONDS, Live  # noqa: E402
 from troop.measure.live_writer import document_of  # noqa: E402
-from troop.measure.operations import MOST_NAMES  # noqa: E402
-from troop.measure.recorder import Recorder  # noqa: E402
+from troop.measure.recorder import MOST_RECORDED, Recorder  # noqa: E402
 from troop.measure.s3.addresses import address_of  # noqa: E402
 from troop.measure.s3.credentials import Credentials, CredentialStore  # noqa: E402
 from troop.measure.whole_file import write_whole  # noqa: E402
@@ -94,7 +93,7 @@ def main() -> None:
     assert threading.active_count() == 1
     print("Processor time in ms of one running summary; its share of one processor, once in 15 s")
     print("operations   stopped    written   uploaded      share")
-    for operations in [chosen.operations] if chosen.operations else [1, 4, MOST_NAMES]:
+    for operations in [chosen.operations] if chosen.operations else [1, 4, MOST_RECORDED]:
         measure(operations, chosen.repeat)
 
 

@@ -17,10 +17,12 @@ from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 """Names of operations and of kinds of errors."""
-MOST_NAMES = 64
-"""The most operations of a node, and kinds of errors of an operation: names come from scripts and must be bounded."""
+MOST_NAMES = 257
+"""The most operations of a node, with :data:`OTHER`: names come from scripts and must be bounded."""
+MOST_FAILURES = 64
+"""The most kinds of errors of an operation, with :data:`OTHER`."""
 OTHER = "other"
-"""The name for all names beyond :data:`MOST_NAMES`."""
+"""The name for all names beyond the limit."""
 MOST_LISTED = 128
 """The most names of operations to list that are counted as :data:`OTHER`: the first in order."""
 UNFINISHED = "unfinished"
@@ -347,13 +349,13 @@ def total_of(operations: Collection[Operation]) -> Operation | None:
 def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     """Adds operations of the same node.
 
-    If there are more than :data:`MOST_NAMES` operations, or kinds of errors of an operation, the first keep their names
-    and the others are counted together as :data:`OTHER`.
+    If there are more than :data:`MOST_NAMES` operations, or :data:`MOST_FAILURES` kinds of errors of an operation, the
+    first keep their names and the others are counted together as :data:`OTHER`.
 
     Raises:
         OperationsError: they cannot be added up; then nothing of ``more`` was added.
     """
-    last = _last({**totals, **more})
+    last = _last({**totals, **more}, MOST_NAMES)
     moved = [name for name in totals if name in last]
     parts: Operations = {}
     for name, operation in [*((name, totals[name]) for name in moved), *more.items()]:
@@ -369,13 +371,13 @@ def add_bounded(totals: Operations, more: Mapping[str, Operation]) -> None:
     add_all(totals, parts)
     for name in parts:
         errors = totals[name].errors
-        for kind in _last(errors):
+        for kind in _last(errors, MOST_FAILURES):
             errors[OTHER] = errors.get(OTHER, 0) + errors.pop(kind)
 
 
-def _last(names: Mapping[str, Any]) -> set[str]:
+def _last(names: Mapping[str, Any], most: int) -> set[str]:
     """Returns the names beyond the limit; one of the names below it is reserved for :data:`OTHER`."""
-    return set([name for name in names if name != OTHER][MOST_NAMES - 1 :]) if len(names) > MOST_NAMES else set()
+    return set([name for name in names if name != OTHER][most - 1 :]) if len(names) > most else set()
 
 
 def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_TIME) -> list[str]:
@@ -505,7 +507,7 @@ def errors_in(document: Mapping[str, Any], where: str) -> dict[str, int]:
     Raises:
         OperationsError: they are missing or invalid.
     """
-    errors = named(document.get("errors"), f"{where}.errors")
+    errors = named(document.get("errors"), f"{where}.errors", MOST_FAILURES)
     return {kind: whole(count, f"{where}.errors.{kind}") for kind, count in errors.items()}
 
 
@@ -526,14 +528,14 @@ def _counts(values: Any, where: str) -> list[int]:
     return values
 
 
-def named(document: Any, where: str) -> Mapping[str, Any]:
-    """Returns ``document`` if it is an object of at most :data:`MOST_NAMES` keys that match :data:`NAME`.
+def named(document: Any, where: str, most: int = MOST_NAMES) -> Mapping[str, Any]:
+    """Returns ``document`` if it is an object of at most ``most`` keys that match :data:`NAME`.
 
     Raises:
         OperationsError: it is not.
     """
-    if not isinstance(document, Mapping) or len(document) > MOST_NAMES:
-        raise OperationsError(f"{where} must be an object of at most {MOST_NAMES} names")
+    if not isinstance(document, Mapping) or len(document) > most:
+        raise OperationsError(f"{where} must be an object of at most {most} names")
     for name in document:
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise OperationsError(f"{where}: {str(name)[:80]!r} must match {NAME.pattern}")

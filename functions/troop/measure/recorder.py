@@ -32,7 +32,7 @@ from troop.measure.histogram import Histogram
 from troop.measure.live import Recent, recent
 from troop.measure.live_writer import LiveWriter
 from troop.measure.operations import (
-    MOST_NAMES,
+    MOST_FAILURES,
     NAME,
     OTHER,
     RESPONSE,
@@ -48,6 +48,8 @@ from troop.measure.windows import Windows, step_for
 
 FORMAT = "troop.operations/1"
 
+MOST_RECORDED = 64
+"""The most operations of a recorder: a running summary stops its threads for as long as it copies all of them."""
 RECENT_SECONDS = 10
 """The length of the periods of which the last two say how long operations take at the end."""
 
@@ -202,7 +204,7 @@ class Recorder:
                 failing.per_second.errors[int(now) - self._first] += 1
                 if now >= self.measured_from:
                     if kind not in failing.errors and (
-                        len(failing.errors) >= MOST_NAMES - 1 or not NAME.fullmatch(kind)
+                        len(failing.errors) >= MOST_FAILURES - 1 or not NAME.fullmatch(kind)
                     ):
                         kind = OTHER
                     failing.errors[kind] = failing.errors.get(kind, 0) + 1
@@ -218,9 +220,10 @@ class Recorder:
                 self._slowest = max(self._slowest, seconds if due is None else now - due)
 
     def _new(self, name: str) -> _Recording:
-        if len(self._recordings) >= MOST_NAMES or not NAME.fullmatch(name):
+        if len(self._recordings) >= MOST_RECORDED or not NAME.fullmatch(name):
             raise ValueError(
-                f"cannot record operation {name!r}: names must match {NAME.pattern}, and there are at most {MOST_NAMES}"
+                f"cannot record operation {name!r}: names must match {NAME.pattern}, and there are at most "
+                f"{MOST_RECORDED}"
             )
         operation, over_time = self._empty(), Windows(self._first, self._step)
         operation.over_time = over_time
@@ -266,10 +269,12 @@ class Recorder:
         number = sum(its.unfinished(max(self._slowest, self._slowest_before)) for its in self._schedules)
         if not number:
             return settled
-        name = next(iter(settled)) if len(settled) == 1 else UNFINISHED if len(settled) < MOST_NAMES else max(settled)
+        name = (
+            next(iter(settled)) if len(settled) == 1 else UNFINISHED if len(settled) < MOST_RECORDED else max(settled)
+        )
         whole = settled.get(name) or self._empty()
         errors = [*whole.per_second.errors[:-1], whole.per_second.errors[-1] + number]
-        kind = UNFINISHED if UNFINISHED in whole.errors or len(whole.errors) < MOST_NAMES else OTHER
+        kind = UNFINISHED if UNFINISHED in whole.errors or len(whole.errors) < MOST_FAILURES else OTHER
         whole = replace(
             whole,
             errors={**whole.errors, kind: whole.errors.get(kind, 0) + number},

@@ -196,7 +196,7 @@ def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
             least = "at least " if len(one.names) >= MOST_LISTED else ""
             text = (
                 f"{_named(phase, one)} contains {least}{len(one.names):,} kinds of operations, because a node had more "
-                f"than {MOST_NAMES}: {name_some(one.names)}. Use fewer labels in the tool to tell them apart."
+                f"than {MOST_NAMES - 1}: {name_some(one.names)}. Use fewer labels in the tool to tell them apart."
             )
             yield _finding(cell, text)
 

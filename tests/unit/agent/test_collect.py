@@ -15,6 +15,7 @@ from agent import collect
 from agent.collect import operations_in
 from tests.unit.measure.build import START, histogram_of, summary
 from troop.measure.operations import (
+    MOST_FAILURES,
     MOST_LISTED,
     MOST_NAMES,
     OTHER,
@@ -47,7 +48,7 @@ def named(prefix: str, names: int, kinds: int) -> Operations:
     """Each has succeeded once, and failed once of each kind; the first ones are called but for the prefix."""
     errors = {f"{prefix}-{n}" if n else prefix: 1 for n in range(kinds)}
     return {
-        f"{prefix}{n:02d}" if n else prefix: Operation(
+        f"{prefix}{n:03d}" if n else prefix: Operation(
             histogram_of([n]), dict(errors), PerSecond(START, [1], [kinds]), bytes=7
         )
         for n in range(names)
@@ -63,8 +64,8 @@ def total(operations: Operations) -> tuple[int, int, int, int]:
     )
 
 
-_many = st.builds(named, st.sampled_from(["a", "b", OTHER]), st.sampled_from([1, 33, MOST_NAMES]), st.just(1))
-_faulty = st.builds(named, st.just("a"), st.just(1), st.sampled_from([40, MOST_NAMES])) | st.builds(
+_many = st.builds(named, st.sampled_from(["a", "b", OTHER]), st.sampled_from([1, 133, MOST_NAMES]), st.just(1))
+_faulty = st.builds(named, st.just("a"), st.just(1), st.sampled_from([40, MOST_FAILURES])) | st.builds(
     named, st.sampled_from(["b", OTHER]), st.just(2), st.just(40)
 )
 
@@ -80,20 +81,20 @@ def test_whatever_names_files_have_the_workflow_reads_them_together(files: list[
 
 
 def test_names_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> None:
-    operations = collected(left(tmp_path, named("a", 40, 0), named("b", 40, 0)))
-    first = [*named("a", 40, 0), *named("b", 23, 0)]
+    operations = collected(left(tmp_path, named("a", 140, 0), named("b", 140, 0)))
+    first = [*named("a", 140, 0), *named("b", 116, 0)]
     assert list(operations) == [*first, OTHER]
     assert {operations[name].times.count for name in first} == {1}
-    assert (operations[OTHER].times.count, operations[OTHER].times.min, operations[OTHER].times.max) == (17, 23, 39)
-    assert operations[OTHER].names == {f"b{n}" for n in range(23, 40)}
+    assert (operations[OTHER].times.count, operations[OTHER].times.min, operations[OTHER].times.max) == (24, 116, 139)
+    assert operations[OTHER].names == {f"b{n}" for n in range(116, 140)}
 
 
 def test_kinds_of_errors_beyond_the_first_ones_are_counted_together(tmp_path: Path) -> None:
     (operation,) = collected(
         left(tmp_path, *({"get": one} for p in ("a", "b") for one in named(p, 1, 50).values()))
     ).values()
-    assert len(operation.errors) == MOST_NAMES
-    assert Counter(operation.errors)[OTHER] == 100 - (MOST_NAMES - 1)
+    assert len(operation.errors) == MOST_FAILURES
+    assert Counter(operation.errors)[OTHER] == 100 - (MOST_FAILURES - 1)
 
 
 def test_as_many_names_as_there_may_be_keep_theirs(tmp_path: Path) -> None:

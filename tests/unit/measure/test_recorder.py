@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from troop.measure import operations
 from troop.measure.histogram import Histogram
-from troop.measure.operations import MOST_NAMES, Operation, PerSecond
+from troop.measure.operations import MOST_FAILURES, Operation, PerSecond
 from troop.measure.recorder import Recorder
 from troop.measure.windows import Windows, step_for
 
@@ -332,9 +332,9 @@ def test_kinds_of_errors_are_bounded(tmp_path: Path) -> None:
         counter.error("read", f"kind-{number}")
     counter.error("read", "no name: it has spaces")
     errors = written(counter)["read"].errors
-    assert len(errors) == MOST_NAMES
+    assert len(errors) == MOST_FAILURES
     assert sum(errors.values()) == 1001
-    assert errors["other"] == 1001 - (MOST_NAMES - 1)
+    assert errors["other"] == 1001 - (MOST_FAILURES - 1)
 
 
 def test_an_operation_needs_a_name(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from collections import Counter
 from typing import Any
 
 from troop.measure.collectors.common import a_name
-from troop.measure.recorder import Recorder
+from troop.measure.operations import OTHER
+from troop.measure.recorder import MOST_RECORDED, Recorder
 
 TOOL = "Locust"
 
@@ -31,6 +32,8 @@ class Recording:
         self._process = 0
         self._lock = threading.Lock()
         self._without_time: Counter[str] = Counter()
+        self._labels: set[str] = set()
+        self._together = 0
 
     def _own(self) -> Recorder:
         if self._recorder is None or self._process != os.getpid():
@@ -50,7 +53,7 @@ class Recording:
         **_: Any,
     ) -> None:
         """Records one request, with the arguments of Locust's event ``request``: times are milliseconds."""
-        label = a_name(f"{request_type} {name}".strip())
+        label = self._label(a_name(f"{request_type} {name}".strip()))
         if exception is None and response_time is None:
             self._without_time[label] += 1
         elif exception is None:
@@ -58,11 +61,26 @@ class Recording:
         else:
             self._own().error(label, error_kind(exception, response))
 
+    def _label(self, label: str) -> str:
+        """Returns the name to count under: :data:`OTHER` after as many as a recorder may have."""
+        if label not in self._labels:
+            if len(self._labels) == MOST_RECORDED - 1:
+                self._together += 1
+                return OTHER
+            self._labels.add(label)
+        return label
+
     def write(self, **_: Any) -> None:
         """Writes the results of this process. A later call replaces them."""
         for label, number in self._without_time.items():
             sys.stdout.write(f"{label}: {number} successes have no time and are left out\n")
         self._without_time.clear()
+        if self._together:
+            sys.stdout.write(
+                f"{self._together} requests with names after the first {MOST_RECORDED - 1} are counted together as "
+                f"{OTHER}\n"
+            )
+            self._together = 0
         if self._recorder is not None and self._process == os.getpid():
             self._recorder.write()
 

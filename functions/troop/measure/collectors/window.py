@@ -13,7 +13,16 @@ from troop.measure import phase_environment
 from troop.measure.collectors.common import a_name
 from troop.measure.live import recent
 from troop.measure.live_writer import LiveWriter
-from troop.measure.operations import LONGEST_SECONDS, MOST_NAMES, OTHER, Operation, Operations, PerSecond
+from troop.measure.operations import (
+    LONGEST_SECONDS,
+    MOST_FAILURES,
+    MOST_LISTED,
+    MOST_NAMES,
+    OTHER,
+    Operation,
+    Operations,
+    PerSecond,
+)
 from troop.measure.windows import Windows, step_for
 
 _LATE_SECONDS = 3
@@ -140,7 +149,7 @@ class Counted:
             self.outside += count
             return
         kind = a_name(kind)
-        if kind not in operation.errors and len(operation.errors) >= MOST_NAMES - 1:
+        if kind not in operation.errors and len(operation.errors) >= MOST_FAILURES - 1:
             kind = OTHER
         operation.errors[kind] = operation.errors.get(kind, 0) + count
 
@@ -150,7 +159,7 @@ class Counted:
             self.left_out[metric] = self.left_out.get(metric, 0) + 1
 
     def notes(self, what: str) -> list[str]:
-        """Returns a sentence for each kind of samples that do not count.
+        """Returns a sentence for each kind of samples that do not count, or not under their own name.
 
         Args:
             what: the operations are, such as ``requests``.
@@ -161,6 +170,12 @@ class Counted:
         if self.left_out:
             metrics = ", ".join(f"{name[:80]} ({count})" for name, count in sorted(self.left_out.items()))
             notes.append(f"samples of these metrics are left out: {metrics}")
+        if OTHER in self.operations and (together := self.operations[OTHER].names):
+            least = "at least " if len(together) >= MOST_LISTED else ""
+            notes.append(
+                f"{least}{len(together)} labels after the first {MOST_NAMES - 1} are counted together as {OTHER}, "
+                f"such as {min(together)}"
+            )
         return notes
 
     def nothing(self, what: str) -> str:

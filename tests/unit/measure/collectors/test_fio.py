@@ -207,9 +207,9 @@ def test_a_last_result_that_was_cut_off_leaves_the_one_before(part: float) -> No
 def test_very_many_jobs_are_as_many_operations_as_a_node_may_have() -> None:
     document = json.loads((DATA / "fio-3.33.json").read_text())
     job = document["jobs"][0]
-    document["jobs"] = [{**job, "jobname": f"job{n}"} for n in range(80)]
+    document["jobs"] = [{**job, "jobname": f"job{n}"} for n in range(273)]
     operations = fio.operations(json.dumps(document), "a", MEASURED, Problems())
-    assert len(operations) == 64
+    assert len(operations) == 257
     assert operations["other"].times.count == 17 * operations["job0:read"].times.count
 
 

@@ -182,10 +182,18 @@ def test_every_sample_counts_once(entries: list[tuple[int, int, bool]]) -> None:
         assert operations["read"].times.sum == sum(good) * 1000
 
 
-def test_a_thousand_labels_do_not_grow_without_bound() -> None:
-    operations, _ = read(samples(*(f"1795287010000,5,label {n},200,true,1" for n in range(1000))))
-    assert len(operations) == 64
-    assert sum(operation.times.count for operation in operations.values()) == 1000
+@pytest.mark.parametrize("labels", [256, 1000])
+def test_the_first_256_labels_have_operations_and_the_others_one_together(labels: int, tmp_path: Path) -> None:
+    log = tmp_path / "log.jtl"
+    rows = [f"1795287010000,{n},label {n % labels},200,true,1" for n in range(2 * labels)]
+    log.write_text(samples(*rows))
+    counted = jtl.read(log, EVER, Problems())
+    operations = dict(counted.operations)
+    assert all(operations[f"label-{n}"].times.count == 2 for n in range(256))
+    rest = operations.pop("other", None)
+    assert (len(operations), rest.times.count if rest else 0) == (256, 2 * (labels - 256))
+    note = "at least 128 labels after the first 256 are counted together as other, such as label-256"
+    assert counted.notes("samples") == ([note] if rest else [])
 
 
 NAMED = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes"

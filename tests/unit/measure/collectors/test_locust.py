@@ -163,6 +163,20 @@ def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "GET-mixed: 90 successes have no time and are left out\n"
 
 
+def test_the_first_63_names_have_operations_and_the_others_one_together(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = Events()
+    locust_events.listen(events)
+    send(events, [["GET", f"/{n % 70}", 5.0, 10, None, 200] for n in range(140)])
+    events.quitting.fire(environment=None)
+    operations = operations_in(results, [])
+    rest = operations.pop("other")
+    assert {one.times.count for one in operations.values()} == {2}
+    assert (len(operations), rest.times.count) == (63, 14)
+    assert "14 requests with names after the first 63 are counted together as other" in capsys.readouterr().out
+
+
 def test_requests_that_end_while_the_recorder_is_created_are_in_the_same_one(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

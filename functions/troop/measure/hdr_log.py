@@ -5,8 +5,8 @@
 If the generator knows when an operation was due, its log can have response times under one tag and service times under
 another, as cassandra-stress has with WRITE-rt and WRITE-st: ``--tag WRITE-rt`` then takes both.
 
-A line of a log is one interval: a tag, start, length, and a histogram in HdrHistogram's encoding V2 or V1, deflated and
-in base64. A log can contain the same operations under several tags, so the caller chooses one.
+A line of a log is one interval: a tag, start, length or end, and a histogram in HdrHistogram's encoding V2 or V1,
+deflated and in base64. A log can contain the same operations under several tags, so the caller chooses one.
 
 A log does not state the unit of its values. latte, cassandra-stress and nosqlbench record nanoseconds, YCSB and memtier
 microseconds: ``--unit us``. Values become the microseconds of :class:`~troop.measure.histogram.Histogram`: the middle
@@ -79,6 +79,7 @@ class Interval:
         seconds: length.
         counts: by bucket, ascending: smallest value, largest value, and the number of values, from 1.
         digits: that the histogram keeps of each value.
+        narrowest: the width of its smallest buckets.
     """
 
     tag: str | None
@@ -86,6 +87,7 @@ class Interval:
     seconds: float
     counts: tuple[Bucket, ...]
     digits: int = DIGITS
+    narrowest: int = 1
 
     @property
     def middle(self) -> float:
@@ -116,19 +118,22 @@ def intervals(lines: Iterable[str], name: str, problems: list[str]) -> Iterator[
         problems: receives a sentence with file and line number for each unreadable line.
     """
     moments = dict.fromkeys(("StartTime", "BaseTime"), 0.0)
+    has_ends = False
     for number, line in enumerate(lines, 1):
         if match := _MOMENT.match(line):
             moments[match[1]] = float(match[2])
+        if line.startswith('"'):
+            has_ends = '"EndTimestamp"' in line  # of HdrHistogram's C library, in the place of the length
         if not line.strip() or line.startswith(("#", '"')):  # comments and column names
             continue
         try:
-            yield _interval(line.strip(), moments["StartTime"], moments["BaseTime"])
+            yield _interval(line.strip(), moments["StartTime"], moments["BaseTime"], has_ends)
         except HdrLogError as error:
             cut = "" if line.endswith("\n") else "; the last line of the log is incomplete"
             problems.append(f"{name}:{number}: {error}{cut}")
 
 
-def _interval(line: str, start_time: float, base_time: float) -> Interval:
+def _interval(line: str, start_time: float, base_time: float, has_end: bool) -> Interval:
     tag = None
     if line.startswith("Tag="):
         tag, _, line = line[len("Tag=") :].partition(",")
@@ -137,6 +142,7 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
         raise HdrLogError(f"must have the columns start, length, maximum and histogram, not {len(columns)} columns")
     try:
         start, seconds, _ = map(float, columns[:3])
+        seconds -= start if has_end else 0
     except ValueError as error:
         raise HdrLogError(f"start, length and maximum must be numbers: {error}") from None
     if not math.isfinite(start) or not math.isfinite(seconds) or seconds < 0:
@@ -148,7 +154,9 @@ def _interval(line: str, start_time: float, base_time: float) -> Interval:
     if not math.isfinite(start):
         raise HdrLogError("the start, relative to the log's, is not finite")
     values, lowest, digits = _unpacked(columns[3])
-    interval = Interval(tag or None, start, seconds, tuple(_buckets(values, lowest, digits)), digits)
+    interval = Interval(
+        tag or None, start, seconds, tuple(_buckets(values, lowest, digits)), digits, _narrowest(lowest)
+    )
     if interval.count > HIGHEST:
         raise HdrLogError("the histogram has more than 2^53 values")
     return interval
@@ -197,6 +205,11 @@ def _words(encoded: bytes, size: int) -> Iterator[int]:
         if count < 0:
             raise HdrLogError("the histogram is damaged: a count is negative")
         yield count
+
+
+def _narrowest(lowest: int) -> int:
+    """Returns the largest power of two that is not above the lowest value which a histogram tells from zero."""
+    return 1 << (lowest.bit_length() - 1)
 
 
 def _buckets(counts: Iterable[int], lowest: int, digits: int) -> Iterator[Bucket]:
@@ -270,6 +283,7 @@ class Counting:
     Attributes:
         operation: the sum so far.
         digits: the fewest of its intervals.
+        narrowest: the widest of its intervals' smallest buckets, in values of the log.
     """
 
     def __init__(
@@ -282,7 +296,7 @@ class Counting:
         self._over_time = Windows(self._first, step_for(warm_up_seconds + measured_seconds))
         counts = PerSecond(self._first, [0] * seconds, [0] * seconds)
         self.operation = Operation(per_second=counts, over_time=self._over_time)
-        self.digits = DIGITS
+        self.digits, self.narrowest = DIGITS, 1
 
     def take(self, interval: Interval) -> None:
         """Counts an interval of the warm-up or the measured time; ignores any other.
@@ -295,6 +309,7 @@ class Counting:
             return
         times = Histogram()
         self.digits = min(self.digits, interval.digits)
+        self.narrowest = max(self.narrowest, interval.narrowest)
         for smallest, largest, count in interval.counts:
             micros = _micros((smallest + largest) // 2, self._unit)
             if micros > HIGHEST:
@@ -364,9 +379,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--service-tag needs response times: --timing {RESPONSE}")
     problems: list[str] = []
     begin, length, warm_up = phase_environment.measured()
+    unit = UNITS[options.unit or "ns"]
 
     def counted(tag: str | None, problems: list[str]) -> Counting:
-        counting = Counting(begin, length, UNITS[options.unit or "ns"], warm_up)
+        counting = Counting(begin, length, unit, warm_up)
         for interval in chosen(options.logs, tag, problems):
             counting.take(interval)
         return counting
@@ -384,16 +400,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused([str(error)])
     write({options.operation: recorded}, phase_environment.results())
     sys.stdout.write(f"{options.operation}: {recorded.times.count} operations in the measured time\n")
-    sys.stderr.write("".join(f"{sentence}\n" for sentence in _doubts(counting, is_stated=options.unit is not None)))
+    doubts = _doubts(counting, unit, is_stated=options.unit is not None)
+    sys.stderr.write("".join(f"{sentence}\n" for sentence in doubts))
     if not recorded.times.count and not problems:
         problems.append(f"{', '.join(options.logs)}: no interval is in the measured time: check the clock of the log")
     return _refused(problems) if problems else 0
 
 
-def _doubts(counting: Counting, *, is_stated: bool) -> Iterator[str]:
+def _doubts(counting: Counting, unit: int, *, is_stated: bool) -> Iterator[str]:
     """Yields what a reader of the figures must know.
 
     Args:
+        unit: nanoseconds of a log's value.
         is_stated: whether the caller stated the unit.
     """
     median = counting.operation.times.percentile(50)
@@ -402,6 +420,8 @@ def _doubts(counting: Counting, *, is_stated: bool) -> Iterator[str]:
     if counting.digits < DIGITS:
         share = 100 / 10**counting.digits
         yield f"the log keeps {counting.digits} significant digits: its times are exact to {share:g} %"
+    if counting.narrowest > 1 and (step := counting.narrowest * unit / 1000) > 1:
+        yield f"the log keeps times in steps of {step:g} us"
 
 
 def _timing(tag: str | None) -> str | None:

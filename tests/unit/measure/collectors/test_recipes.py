@@ -27,6 +27,7 @@ OUTPUT = {
     "pgbench": "pgbench-15.18.log",
     "ab": "ab-2.3.tsv",
     "YCSB": "ycsb-0.17.0-READ.hdr",
+    "memtier": "memtier-2.3.1-get.hgrm",
     "wrk2": "wrk2-4.0.0.txt",
     "sysbench": "sysbench-1.0.20.txt",
     "redis-benchmark": "redis-benchmark-7.0.15.txt",
@@ -108,6 +109,20 @@ def test_a_log_of_ycsb(results: Path) -> None:
     assert (one.times.count, one.times.max) == (2771, pytest.approx(69_119, rel=0.001))
     assert one.times.sum / one.times.count == pytest.approx(1867.25, rel=0.001)
     assert millis(one, 95) == pytest.approx(3.681, rel=0.005)
+
+
+def test_a_log_of_memtier(results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """It printed 17,056.45 a second for 4.004 s, a mean of 0.21104 ms, and 0.087 and 3.103 ms for 50 and 99 percent.
+
+    It stores times in steps of 8 us and prints the end of a step, and Troop counts its middle.
+    """
+    monkeypatch.setenv("TROOP_MEASURED_FROM", "1795715972")
+    monkeypatch.setenv("TROOP_MEASURED_SECONDS", "4")
+    one = measured("memtier", results)
+    assert one.times.count == pytest.approx(17_056.45 * 4.004, rel=0.001)
+    assert one.times.sum / one.times.count == pytest.approx(211.04, rel=0.01)
+    assert [millis(one, percent) for percent in (50, 99)] == pytest.approx([0.087, 3.103], abs=0.01)
+    assert "the log keeps times in steps of 8 us" in capsys.readouterr().err
 
 
 def test_the_spectrum_of_wrk2(results: Path) -> None:

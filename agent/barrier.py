@@ -21,10 +21,13 @@ URL_SECONDS = 3600
 RENEW_AFTER = 2700.0
 FIRST_PAUSE, LATER_PAUSE, LATER = 1.0, 2.0, 120.0
 """Seconds between two reads: at first, and after :data:`LATER` seconds. Far shorter than the time before a start."""
-REFUSED_PAUSE = 5.0
+REFUSED_PAUSES = 1.0, 5.0
+"""Seconds after a refusal and after a second one in a row. The first is usual when a role's session ends."""
+PRESIGN_SECONDS = 3.0
+"""The longest usual start of the AWS CLI on a small node, which signs another URL."""
 POLL_TIMEOUT = 2.0
-"""Seconds for an answer of S3. One request that hangs, and the pause after it, are shorter than the least time from a
-release to the common start, so the node is not late.
+"""Seconds for an answer of S3. One request that hangs, or one refusal, takes less than the least time from a release to
+the common start, so the node is not late.
 """
 
 
@@ -95,17 +98,20 @@ class Waiter:
 
     def fetch(self, address: Address) -> bytes | None:
         """Returns an object's content; logs the reason and returns None if this request failed."""
-        try:
-            answer = self._ask(address.url())
-        except ERRORS as error:
-            say(f"no answer from S3: {error!r}")
-            return None
-        if answer.status == 200:
-            return answer.body
-        say(f"S3 answered with status {answer.status}: {' '.join(answer.body.decode(errors='replace').split())[:300]}")
-        if answer.status in (400, 401, 403):
+        for pause in REFUSED_PAUSES:
+            try:
+                answer = self._ask(address.url())
+            except ERRORS as error:
+                say(f"no answer from S3: {error!r}")
+                return None
+            if answer.status == 200:
+                return answer.body
+            text = " ".join(answer.body.decode(errors="replace").split())[:300]
+            say(f"S3 answered with status {answer.status}: {text}")
+            if answer.status not in (400, 401, 403):
+                return None
             address.refuse()
-            self._sleep(REFUSED_PAUSE)
+            self._sleep(pause)
         return None
 
     def _ask(self, url: str) -> Answer:

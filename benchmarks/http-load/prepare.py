@@ -19,6 +19,8 @@ import commands
 from node import Node
 from parts import write_part
 
+from troop.measure.collectors.log_space import lacking
+
 PACKAGES = {"jmeter": "java-17-amazon-corretto-headless", "locust": "python3.11"}
 """Packages of Amazon Linux 2023 by the tool that needs them."""
 CONNECT_SECONDS = 5.0
@@ -31,6 +33,8 @@ def main() -> None:
     node = Node.of_script()
     if node.tool not in ("k6", "jmeter", "locust"):
         sys.exit(f"tool is {node.tool!r}: must be k6, jmeter or locust")
+    if node.tool == "jmeter" and (problem := lacking(node.shared, float(node.parameters.get("rate") or 0))):
+        sys.exit(problem)
     shutil.rmtree(node.work, ignore_errors=True)
     shutil.rmtree(node.software, ignore_errors=True)
     collect_files(node)

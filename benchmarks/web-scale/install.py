@@ -14,6 +14,8 @@ from pathlib import Path
 
 from node import Phase
 
+from troop.measure.collectors.log_space import lacking
+
 PACKAGES = {"java": "java-17-amazon-corretto-headless", "nginx": "nginx", "memcached": "memcached"}
 """Packages of Amazon Linux 2023 by their command."""
 FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
@@ -23,6 +25,8 @@ FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/sbin")
 def main() -> None:
     phase = Phase.of_script()
     command = needed(phase)
+    if command == "java" and (problem := lacking(phase.shared, float(phase.parameters["rate"]))):
+        sys.exit(problem)
     if command:
         print(install(command, phase.may_change))
     if phase.role == "drivers" and phase.parameters["driver"] == "jmeter":

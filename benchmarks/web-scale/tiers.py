@@ -17,7 +17,7 @@ KEEP_ALIVE = 256
 """Idle connections that each process of nginx retains to the web tier."""
 
 CONFIGURATION = """\
-{processes};
+{user}{processes};
 worker_rlimit_nofile 65536;
 daemon off;
 pid {folder}/nginx.pid;
@@ -70,6 +70,7 @@ def nginx_configuration(phase: Phase, folder: Path) -> str:
     # A master overwrites its environment, by which local AWS finds the processes of a node that it ends.
     processes = "master_process off" if workers == 1 else f"worker_processes {workers or 'auto'}"
     return CONFIGURATION.format(
+        user="user root;\n" if os.geteuid() == 0 else "",  # another user cannot open files in a node's folders
         processes=processes,
         folder=folder,
         servers=servers,

@@ -16,8 +16,10 @@ from troop.bench.definition import Benchmark, Step, point_document
 
 FORMAT = "troop.barrier/1"
 
-LEAST_MARGIN, MOST_MARGIN = 5.0, 60.0
-"""Minimum and maximum seconds from a release to the common start. Nodes poll several times in five seconds."""
+LEAST_MARGIN, MOST_MARGIN = 8.0, 60.0
+"""Minimum and maximum seconds from a release to the common start. A node whose address is refused just then signs
+another one in this time.
+"""
 
 UNCERTAINTIES = 4
 """Twice a clock's uncertainty in each direction; the other half gives the agent time for preparation."""

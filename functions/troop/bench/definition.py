@@ -354,6 +354,11 @@ class Benchmark:
     ranks: bool = False
 
     @property
+    def rebalances(self) -> bool:
+        """Whether Auto Scaling may move nodes to other zones: in a standing fleet, unless each node has its place."""
+        return self.standing and not self.ranks
+
+    @property
     def nodes(self) -> int:
         """The most nodes of one cell at a time, in all fleets."""
         return sum(fleet.most for fleet in self.fleets)

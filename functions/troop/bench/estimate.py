@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -64,6 +65,9 @@ REQUESTS: Mapping[str, tuple[str, Decimal]] = {
 """Lines for the requests of scripts, and the price of one in USD."""
 
 ROOT_VOLUME = "gp3"
+
+BURSTABLE = re.compile(r"t[3-9][a-z]*\.")
+"""The instance types that EC2 launches with unlimited CPU credits. T2 starts with a limit."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +274,16 @@ def price_warnings(plan: Plan, prices: Prices) -> Iterator[str]:
         if lowest is not None and fleet.max_price is not None and fleet.max_price < lowest:
             its = f"its max_price of {number(fleet.max_price)} is below the present spot price, {number(lowest)}"
             yield f"{fleet.role} gets no spot nodes now: {its}"
+
+
+def credit_warnings(plan: Plan) -> Iterator[str]:
+    """Yields a sentence about instance types whose processors can cost more than the price of an hour."""
+    every = {kind for planned in plan.cells for fleet in planned.benchmark.fleets for kind in fleet.types}
+    if types := sorted(kind for kind in every if BURSTABLE.match(kind)):
+        yield (
+            f"nodes of {', '.join(types)} can cost more than their price: beyond their baseline, EC2 bills CPU credits "
+            "by the hour of a vCPU, which these figures leave out"
+        )
 
 
 def _with_max_price(plan: Plan) -> Iterable[Fleet]:

@@ -62,6 +62,9 @@ if [ -z "${AWS_EC2_METADATA_SERVICE_ENDPOINT:-}" ]; then
     shutdown -h "+$((minutes > 1 ? minutes : 1))" || say "cannot schedule the shutdown at the run's expiry"
     # They need the internet, try in vain, and would disturb a measurement.
     systemctl mask --runtime --now --no-block dnf-makecache.timer amazon-ssm-agent.service > /dev/null 2>&1
+    # By default systemd stops a whole unit when the kernel kills one of its processes for memory.
+    unit="${TROOP_NODE_HOME:-}/run/systemd/system/cloud-final.service.d"
+    mkdir -p "$unit" && printf '[Service]\nOOMPolicy=continue\n' > "$unit/troop.conf" && systemctl daemon-reload
 fi
 
 mkdir -p "$home" && cd "$home" || { say "cannot use the directory $home"; exit 1; }

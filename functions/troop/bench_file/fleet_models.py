@@ -92,6 +92,9 @@ class FleetFileIn(BaseModel):
         description="S3 buckets that nodes may read, if the deployment also allows it: a list of names",
     )
     targets: dict[Annotated[str, TARGET], TargetIn] = Field({}, max_length=MOST_TARGETS, description=TARGETS)
+    own_data: Annotated[bool, BOOLEAN] = described(
+        BOOLEAN, "Whether nodes store objects, such as results, if the deployment also allows it", default=False
+    )
     budget: Annotated[Decimal | None, money.BUDGET] = described(
         money.BUDGET,
         "Budget in USD; Troop refuses a fleet whose expected cost until it expires is higher",
@@ -124,6 +127,7 @@ class FleetFileIn(BaseModel):
             money=money.build_money(
                 self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO, requests={}
             ),
+            own_data=self.own_data,
             standing=True,
             ranks=self.ranks,
             targets=tuple(target.build(name) for name, target in self.targets.items()),

@@ -169,6 +169,28 @@ def test_without_the_cli_nothing_is_tried_again(tmp_path: Path, monkeypatch: pyt
         Store("results", "us-west-2", lambda _: pytest.fail("waited")).get("a", tmp_path / "a")
 
 
-def test_one_request_that_hangs_does_not_make_a_node_late() -> None:
+def test_one_request_that_hangs_or_one_refusal_does_not_make_a_node_late() -> None:
     """A small cell without a warm-up has only the least time from the release to the common start."""
-    assert barrier.POLL_TIMEOUT + 1.1 * max(barrier.FIRST_PAUSE, barrier.LATER_PAUSE) < barriers.LEAST_MARGIN
+    before = 1.1 * max(barrier.FIRST_PAUSE, barrier.LATER_PAUSE)
+    assert barrier.POLL_TIMEOUT + before < barriers.LEAST_MARGIN
+    assert before + barrier.REFUSED_PAUSES[0] + barrier.PRESIGN_SECONDS + 1 < barriers.LEAST_MARGIN
+
+
+def test_a_refusal_costs_a_second_and_further_ones_more(account: FakeAccount) -> None:
+    """When the role's session ends, the release may be there already, and the common start is seconds away."""
+    account.put(KEY, document())
+    pauses: list[float] = []
+    store = Presigned(account)
+    waiter, address = Waiter(store, ClockWatch(), pauses.append), Address(store, "barriers/prepare.json")
+    address.url()
+    account.signatures.clear()
+    assert waiter.fetch(address) is not None
+    assert pauses == [1.0]
+
+    def presign(key: str, seconds: int) -> str:
+        return f"{account.url}/results/{key}?X-Amz-Signature=of-another-role"
+
+    store.presign = presign  # type: ignore[method-assign]
+    address.refuse()
+    assert waiter.fetch(address) is None
+    assert pauses == [1.0, 1.0, 5.0]

@@ -128,6 +128,18 @@ def test_on_ec2_what_disturbs_a_measurement_is_stopped(aws: Node) -> None:
     assert "systemctl mask --runtime --now --no-block dnf-makecache.timer amazon-ssm-agent.service" in calls(aws)
 
 
+def test_on_ec2_the_end_of_a_script_for_memory_does_not_stop_the_agent(aws: Node) -> None:
+    """Agent and scripts are in the unit of cloud-init that runs user data."""
+    del aws.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"]
+    aws.tool("shutdown", "#!/bin/sh\n")
+    unit = aws.home / "run/systemd/system/cloud-final.service.d/troop.conf"
+    aws.tool("systemctl", f'#!/bin/sh\n[ "$1" = daemon-reload ] && cp {unit} {aws.home.parent}/loaded\n')
+    (aws.bin / "cp").symlink_to("/bin/cp")
+    aws.boot()
+    aws.over()
+    assert (aws.home.parent / "loaded").read_text() == "[Service]\nOOMPolicy=continue\n"
+
+
 # ------------------------------------------------------------------ what the two sides agree on
 
 

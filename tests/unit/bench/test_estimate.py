@@ -54,6 +54,15 @@ def plan(*benchmarks: Benchmark, parallel: int = 1) -> Plan:
     return Plan(tuple(cells), parallel)
 
 
+def test_a_warning_names_types_whose_processors_can_cost_more() -> None:
+    def fleet(kind: str) -> Benchmark:
+        return replace(BENCHMARK, fleets=(replace(DRIVERS, instance_type=kind), SERVERS))
+
+    (warning,) = estimates.credit_warnings(plan(*map(fleet, ("t4g.nano", "t3a.large", "t2.micro", "trn1.2xlarge"))))
+    assert warning.startswith("nodes of t3a.large, t4g.nano can cost more than their price")
+    assert [*estimates.credit_warnings(plan(BENCHMARK))] == []
+
+
 def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
     return estimate(plan(benchmark), benchmark.money, prices.replaced_by(benchmark.money))
 

@@ -245,6 +245,7 @@ def test_crossed_thresholds_are_a_result_and_other_codes_a_failure(node: Node) -
     ("changes", "message"),
     [
         ({"tool": "wrk"}, "tool is 'wrk': must be k6, jmeter or locust"),
+        ({"tool": "jmeter", "rate": 10**9}, "this node has "),
         ({"plan": "mine.js"}, "there is no file or artifact mine.js"),
         ({"csv": ["users.csv"]}, "there is no file or artifact users.csv"),
         ({"software": "k7"}, "there is no artifact k7"),

@@ -71,6 +71,12 @@ def test_a_cells_teardown_deletes_its_objects_and_that_of_the_run_those_of_all(f
     assert gone(filled) == [True, True]
 
 
+def test_what_a_standing_fleet_has_stored_outlives_it(filled: World) -> None:
+    filled.admit_fleet(OTHER)
+    filled.tear_down(OTHER)
+    assert stored(f"data/{OTHER}/c001/") == [f"data/{OTHER}/c001/0"]
+
+
 def test_nothing_is_deleted_while_a_node_may_create_more(filled: World) -> None:
     filled.launch_by_the_rules()
     work = filled.step("remove", filled.step("close", {"run": RUN}))

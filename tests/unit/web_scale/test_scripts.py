@@ -7,10 +7,12 @@ import dataclasses
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +25,7 @@ import yaml
 
 from infra import ROOT
 from local import web
+from tests.patience import PATIENCE, eventually
 from tests.unit.agent.pythons import python39
 from tests.unit.benchmark_scripts import folder, go, scripts
 
@@ -157,6 +160,15 @@ def test_a_load_that_begins_too_late_is_a_problem(tmp_path: Path) -> None:
     assert "no request" in drive.uncovered(log, AT)
 
 
+def test_a_driver_without_room_for_the_log_fails_before_the_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = SCRIPTS["install"]
+    monkeypatch.setattr(install.Phase, "of_script", lambda: phase(tmp_path, rate=10**9))
+    with pytest.raises(SystemExit, match="raise root_volume_gib of the drivers, or lower the rate"):
+        install.main()
+
+
 # The tiers
 
 
@@ -175,6 +187,50 @@ def test_nginx_accepts_the_configuration(tmp_path: Path, workers: int) -> None:
     (tmp_path / "nginx.conf").write_text(tiers.nginx_configuration(one, tmp_path), encoding="utf-8")
     done = subprocess.run([*tiers.command(one, tmp_path), "-t"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.skipif(web.which("nginx") is None or os.geteuid() != 0, reason="nginx is not installed, or not root")
+def test_workers_of_a_master_store_large_bodies_in_a_closed_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node's files are readable by root alone, and nginx's own workers are of another user."""
+    received = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(len(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    monkeypatch.setattr(tiers, "PORTS", {**tiers.PORTS, "web": server.server_address[1], "proxies": port})
+    one = dataclasses.replace(phase(tmp_path, "proxies", proxy_workers=2), address="127.0.0.1")
+    one.roster["nodes"] = [{"role": "web", "rank": 0, "address": "127.0.0.1"}]
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "nginx.conf").write_text(tiers.nginx_configuration(one, home), encoding="utf-8")
+    process = subprocess.Popen(tiers.command(one, home))
+    try:
+        eventually(lambda: listens(port))
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/", bytes(100_000))
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            assert (answer.status, received) == (204, [100_000])
+    finally:
+        process.terminate()
+        process.wait()
+        server.shutdown()
+        server.server_close()
 
 
 # Servers

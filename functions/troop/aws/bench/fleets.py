@@ -285,15 +285,16 @@ class Fleets:
             if group.get("Status"):
                 raise LaunchImpossibleError(f"the Auto Scaling group {name} is being deleted") from None
 
-    def keep(self, name: str, until: datetime) -> None:
-        """Stops a new group from rebalancing its nodes, and schedules its size to 0 at a given moment.
+    def keep(self, name: str, until: datetime, *, rebalances: bool = False) -> None:
+        """Schedules a new group's size to 0 at a given moment, and stops it from rebalancing its nodes unless it may.
 
         The schedule works without Troop. Nodes shut themselves down at that moment too, and the group would replace
         them. Local AWS stores the schedule, but does not run it.
         """
-        self._settled(
-            lambda: self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
-        )
+        if not rebalances:
+            self._settled(
+                lambda: self.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["AZRebalance"])
+            )
         self._settled(
             lambda: self.autoscaling.put_scheduled_update_group_action(
                 AutoScalingGroupName=name,

@@ -159,13 +159,22 @@ class Launching:
                 names.of_fleet(tags, fleet.role),
                 is_balanced=not benchmark.standing,  # a standing fleet needs its nodes more than equal zones
             )
-            self.fleets.keep(name, record.expires_at)
+            self.fleets.keep(name, record.expires_at, rebalances=benchmark.rebalances)
             self._created(launch, Kind.AUTO_SCALING_GROUP, name)
             if fleet.backup:
-                self._backup(record, launch, fleet, templates[fleet.role], where[fleet.role], tags)
+                its = templates[fleet.role], where[fleet.role], tags
+                self._backup(record, launch, fleet, *its, rebalances=benchmark.rebalances)
 
     def _backup(
-        self, record: Run, launch: Launch, fleet: Fleet, template: str, subnets: Sequence[str], tags: dict[str, str]
+        self,
+        record: Run,
+        launch: Launch,
+        fleet: Fleet,
+        template: str,
+        subnets: Sequence[str],
+        tags: dict[str, str],
+        *,
+        rebalances: bool,
     ) -> None:
         """Creates the backup group of a standing fleet without nodes: whatever resizes it later needs no permission to
         launch.
@@ -174,7 +183,7 @@ class Launching:
         empty = replace(fleet, count=0, purchase=ON_DEMAND)
         self._check(launch)
         self.fleets.group(name, empty, template, subnets, names.of_fleet(tags, fleet.role), is_balanced=False)
-        self.fleets.keep(name, record.expires_at)
+        self.fleets.keep(name, record.expires_at, rebalances=rebalances)
         self._created(launch, Kind.AUTO_SCALING_GROUP, name)
 
     def _groups_for_targets(

@@ -131,9 +131,10 @@ class Teardown:
 
     def _delete_data(self, work: Work, now: datetime) -> list[Deletion]:
         """Deletes the objects of cells on record, when no node is left that could create more. A problem does not stop
-        the teardown: the bucket's lifecycle rule deletes these objects later.
+        the teardown: the bucket's lifecycle rule deletes these objects later. Those of a standing fleet are results,
+        and left to this rule.
         """
-        if self.data is None:
+        if self.data is None or self.runs.get(work.run).standing is not None:
             return []
         cells = [one.cell for one in self.runs.cells.of(work.run) if work.cell in (None, one.cell)]
         deletions = self.data.delete(work.run, cells)

@@ -56,6 +56,18 @@ def test_what_is_wrong_is_refused_before_anything_is_there(
     assert get("/fleets")["fleets"] == []
 
 
+def test_nodes_store_results_only_where_the_operator_allows_it(stand: Stand) -> None:
+    status, body = stand.ask_up({**FILE, "own_data": True})
+    assert status == 400
+    assert "the deployment's setting troop:own_data is false" in body["problems"][0]["problem"]
+
+
+@pytest.mark.parametrize("settings", [{"own_data": True}], indirect=True)
+def test_nodes_of_a_fleet_know_that_they_may_store_results(stand: Stand) -> None:
+    run = stand.up(definition={**FILE, "own_data": True})
+    assert stand.bench.get(names.definition_key(run))["own_data"] is True
+
+
 def test_buckets_that_the_deployment_does_not_allow(stand: Stand) -> None:
     assert stand.ask_up({**FILE, "buckets": ["other"]})[0] == 403
 

@@ -179,6 +179,8 @@ def _load(path: Path, name: str, read: Callable[[Any, list[str]], ReadFile]) -> 
         definition = read(document, [file.name for file in _beside(path)])
     except BadBenchmarkError as bad:
         raise WrongFileError(_locate(path, written, bad.problems)) from None
+    if unclear := list(_unclear(written)):
+        raise WrongFileError(_locate(path, written, unclear))
     files = _contents(path, definition.plan)
     copied = tuple(sorted(files))
     cells = tuple(replace(one, benchmark=replace(one.benchmark, files=copied)) for one in definition.plan.cells)
@@ -237,8 +239,23 @@ def assignments(words: Iterable[str]) -> dict[str, Any]:
             raise CliError(Exit.USAGE, f"{word!r} is not an assignment: write --set KEY=VALUE")
         if key in values:
             raise CliError(Exit.USAGE, f"{key} is set twice")
-        values[key] = yaml_files.parse(value, f"the value of {key}") if value.strip() else ""
+        written = yaml_files.Document(value, f"the value of {key}") if value.strip() else None
+        values[key] = written.values if written else ""
+        for problem in _unclear(written, key) if written else ():
+            raise CliError(Exit.USAGE, f"--set {problem}")
     return values
+
+
+def _unclear(written: yaml_files.Document, *key: str) -> Iterator[Problem]:
+    """Yields numbers in values of parameters that can be meant as text, such as a version or the id of a commit.
+
+    Args:
+        key: that of the document, if it is a value of its own.
+    """
+    for inner, text, number in written.rewritten():
+        place = (*key, *inner)
+        if {"parameters", "points"} & {part for step in place for part in str(step).split(".")}:
+            yield Problem(place, f"is {text}, which is the number {number}", f'{number}, or "{text}" in quotes')
 
 
 def catalogue() -> Iterator[tuple[Path, Source | CliError]]:

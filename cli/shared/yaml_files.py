@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,27 @@ class Document:
                 break
             line, node = pair[0].start_mark.line + 1, pair[1]
         return line if line is not None or node is None else int(node.start_mark.line) + 1
+
+    def rewritten(self) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+        """Yields place, text and number of each number whose text is not the number's: ``3.10`` is 3.1, and
+        ``1234567e8`` is 123456700000000. JSON has none: who writes it means numbers.
+        """
+        rest: list[tuple[tuple[str | int, ...], yaml.Node | None]] = [((), self._root)]
+        seen = set[int]()
+        while rest:
+            place, node = rest.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if isinstance(node, yaml.MappingNode):
+                rest += [((*place, str(key.value)), value) for key, value in reversed(node.value)]
+            elif isinstance(node, yaml.SequenceNode):
+                rest += [((*place, n), value) for n, value in reversed([*enumerate(node.value)])]
+            elif isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS:
+                text = repr(float(node.value)) if node.tag == _FLOAT else str(int(node.value))
+                plain = f"{Decimal(text):f}"
+                if node.value not in (text, plain, whole := plain.removesuffix(".0")):
+                    yield place, node.value, whole
 
     def _inner(self, node: Any, step: str | int) -> _Pair | None:
         """Returns the nodes of a key and its value, or twice the node of a list's entry."""
@@ -246,6 +268,8 @@ def _value(loader: _Strict, node: yaml.Node) -> Any:
     return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
 
 
+_FLOAT = "tag:yaml.org,2002:float"
+_NUMBERS = frozenset({_FLOAT, "tag:yaml.org,2002:int"})
 _LONGEST_NUMBER = 310
 """Characters: whole numbers with more digits exceed every float."""
 

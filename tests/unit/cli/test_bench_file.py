@@ -54,6 +54,18 @@ WRONG = [
     ("timeout: 10m", "timeout: 15:00", 12, "phases.0.timeout is '15:00': must be a duration from 1s to 24h"),
     ("count: 1,", "count: 0,", 16, "sizes.smoke.fleets.drivers.count is 0: must be a whole number"),
     ("count: 2", "count: 2026-01-01", 5, "fleets.drivers.count is '2026-01-01': must be a whole number"),
+    (
+        "threads: 32",
+        "threads: 32\n  software: {v: [3.10]}",
+        15,
+        'parameters.software.v.0 is 3.10, which is the number 3.1: must be 3.1, or "3.10" in quotes',
+    ),
+    (
+        "threads: 4}",
+        "threads: 1234567e8}",
+        16,
+        "sizes.smoke.parameters.threads is 1234567e8, which is the number 123456700000000",
+    ),
     ("name: reads", "title: reads", 1, "title is not known: must be one of name, description"),
 ]
 
@@ -142,6 +154,10 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
         (["--set", "fleets.drivers.count=none"], "--set fleets.drivers.count is 'none': must be a whole number"),
         (["--set", "fleets.drivers.count"], "is not an assignment: write --set KEY=VALUE"),
         (["--set", "a=1", "--set", "a=2"], "a is set twice"),
+        (
+            ["--set", "parameters.threads=3.10"],
+            "--set parameters.threads is 3.10, which is the number 3.1: must be 3.1",
+        ),
     ],
 )
 def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], message: str) -> None:

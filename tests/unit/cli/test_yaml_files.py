@@ -81,6 +81,22 @@ def test_of_very_many_values_json_is_asked_for(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        *(
+            (text, None)
+            for text in ("1.0", "0.25", "-3", "0.00001", "1e-05", "10000000000", '"3.10"', "3.1.0", '{"v": 3.10}')
+        ),
+        *(("3.10", "3.1"), ("1234567e8", "123456700000000"), ("1.", "1"), (".5", "0.5"), ("+7", "7"), ("-0", "0")),
+        ("0.12345678901234567890", "0.12345678901234568"),
+    ],
+)
+def test_a_number_whose_text_is_another_is_found(text: str, number: str | None) -> None:
+    expected = [((), text, number)] if number else []
+    assert list(yaml_files.Document(text, "it").rewritten()) == expected
+
+
+@pytest.mark.parametrize(
     "text", ["9" * 309, "-" + "9" * 5000, "1e999", "[1e999]", "[" + "9" * 400 + "]", "[NaN]", '{"a": Infinity}']
 )
 def test_what_no_float_holds_is_no_number(text: str) -> None:

@@ -31,7 +31,7 @@ def main() -> None:
         print(install(command, phase.may_change))
     if phase.role == "drivers" and phase.parameters["driver"] == "jmeter":
         unpack(phase.artifacts / "jmeter", phase.jmeter)
-    elif phase.role in ("web", "authentication"):
+    elif phase.role in ("web", "mobile", "authentication"):
         unpack(phase.artifacts / "flights", phase.program.parent)
         phase.program.chmod(0o755)
         print(f"{phase.program.name}: {phase.program.stat().st_size:,} bytes")

@@ -11,10 +11,10 @@ from pathlib import Path
 from install import which
 from node import Phase
 
-PORTS = {"proxies": 7080, "web": 7081, "authentication": 7082, "data": 7211}
+PORTS = {"proxies": 7080, "web": 7081, "authentication": 7082, "mobile": 7083, "data": 7211}
 """Not the well-known ports, which another program of a machine may use."""
 KEEP_ALIVE = 256
-"""Idle connections that each process of nginx retains to the web tier."""
+"""Idle connections that each process of nginx retains to a tier."""
 
 CONFIGURATION = """\
 {user}{processes};
@@ -34,16 +34,15 @@ http {{
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
   proxy_max_temp_file_size 0;
-  upstream web {{
-    # A server that fails stays in use: its requests fail, and the report shows them.
-{servers}
-    keepalive {keep_alive};
-    keepalive_requests 1000000;
+{upstreams}
+  map $http_user_agent $tier {{
+    default web;
+{mobiles}
   }}
   server {{
     listen {address}:{port} backlog=4096;
     location / {{
-      proxy_pass http://web;
+      proxy_pass http://$tier;
       proxy_http_version 1.1;
       proxy_set_header Connection "";
       proxy_set_header Host $host;
@@ -54,6 +53,13 @@ http {{
   }}
 }}
 """
+UPSTREAM = """\
+  upstream {role} {{
+    # A server that fails stays in use: its requests fail, and the report shows them.
+{servers}
+    keepalive {keep_alive};
+    keepalive_requests 1000000;
+  }}"""
 
 
 def endpoints(phase: Phase, role: str) -> list[str]:
@@ -62,10 +68,7 @@ def endpoints(phase: Phase, role: str) -> list[str]:
 
 
 def nginx_configuration(phase: Phase, folder: Path) -> str:
-    web = endpoints(phase, "web")
-    first = phase.rank % max(1, len(web))
-    # Proxies begin their rounds at different servers, or all would send their first requests to the same one.
-    servers = "\n".join(f"    server {one} max_fails=0;" for one in web[first:] + web[:first])
+    has_mobiles = bool(endpoints(phase, "mobile"))
     workers = int(phase.parameters["proxy_workers"])
     # A master overwrites its environment, by which local AWS finds the processes of a node that it ends.
     processes = "master_process off" if workers == 1 else f"worker_processes {workers or 'auto'}"
@@ -73,11 +76,19 @@ def nginx_configuration(phase: Phase, folder: Path) -> str:
         user="user root;\n" if os.geteuid() == 0 else "",  # another user cannot open files in a node's folders
         processes=processes,
         folder=folder,
-        servers=servers,
-        keep_alive=KEEP_ALIVE,
+        upstreams="\n".join(_upstream(phase, role) for role in ("web", *(["mobile"] if has_mobiles else []))),
+        mobiles="    ~Mobile mobile;" if has_mobiles else "    # web serves mobiles, too",
         address=phase.address,
         port=PORTS["proxies"],
     )
+
+
+def _upstream(phase: Phase, role: str) -> str:
+    every = endpoints(phase, role)
+    first = phase.rank % max(1, len(every))
+    # Proxies begin their rounds at different servers, or all would send their first requests to the same one.
+    servers = "\n".join(f"    server {one} max_fails=0;" for one in every[first:] + every[:first])
+    return UPSTREAM.format(role=role, servers=servers, keep_alive=KEEP_ALIVE)
 
 
 def command(phase: Phase, folder: Path) -> Sequence[str]:
@@ -90,7 +101,8 @@ def command(phase: Phase, folder: Path) -> Sequence[str]:
         words = [_path("memcached"), "-l", phase.address, "-p", str(PORTS["data"]), "-U", "0"]
         words += ["-m", str(mib), "-c", str(connections()), "-t", str(os.cpu_count() or 1)]
         return [*words, "-u", "nobody"] if os.geteuid() == 0 else words
-    return [str(phase.program), phase.role, "--roster", str(phase.roster_path), "--listen", own, *ports()]
+    service = "web" if phase.role == "mobile" else phase.role
+    return [str(phase.program), service, "--roster", str(phase.roster_path), "--listen", own, *ports()]
 
 
 def fill_command(phase: Phase) -> Sequence[str]:

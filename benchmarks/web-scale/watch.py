@@ -1,7 +1,7 @@
 """Watches this node's server while drivers send requests: checks that it lives, and reads its counters.
 
-Recorded as ``request`` of the web tier and ``validate`` of the authentication service, with the times that the service
-itself counts. Each request of the web tier makes one call of the authentication service. Of memcached, each node has
+Recorded as ``request`` of web and mobile nodes and ``validate`` of the authentication service, with the times that the
+service itself counts. Each request makes one call of the authentication service. Of memcached, each node has
 rows ``gets`` and ``writes``, with the values that were evicted for lack of memory as errors of the writes.
 
 If the server has died or is silent for too long, the script ends with the code that makes the cell invalid.

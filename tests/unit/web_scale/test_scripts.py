@@ -39,7 +39,7 @@ PARAMETERS: dict[str, Any] = yaml.safe_load((FOLDER / "benchmark.yaml").read_tex
 
 
 def phase(tmp_path: Path, role: str = "drivers", rank: int = 0, measured: float = 10, **parameters: Any) -> Any:
-    counts = {"drivers": 2, "proxies": 2, "web": 3, "authentication": 2, "data": 2}
+    counts = {"drivers": 2, "proxies": 2, "web": 3, "mobile": 2, "authentication": 2, "data": 2}
     nodes = [
         {"role": one, "rank": k, "address": f"10.0.{n}.{k}"}
         for n, (one, count) in enumerate(counts.items())
@@ -174,10 +174,25 @@ def test_a_driver_without_room_for_the_log_fails_before_the_load(
 
 def test_proxies_use_all_web_servers_and_drop_none(tmp_path: Path) -> None:
     texts = [tiers.nginx_configuration(phase(tmp_path, "proxies", rank), tmp_path) for rank in (0, 1)]
-    servers = [re.findall(r"server (10\S+) max_fails=0;", text) for text in texts]
+    servers = [re.findall(r"server (10\S+:7081) max_fails=0;", text) for text in texts]
     assert servers[0] == ["10.0.2.0:7081", "10.0.2.1:7081", "10.0.2.2:7081"]
     assert servers[1] == [*servers[0][1:], servers[0][0]]
     assert all("proxy_next_upstream off" in text for text in texts)
+
+
+def test_requests_of_mobiles_go_to_their_own_servers_if_there_are_any(tmp_path: Path) -> None:
+    with_them = phase(tmp_path, "proxies", rank=1)
+    roster = {"nodes": [one for one in with_them.roster["nodes"] if one["role"] != "mobile"]}
+    for one, servers in (
+        (with_them, ["10.0.3.1:7083", "10.0.3.0:7083"]),
+        (dataclasses.replace(with_them, roster=roster), []),
+    ):
+        text = tiers.nginx_configuration(one, tmp_path)
+        assert re.findall(r"server (10\S+:7083) max_fails=0;", text) == servers
+        agents = re.findall(r"^    ~(\w+) mobile;$", text, re.MULTILINE)
+        assert [kind for kind, agent in visit.AGENTS.items() if any(a in agent for a in agents)] == (
+            ["mobile"] if servers else []
+        )
 
 
 @pytest.mark.skipif(web.which("nginx") is None, reason="nginx is not installed")
@@ -265,7 +280,7 @@ def start_sleeping(one: Any) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.parametrize("role", ["proxies", "web", "authentication", "data"])
+@pytest.mark.parametrize("role", ["proxies", "web", "mobile", "authentication", "data"])
 def test_a_server_that_dies_ends_the_watch_as_lost(
     tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,7 +1,7 @@
 """Uploads a node's running summary during a measured phase, in a thread, for people who watch the benchmark.
 
-Nothing depends on it: an upload has one try, and a failure is only logged. It signs its own requests, because a start
-of the AWS CLI takes half a second of processor time, which the load may need.
+No whole phase depends on it: an upload has one try, and a failure is only logged. It signs its own requests, because a
+start of the AWS CLI takes half a second of processor time, which the load may need.
 """
 
 from __future__ import annotations
@@ -109,18 +109,24 @@ class LiveUpload:
 
 
 def _added_up(paths: Iterable[Path], since: int) -> tuple[int, int, dict[str, LiveOperation]]:
-    """Returns the latest end of the files that end after ``since``, the longest time of them, and their operations."""
+    """Returns the latest end of the files that end after ``since``, the longest time of them, and their operations.
+    What earlier files have measured counts, too.
+    """
     latest, longest, totals = 0, 0, dict[str, LiveOperation]()
     for path in paths:
         try:
             if path.stat().st_size > MOST_BYTES:
                 continue
             document = json.loads(path.read_bytes())
-            if document.get("format") != FORMAT or int(document["until"]) <= since:
+            if document.get("format") != FORMAT:
                 continue
-            seconds, operations = int(document["seconds"]), parse_operations(document.get("operations"))
-            totals, longest = sum_of(totals, operations), max(longest, seconds)
-            latest = max(latest, int(document["until"]))
+            until, seconds = int(document["until"]), int(document["seconds"])
+            operations = parse_operations(document.get("operations"))
+            if until > since:
+                longest, latest = max(longest, seconds), max(latest, until)
+            else:
+                operations = {name: one.past() for name, one in operations.items()}
+            totals = sum_of(totals, operations)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, LiveError) as error:
             say(f"{path.name} cannot be read: {error}")
     return latest, longest, totals

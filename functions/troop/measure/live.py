@@ -1,7 +1,8 @@
-"""Defines the running summary of one node: what it did in the last seconds, for people who watch a benchmark.
+"""Defines the running summary of one node: what it did in the last seconds, for people who watch a benchmark, and what
+it has measured so far, which is all that is left if the node is lost.
 
 A script's recorder or collector writes one file for each process, from counts that it has anyway. The agent adds them
-up and uploads them with the node's use of processors. Results never depend on any of it.
+up and uploads them with the node's use of processors. Results of whole phases never depend on any of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond
 from troop.measure.summary import LATEST
-from troop.measure.windows import BUCKETS
+from troop.measure.windows import BUCKETS, coarse
 
 FORMAT = "troop.live/1"
 FILES = "live-*.json"
@@ -41,17 +42,26 @@ class LiveOperation:
     Attributes:
         times: of successes, by bucket of :mod:`troop.measure.windows`. They are of the last whole steps, which can be
             longer than the time of the counts.
+        measured, failed: times by bucket and errors since the measured time began.
     """
 
     count: int = 0
     errors: int = 0
     times: dict[int, int] = field(default_factory=dict)
+    measured: dict[int, int] = field(default_factory=dict)
+    failed: int = 0
 
     def add(self, other: LiveOperation) -> None:
         self.count += other.count
         self.errors += other.errors
-        for bucket, count in other.times.items():
-            self.times[bucket] = self.times.get(bucket, 0) + count
+        self.failed += other.failed
+        for mine, more in ((self.times, other.times), (self.measured, other.measured)):
+            for bucket, count in more.items():
+                mine[bucket] = mine.get(bucket, 0) + count
+
+    def past(self) -> LiveOperation:
+        """Returns it without what it did in the last seconds."""
+        return LiveOperation(measured=self.measured, failed=self.failed)
 
 
 class Recent(NamedTuple):
@@ -100,7 +110,7 @@ class Live:
 def recent(operations: Mapping[str, Operation], until: int, seconds: int = INTERVAL_SECONDS) -> Recent:
     """Returns what operations did in at most ``seconds`` to ``until``, in seconds since 1970.
 
-    Takes no time for each operation: it reads counts by second, and times by step.
+    Takes no time for each operation: it reads counts by second, times by step, and the totals by bucket.
     """
     begin, end = _covered(operations, until - seconds, until)
     totals: dict[str, LiveOperation] = {}
@@ -113,7 +123,13 @@ def recent(operations: Mapping[str, Operation], until: int, seconds: int = INTER
             whole = until // step * step
             length = math.ceil(seconds / step) * step
             times = windows.buckets_within(whole - length, length)
-        totals[name] = LiveOperation(sum(counted.count[first:last]), sum(counted.errors[first:last]), times)
+        totals[name] = LiveOperation(
+            sum(counted.count[first:last]),
+            sum(counted.errors[first:last]),
+            times,
+            coarse(operation.times),
+            sum(operation.errors.values()),
+        )
     return Recent(max(0, end - begin), bounded(totals))
 
 
@@ -164,7 +180,13 @@ def sum_of(several: Mapping[str, LiveOperation], more: Mapping[str, LiveOperatio
 
 def operations_document(operations: Mapping[str, LiveOperation]) -> dict[str, Any]:
     return {
-        name: {"count": one.count, "errors": one.errors, "times": sorted(one.times.items())}
+        name: {
+            "count": one.count,
+            "errors": one.errors,
+            "times": sorted(one.times.items()),
+            "measured": sorted(one.measured.items()),
+            "failed": one.failed,
+        }
         for name, one in sorted(operations.items())
     }
 
@@ -208,15 +230,20 @@ def parse_operations(document: Any) -> dict[str, LiveOperation]:
     for name, one in document.items():
         if not isinstance(name, str) or not NAME.fullmatch(name) or not isinstance(one, Mapping):
             raise LiveError("operations must be an object of objects by name")
-        times = one.get("times")
-        if not isinstance(times, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in times):
-            raise LiveError(f"times of {name} must be pairs of a bucket and a count")
         operations[name] = LiveOperation(
             _whole(one.get("count"), "count", MOST_COUNT),
             _whole(one.get("errors"), "errors", MOST_COUNT),
-            {_whole(bucket, "bucket", BUCKETS - 1): _whole(count, "count", MOST_COUNT) for bucket, count in times},
+            _buckets(one.get("times"), f"times of {name}"),
+            _buckets(one.get("measured", []), f"measured of {name}"),  # missing in those of an earlier version
+            _whole(one.get("failed", 0), "failed", MOST_COUNT),
         )
     return operations
+
+
+def _buckets(pairs: Any, what: str) -> dict[int, int]:
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise LiveError(f"{what} must be pairs of a bucket and a count")
+    return {_whole(bucket, "bucket", BUCKETS - 1): _whole(count, "count", MOST_COUNT) for bucket, count in pairs}
 
 
 def _text(document: Mapping[str, Any], key: str) -> str:

@@ -40,6 +40,15 @@ def step_for(seconds: float) -> int:
     return step
 
 
+def coarse(times: Histogram) -> dict[int, int]:
+    """Returns the counts of a histogram of microseconds by bucket of this module."""
+    counts: dict[int, int] = {}
+    for bucket, count in times.counts.items():
+        index = index_of(histogram.lowest_in(bucket))
+        counts[index] = counts.get(index, 0) + count
+    return counts
+
+
 class WindowsError(ValueError):
     """A document is not of times over time, or two cannot be added up; the message says why."""
 
@@ -101,8 +110,7 @@ class Windows:
             ValueError: the second is too early or too late.
         """
         counts = self._of(second) if times.count else {}
-        for bucket, count in times.counts.items():
-            index = index_of(histogram.lowest_in(bucket))
+        for index, count in coarse(times).items():
             counts[index] = counts.get(index, 0) + count
 
     def _of(self, second: float) -> dict[int, int]:

@@ -87,7 +87,7 @@ class _Reading:
         places = fleets.places(roster)
         phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
         if self._partial:
-            text = f"The cell failed after {len(phases)} points. Their results are shown, but do not count."
+            text = f"The cell did not end. What it had measured is shown ({_so_many(phases)}), but does not count."
             self._findings.append(Finding(severity="warning", cell=self._id, text=text))
         good = results and not self._partial
         status = record.status.value if record else (CellStatus.SUCCEEDED.value if good else UNKNOWN)
@@ -118,11 +118,12 @@ class _Reading:
             verdict=self._verdict(results or []) if status == CellStatus.SUCCEEDED else None,
             searches=self._tried(self._searched, [], "its searches are left out"),
         )
+        whole = cell.model_copy(update={"phases": [phase for phase in phases if not phase.partial]})
         return cell, [
             *self._findings,
-            *saturation.findings(cell, self._types),
-            *trust.findings(cell),
-            *limits.findings(cell, self._types),
+            *saturation.findings(whole, self._types),
+            *trust.findings(whole),
+            *limits.findings(whole, self._types),
         ]
 
     def _results(self) -> list[dict[str, Any]] | None:
@@ -187,6 +188,7 @@ class _Reading:
                 repeat=document.get("repeat", 1),
                 label=Variant(values={key: parameter_of(value) for key, value in point.items()}).label,
                 parameters={**self._values(), **point},
+                partial=document.get("partial", False),
                 nodes=document["nodes"],
                 measured_seconds=document["measured_seconds"],
                 warm_up_seconds=document.get("warm_up_seconds") or 0,
@@ -242,6 +244,12 @@ class _Reading:
 
     def _say(self, text: str) -> None:
         self._findings.append(Finding(severity="error", cell=self._id, text=text))
+
+
+def _so_many(phases: Sequence[Phase]) -> str:
+    partial = sum(phase.partial for phase in phases)
+    counts = {"whole": len(phases) - partial, "partial": partial}
+    return " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
 
 
 def _moment(seconds: float | None) -> datetime | None:

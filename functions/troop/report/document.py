@@ -430,6 +430,11 @@ class Phase(Part):
         description="What distinguishes these results: the cell's values of the matrix and the point's parameters, by "
         "name (without `parameters.`)",
     )
+    partial: bool = Field(
+        default=False,
+        description="Whether it ended before its time, so that these are the operations up to then of the nodes that "
+        "had uploaded any; times from running summaries are exact to a sixteenth",
+    )
     nodes: int
     measured_seconds: float
     warm_up_seconds: float = 0
@@ -452,7 +457,8 @@ class Phase(Part):
     @property
     def setting(self) -> str:
         """The point in short: ``threads=50, #2``; "" for a phase that ran once."""
-        return ", ".join(part for part in (self.label, f"#{self.repeat}" if self.repeat > 1 else "") if part)
+        parts = (self.label, f"#{self.repeat}" if self.repeat > 1 else "", "partial" if self.partial else "")
+        return ", ".join(part for part in parts if part)
 
     @property
     def title(self) -> str:

@@ -92,7 +92,7 @@ def report_page(report: Report, script: str) -> str:
         data={**charts.chart_data(report), "over_time": _over_time_data(report.cells, entries)},
         over_time=entries,
         several_phases=len({phase.phase for cell in report.cells for phase in cell.phases}) > 1,
-        has_points=any(phase.point is not None for cell in report.cells for phase in cell.phases),
+        has_points=any(phase.point is not None or phase.partial for cell in report.cells for phase in cell.phases),
         shares_nodes=points.shares_nodes,
         within=list(points.within(report)),
         several_roles=len(roles) > 1 and not by_phase,

@@ -52,6 +52,14 @@ def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsy
     assert all(f"live-{n}-0.json cannot be read" in output.out + output.err for n in (4, 5, 7))
 
 
+def test_what_a_process_had_measured_stays_when_it_has_ended(tmp_path: Path) -> None:
+    left(tmp_path, "1-0", NOW - 5, read=LiveOperation(10, 1, {3: 10}, {3: 100, 4: 1}, 2))
+    left(tmp_path, "2-0", NOW - 10 * INTERVAL_SECONDS, read=LiveOperation(7, 7, {9: 7}, {4: 50}, 3))
+    summary = upload(tmp_path).summary()
+    assert summary.operations == {"read": LiveOperation(10, 1, {3: 10}, {3: 100, 4: 51}, 5)}
+    assert parse(json.loads(json.dumps(summary.document()))) == summary
+
+
 def test_a_node_without_operations_tells_its_use_of_processors(tmp_path: Path) -> None:
     summary = upload(tmp_path / "nothing").summary()
     assert (summary.until, summary.seconds, summary.cpu, summary.operations) == (NOW, 0, 150, {})

@@ -29,6 +29,7 @@ from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
 from troop.bench.record import Cell, Run
 from troop.bench.spending import Terms
 from troop.measure.histogram import Histogram
+from troop.measure.live import Live, LiveOperation
 from troop.measure.operations import Operation
 from troop.measure.separate import Separate
 from troop.measure.summary import Summary
@@ -222,6 +223,12 @@ class Bench:
                 measured_seconds=float(measured), operations=operations, warm_up_seconds=measured / 10, separate=wrk,
             )  # fmt: skip
             self.put(f"{names.phase_prefix(self.run, CELL, phase)}{WRITER}{node}.json", summary.document())
+
+    def measured(self, phase: str, node: str, count: int, **changes: Any) -> None:
+        """A running summary, 20 seconds after the measured time began: so many reads of a millisecond, one error."""
+        read = LiveOperation(count, 1, {96: count}, {96: count}, 1)
+        live = Live(node, self.role_of(node), phase, 1020, 15, 1000.0, 300.0, operations={"read": read})
+        self.put(f"{names.live_prefix(self.run, CELL)}{WRITER}{node}.json", live.document() | changes)
 
     def printed(self, phase: str, node: str, text: str) -> None:
         key = f"{names.output_prefix(self.run, CELL, phase)}{WRITER}{node}.log.gz"

@@ -75,6 +75,71 @@ def test_a_node_that_dies_while_measuring_makes_the_cell_invalid(bench: Bench, r
     settled = bench.step("settle", error="", cause="")
     assert settled["status"] == "FAILED"
     assert settled["reason"] == f"c001 INVALID: {dead} was lost during the phase measure"
+    assert bench.cell().results is None, "the results do not count"
+
+
+def test_what_nodes_had_measured_until_a_loss_is_kept_as_partial(bench: Bench) -> None:
+    bench.measuring()
+    dead, other, done = bench.nodes("drivers")
+    for node, count in ((dead, 100), (other, 140), (done, 10)):
+        bench.measured("measure", node, count)
+    bench.measured("measure", bench.nodes("servers")[0], 7)
+    bench.finish("measure", [done])
+    bench.lose(dead)
+    assert bench.check(1) == "failed"
+    bench.step("fail", error="", cause="")
+    stored = bench.get(names.results_key(bench.run, CELL))
+    assert stored["complete"] is False
+    (phase,) = stored["phases"]
+    assert (phase["phase"], phase["partial"], phase["nodes"]) == ("measure", True, 3)
+    lines = phase["roles"]["drivers"]["nodes"]
+    assert {i: (line["outcome"], line["count"], line["purchase"]) for i, line in lines.items()} == {
+        dead: ("partial", 100, "on-demand"), other: ("partial", 140, "on-demand"), done: ("ok", 1000, "on-demand"),
+    }  # fmt: skip
+    assert [(row["operation"], row["count"]) for row in phase["table"]] == [("read", 1240)]
+    assert "limits" not in phase
+    cell = bench.cell()
+    assert (cell.status, cell.results) == (CellStatus.INVALID, None)
+    bench.s3.delete_object(Bucket=BUCKET, Key=f"{names.live_prefix(bench.run, CELL)}{WRITER}{dead}.json")
+    bench.step("fail", error="", cause="")
+    assert bench.get(names.results_key(bench.run, CELL)) == stored, "a retry finds less, and changes nothing"
+
+
+def test_what_spot_had_interrupted_keeps_what_it_had_measured(bench: Bench) -> None:
+    bench.measuring()
+    taken, *others = bench.nodes("drivers")
+    bench.measured("measure", taken, 100)
+    bench.finish("measure", [taken], "lost", "spot interruption: terminate at 2026-11-20T22:50:00Z")
+    key = f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{taken}.json"
+    bench.put(key, bench.get(key) | {"operations": {}, "measured_from": 1.0, "ended_at": 31.0, "separate": []})
+    bench.measured("measure", others[0], 100, until=-1)
+    bench.measured("measure", others[1], 100, role="servers")
+    assert bench.check(1) == "failed"
+    bench.step("fail", error="", cause="")
+    (phase,) = bench.get(names.results_key(bench.run, CELL))["phases"]
+    (line,) = phase["roles"]["drivers"]["nodes"].values()
+    assert (line["outcome"], line["count"], phase["measured_seconds"]) == ("lost", 100, 30.0)
+
+
+def test_a_phase_that_was_over_before_a_later_one_failed_is_kept_whole(bench: Bench) -> None:
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    bench.step("fail", error="X", cause="a later step")
+    stored = bench.get(names.results_key(bench.run, CELL))
+    assert (stored["complete"], [phase.get("partial") for phase in stored["phases"]]) == (False, [None])
+
+
+@pytest.mark.parametrize("phases", [[], ["measure"]])
+def test_a_cell_that_has_measured_nothing_has_no_results(bench: Bench, phases: list[str]) -> None:
+    bench.measuring()
+    for phase in phases:
+        bench.finish(phase, bench.nodes("drivers"), "failed", "no server")
+        for node in bench.nodes("drivers"):
+            key = f"{names.phase_prefix(bench.run, CELL, phase)}{WRITER}{node}.json"
+            bench.put(key, bench.get(key) | {"operations": {}})
+    bench.lose(bench.nodes("servers")[0])
+    bench.check(1)
+    bench.step("fail", error="", cause="")
     assert names.results_key(bench.run, CELL) not in bench.objects()
 
 

@@ -48,6 +48,18 @@ def test_it_counts_what_ended_in_its_time() -> None:
     assert one.times == expected.buckets_within(START, 2)
 
 
+def test_it_tells_what_was_measured_since_the_measured_time_began() -> None:
+    totals = Counted(Window(START, START + 600, 30))
+    for second, micros in ((-5, 1_000), (1, 10_000), (2, 10_001), (300, 20_000)):
+        totals.ok("read", START + second + 0.5, micros)
+    totals.error("read", START + 3, "timeout", 3)
+    one = recent(totals.operations, START + 301).operations["read"]
+    expected = Windows(START, 600)
+    for micros in (10_000, 10_001, 20_000):
+        expected.record(START, micros)
+    assert (one.measured, one.failed) == (expected.buckets_within(START - START % 600, 1200), 3)
+
+
 def test_long_phases_have_times_of_their_last_whole_step() -> None:
     totals = counted(6 * 3600)
     totals.ok("read", START + 30, 5_000)
@@ -64,7 +76,7 @@ def test_before_the_first_operation_there_is_nothing() -> None:
     assert recent({}, START) == (0, {})
     totals = counted()
     totals.ok("read", START + 100, 1)
-    assert recent(totals.operations, START - 50) == (0, {"read": LiveOperation()})
+    assert recent(totals.operations, START - 50) == (0, {"read": LiveOperation(measured={1: 1})})
 
 
 @given(st.integers(1, 40), st.floats(0, 30), st.floats(0.5, 60), st.floats(0, 0.9), st.randoms(use_true_random=False))
@@ -143,6 +155,8 @@ def test_a_document_is_read_as_it_was_written(operations: dict[str, LiveOperatio
         ({"operations": {"a": {"count": 1, "errors": 0, "times": [[1]]}}}, "times"),
         ({"operations": {"a": {"count": 1, "errors": 0, "times": [[BUCKETS, 1]]}}}, "bucket"),
         ({"operations": {"a": {"count": 1.0, "errors": 0, "times": []}}}, "count"),
+        ({"operations": {"a": {"count": 1, "errors": 0, "times": [], "measured": {}}}}, "measured of a"),
+        ({"operations": {"a": {"count": 1, "errors": 0, "times": [], "failed": -1}}}, "failed"),
     ],
 )
 def test_other_documents_are_refused(change: dict[str, Any], problem: str) -> None:

@@ -104,10 +104,29 @@ def test_points_of_a_cell_that_failed_are_shown_and_do_not_count() -> None:
     cell = report.cells[0]
     assert (cell.status, len(cell.phases)) == ("INVALID", 2)
     texts = [one.text for one in report.findings if one.cell == "c001"]
-    assert "The cell failed after 2 points. Their results are shown, but do not count." in texts
+    assert "The cell did not end. What it had measured is shown (2 whole), but does not count." in texts
     assert "c001" not in {point.cell for one in report.scaling for point in one.points}
     without_record = build(archive.without("record.json"), runs.AT, "0.3")
     assert without_record.cells[0].status == "UNKNOWN"
+
+
+def test_a_partial_measurement_is_marked_and_gets_no_advice() -> None:
+    archive = swept(runs.archive(), "c001", (1, 1), (8, 1), complete=False)
+
+    def cut(document: Any) -> None:
+        document["phases"][1] |= {"partial": True}
+        for role in document["phases"][1]["roles"].values():
+            for line in role["nodes"].values():
+                line["outcome"] = "partial"
+
+    report = build(archive.changed("c001/results.json", cut), runs.AT, "0.3")
+    assert [(one.partial, one.title) for one in report.cells[0].phases] == [
+        (False, "measure, threads=1"), (True, "measure, threads=8, partial"),
+    ]  # fmt: skip
+    texts = [one.text for one in report.findings if one.cell == "c001"]
+    assert "The cell did not end. What it had measured is shown (1 whole and 1 partial), but does not count." in texts
+    assert not [text for text in texts if "threads=8" in text]
+    assert Read(html.report_page(report, SCRIPT)).row("threads=8, partial")
 
 
 def cell(name: str, *rates: float, servers: int = 3, repetition: int = 1) -> Cell:

@@ -35,8 +35,11 @@ from troop.flows.bench.capacity import move_on
 from troop.flows.bench.replacing import Replacing
 from troop.garbage import without_collections
 from troop.measure import summary as summaries
+from troop.measure.live import Live, LiveError
+from troop.measure.live import parse as parse_live
 from troop.measure.merge import Merger
-from troop.measure.summary import MOST_BYTES, Summary, SummaryError
+from troop.measure.partial import partial
+from troop.measure.summary import MOST_BYTES, OK, Summary, SummaryError
 from troop.measure.summary_size import mib
 
 READ_EARLY = 64
@@ -282,7 +285,7 @@ class CellSteps:
         """Ends a cell that failed or was stopped, and returns FAILED.
 
         Records the reason unless there is one, tells waiting nodes to stop, stores the console output of nodes that
-        were lost or never registered, and stores the results of points that were merged before.
+        were lost or never registered, and stores what was measured.
 
         Args:
             error: with which a step failed; "" if a step gave up itself.
@@ -298,8 +301,9 @@ class CellSteps:
             self._end_barriers(run, cell)
         with suppress(BotoCoreError, ClientError, TroopError):
             self._keep_consoles(run, cell)
-        with suppress(BotoCoreError, ClientError, TroopError, ValueError):
-            self._keep_points(run, cell)
+        if self.runs.cells.get(run, cell).phase != names.TEARDOWN:  # a retry, while nodes and their objects may be gone
+            with suppress(BotoCoreError, ClientError, TroopError, ValueError):
+                self._keep_results(run, cell)
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.FAILED)
 
@@ -456,15 +460,8 @@ class CellSteps:
         listed = self.store.listed(names.phase_prefix(run, cell, step.name))
         if missing := expected - set(listed):
             raise CellDamagedError(f"summaries of the phase {step.name} are gone: {verdicts.name_some(missing)}")
-        merger = Merger()
-        with without_collections():
-            for i, document in self.store.documents(listed[i] for i in sorted(expected)):
-                merger.add(_summary(listed[i], step, document))
-            merged = merger.document()
-        bought = {member.id: member.purchase for member in roster.members}
-        for role in merged["roles"].values():
-            for i, line in role["nodes"].items():
-                line["purchase"] = bought[i]
+        documents = self.store.documents(listed[i] for i in sorted(expected))
+        merger, merged = _sum_of(roster, (_summary(listed[i], step, document) for i, document in documents))
         generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
         judged = judging.judge(
             step.phase.limits, merger.operations, generating, merger.measured_from, merger.measured_seconds
@@ -482,19 +479,62 @@ class CellSteps:
             if not is_released(self.store.read(key)):
                 self.store.write(key, barrier(step, BarrierState.END))
 
-    def _keep_points(self, run: str, cell: str) -> None:
-        """Stores the results of the points that were over before the cell failed: they are valid, but incomplete."""
+    def _keep_results(self, run: str, cell: str) -> None:
+        """Stores the results of the phases and points that were over before the cell failed, and what its nodes have
+        measured of the one that was not: they are valid, but incomplete.
+        """
         results, benchmark = Results(is_complete=False), self._benchmark(run, cell)
-        for step in benchmark.steps:
-            if _is_measured_point(step):
-                document = self.store.find_document(names.point_key(run, cell, step.name))
-                if document is not None:
+        roster = self._roster(run, cell)
+        for planned in benchmark.steps:
+            barrier_document = self.store.read(names.barrier_key(run, cell, planned.name))
+            if not is_released(barrier_document):
+                break
+            step = chosen(benchmark, planned, barrier_document)
+            if step.phase.is_measured and not step.is_skipped:
+                point = self.store.find_document(names.point_key(run, cell, step.name)) if step.point else None
+                if document := point or self._partial(run, cell, step, roster):
                     results.add(document)
-                elif step.search is None:  # a search can be over before its last point
-                    break
         if results.phases:
             searches = searching.documents(benchmark, results.limits)
             self.store.put(names.results_key(run, cell), results.body(searches), "application/json")
+
+    def _partial(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any] | None:
+        """Merges what nodes have measured of a step, from summaries and running summaries; None for nothing. It is
+        marked as partial unless all nodes have ended in order.
+        """
+        expected = roster.ids(step.phase.roles, step.limits)
+        lives = self._lives(run, cell, step, {one.id: one.role for one in roster.members if one.id in expected})
+        listed = self.store.listed(names.phase_prefix(run, cell, step.name))
+        ranks, whole = {one.id: one.rank for one in roster.members}, set[str]()
+
+        def summaries_of() -> Iterator[Summary]:
+            for i, document in self.store.documents(listed[i] for i in sorted(expected & set(listed))):
+                left: Summary | None = None
+                with suppress(SummaryError):
+                    left = _summary(listed[i], step, document)
+                if left is not None and left.outcome == OK:
+                    whole.add(i)
+                if summary := partial(lives.pop(i, None), left, ranks[i]):
+                    yield summary
+            for i, live in lives.items():
+                if summary := partial(live, None, ranks[i]):
+                    yield summary
+
+        merger, merged = _sum_of(roster, summaries_of())
+        if not merger.nodes:
+            return None
+        return merged | _place_of(step) | ({} if whole == expected else {"partial": True})
+
+    def _lives(self, run: str, cell: str, step: Step, roles: Mapping[str, str]) -> dict[str, Live]:
+        """Returns the last running summaries of a step, by node."""
+        lives = {}
+        listed = self.store.listed(names.live_prefix(run, cell))
+        for i, document in self.store.documents(listed[i] for i in sorted(roles.keys() & listed.keys())):
+            with suppress(LiveError):
+                live = parse_live(document)
+                if (live.node, live.role, live.phase) == (i, roles[i], step.name):
+                    lives[i] = live
+        return lives
 
     def _keep_consoles(self, run: str, cell: str) -> None:
         registered = set(self.store.listed(names.nodes_prefix(run, cell)))
@@ -515,6 +555,20 @@ def _to_read(listed: dict[str, Listed], expected: Iterable[str], most: int | Non
 
 def _is_measured_point(step: Step) -> bool:
     return step.point is not None and step.phase.is_measured
+
+
+def _sum_of(roster: Roster, several: Iterable[Summary]) -> tuple[Merger, dict[str, Any]]:
+    """Merges summaries; the merged document is empty without any."""
+    merger = Merger()
+    with without_collections():
+        for summary in several:
+            merger.add(summary)
+        merged = merger.document() if merger.nodes else {"roles": {}}
+    bought = {member.id: member.purchase for member in roster.members}
+    for role in merged["roles"].values():
+        for i, line in role["nodes"].items():
+            line["purchase"] = bought[i]
+    return merger, merged
 
 
 def _place_of(step: Step) -> dict[str, Any]:

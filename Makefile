@@ -102,6 +102,7 @@ perf: setup  ## measure deciding, a tick over 10,000 groups, a benchmark of 348 
 	@$(BIN)/python -m perf.merge
 	@$(BIN)/python -m perf.report
 	@$(BIN)/python -m perf.jmeter
+	@$(BIN)/python -m perf.recorder
 	@$(BIN)/python -m perf.s3_reader
 	@command -v wrk >/dev/null && $(BIN)/python -m perf.web_app || echo "perf.web_app: skipped, it needs wrk, Go and memcached"
 

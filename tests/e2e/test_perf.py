@@ -22,6 +22,7 @@ SMALL = {
     "merge": ("--drivers 2 --seconds 10 --most 1000 --repeat 1 --pairs 0", r"\n +1,000 +\d+"),
     "model": ("--histories 2 --workers 1", r"terminated by shutdown"),
     "price": ("--groups 10", r"after the permanent free tier"),
+    "recorder": ("--operations 2000 --rounds 1 --threads 2", r"\nRecorder.ok with due +1 +[\d,]+"),
     "refusals": ("--repeat 1", r"2 MiB of text"),
     "report": ("--seconds 1 --cells 2", r"\n +2 +20"),
     "s3_reader": ("--seconds 0.2 --rounds 1 --threads 2 --warm-up 1", r"\nhttps +2 +10240"),

@@ -6,6 +6,8 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troop.measure import operations
-from troop.measure.histogram import Histogram
+from troop.measure.histogram import HIGHEST, Histogram
 from troop.measure.operations import MOST_FAILURES, Operation, PerSecond
 from troop.measure.recorder import Recorder
 from troop.measure.windows import Windows, step_for
@@ -76,30 +78,99 @@ def test_an_operation_of_the_warm_up_alone_has_no_totals(tmp_path: Path) -> None
     assert sum(connect.per_second.count) == sum(connect.per_second.errors) == 1
 
 
-@given(
-    st.lists(st.tuples(st.floats(95, 1000), st.integers(0, 10**6)), max_size=40),
-    st.floats(0, 5),
-    st.integers(1, 800),
+EVENTS = st.lists(
+    st.tuples(
+        st.one_of(st.floats(95, 108), st.floats(95, 1000)),  # the moment; they need not be in order
+        st.sampled_from(["read", "write", "read", "snapshot"]),
+        st.one_of(st.integers(-5, 2_000_000), st.sampled_from([HIGHEST, HIGHEST + 1, 10**15, 10**18])),  # microseconds
+        st.integers(0, 1000),
+        st.sampled_from([1, 1, 700]),
+    ),
+    max_size=20,
 )
+
+
+@given(EVENTS, st.floats(0, 5), st.integers(1, 800), st.booleans())
 def test_what_is_kept_is_as_if_each_were_counted_on_its_own(
-    ended: list[tuple[float, int]], warm_up: float, seconds: int
+    events: list[tuple[float, str, int, int, int]], warm_up: float, seconds: int, is_open: bool
 ) -> None:
-    """In whatever order threads come to count."""
+    """In whatever order threads come to count, however many come in a step, and whenever somebody looks."""
     clock = Clock(0)
     counter = recorder(Path(), clock, measured_from=100.25, seconds=seconds, warm_up=warm_up)
-    times, over_time = Histogram(), Windows(int(100.25 - warm_up), step_for(seconds + warm_up))
-    for now, micros in ended:
+    step = step_for(seconds + warm_up)
+    expected: dict[str, _Counted] = {}
+    for now, name, micros, moved, times in events:
         clock.now = now
-        counter.ok("read", micros / 1_000_000)
-        if 100.25 - warm_up <= now < 100.25 + seconds:
-            over_time.record(now, micros)
-            if now >= 100.25:
-                times.record(micros)
-    if over_time.steps:
-        read = operations.parse(counter.document()["operations"])["read"]
-        assert (read.times, read.over_time) == (times, over_time)
-    else:
-        assert counter.document()["operations"] == {}
+        of_phase = 100.25 - warm_up <= now < 100.25 + seconds
+        measured = of_phase and now >= 100.25
+        if name == "snapshot":
+            assert counter.totals("read")[0] == (expected["read"].times.count if "read" in expected else 0)
+            continue
+        if of_phase:
+            it = expected.setdefault(name, _Counted(Windows(int(100.25 - warm_up), step)))
+        due = now - 0.001 if is_open and name == "read" else None
+        service = max(0, round(micros / 1_000_000 * 1_000_000))
+        if of_phase and service > HIGHEST:
+            with pytest.raises(ValueError, match="cannot record"):
+                counter.ok(name, micros / 1_000_000, moved, due)
+            continue
+        for _ in range(times):
+            counter.ok(name, micros / 1_000_000, moved, due)
+        if not of_phase:
+            continue
+        response = service if due is None else max(service, round((now - due) * 1_000_000))
+        it.over_time.record(now, response, times)
+        it.per_second[int(now)] += times
+        if measured:
+            it.times.record(response, times)
+            it.bytes += times * moved
+            if due is not None:
+                it.service.record(service, times)
+    recorded = operations.parse(counter.document()["operations"])
+    assert recorded.keys() == expected.keys()
+    for name, it in expected.items():
+        one = recorded[name]
+        assert one.times == it.times
+        assert (one.over_time or it.over_time) == it.over_time
+        assert (one.over_time is None) == (it.over_time.steps == 0)
+        assert one.bytes == it.bytes
+        assert (one.service or Histogram()) == it.service
+        assert {
+            n: count for n, count in enumerate(one.per_second.count, one.per_second.start) if count
+        } == it.per_second
+
+
+@dataclass
+class _Counted:
+    """What a success after the other was counted to."""
+
+    over_time: Windows
+    times: Histogram = field(default_factory=Histogram)
+    service: Histogram = field(default_factory=Histogram)
+    per_second: Counter[int] = field(default_factory=Counter)
+    bytes: int = 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "moved", "error"),
+    [
+        (float("nan"), 0, ValueError),
+        (float("inf"), 0, OverflowError),
+        (1e12, 0, ValueError),
+        ("1", 0, TypeError),
+        (0.1, None, TypeError),
+    ],
+)
+def test_the_caller_learns_of_what_cannot_be_counted_and_the_rest_counts(
+    tmp_path: Path, seconds: Any, moved: Any, error: type[Exception]
+) -> None:
+    counter = recorder(tmp_path, Clock(101))
+    counter.ok("read", 0.001, 1)
+    with pytest.raises(error):
+        counter.ok("read", seconds, moved)
+    counter.ok("read", 0.001, 1)
+    read = written(counter)["read"]
+    assert (read.times.count, read.bytes, read.per_second.count) == (2, 2, [0, 2, 0])
 
 
 def test_seconds_are_the_clocks_even_when_measuring_starts_between_two(tmp_path: Path) -> None:
@@ -129,7 +200,13 @@ def test_no_thread_loses_a_count(tmp_path: Path) -> None:
             counter.ok("read", 0.001, 1)
             counter.error("read", "reset")
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    def read_totals() -> None:
+        for _ in range(300):
+            seen.append(counter.totals("read")[0])
+            counter.recent(103)
+
+    seen: list[int] = []
+    threads = [threading.Thread(target=work) for _ in range(8)] + [threading.Thread(target=read_totals)]
     sys.setswitchinterval(1e-6)  # threads take turns as often as can be
     try:
         for thread in threads:
@@ -139,6 +216,7 @@ def test_no_thread_loses_a_count(tmp_path: Path) -> None:
     finally:
         sys.setswitchinterval(interval)
     assert counter.totals("read") == (16_000, 16_000)
+    assert seen == sorted(seen)
     read = written(counter)["read"]
     assert (read.times.count, read.bytes, sum(read.per_second.errors)) == (16_000, 16_000, 16_000)
 

@@ -17,7 +17,7 @@ from moto.core.utils import get_service_model
 from werkzeug.exceptions import NotFound
 
 from .identity import Refusal
-from .shapes import problems, reserved_tags
+from .shapes import Limits, problems, reserved_tags
 
 _MODELS = {
     "dynamodb": ("dynamodb", "dynamodbstreams"),
@@ -37,6 +37,13 @@ _MODELS = {
 _CODES = {"ec2": "InvalidParameterValue", "query": "ValidationError"}
 """The error code of a bad value by protocol; ValidationException for the others."""
 _SCOPE = re.compile(r"Credential=[^/]*/\d+/[^/]*/([^/]+)/aws4_request")
+_PAGES = {
+    **dict.fromkeys(
+        ("DescribeInstances", "DescribeInstanceStatus", "DescribeSpotInstanceRequests", "DescribeTags"), Limits(5, 1000)
+    ),
+    **dict.fromkeys(("DescribeFleets", "DescribeSpotFleetRequests", "DescribeSpotPriceHistory"), Limits(1, 1000)),
+}
+"""EC2's sizes of pages that its model had, in botocore 1.27.0, and has no longer."""
 _OWN_ERRORS = re.compile(r"\.?(InstanceTypes?|InstanceType\.\w+)\b")
 """Parameters whose bad values have an error code of their own, which the server knows."""
 
@@ -71,6 +78,9 @@ def _refusal(service: str, operation: Any, request: Any, in_path: Mapping[str, A
     except (ValueError, TypeError, AttributeError) as error:
         return Refusal("SerializationException", f"the request does not fit the model: {error}")
     wrong = [one for one in problems(operation.input_shape, parameters) if not _OWN_ERRORS.match(one)]
+    size = parameters.get("MaxResults")
+    if service == "ec2" and isinstance(size, int) and not _PAGES.get(operation.name, Limits()).allow(size):
+        wrong.append(f".MaxResults cannot be {size}")
     if not operation.name.startswith(("Describe", "Get", "List")):
         wrong += [f"the tag {name} is reserved for AWS" for name in reserved_tags(parameters)]
     return Refusal(_CODES.get(protocol, "ValidationException"), "; ".join(wrong)) if wrong else None

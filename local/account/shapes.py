@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 UNKNOWN = object()
@@ -13,7 +15,15 @@ RESERVED = "aws:"
 """The beginning of the names of tags that only AWS sets."""
 
 _NUMBERS = ("integer", "long")
-_DOCUMENTED = re.compile(r"(?:maximum value (?:is|of)|value can be between \d+ and) (\d[\d,]*)")
+_RANGE = re.compile(
+    r"(?:values?(?: range)?|valid range)(?::| is| are| can be)?(?: from| between)? "
+    r"(\d[\d,]*) ?(?:and|to|through|-) ?(\d[\d,]*)",
+    re.IGNORECASE,
+)
+_MOST = re.compile(r"(?:maximum (?:value (?:is|of)|is)|up to a limit of) (\d[\d,]*)")
+_CUT = re.compile(r"only [\d,]+ (?:results|items)")
+"""What is said of a maximum above which a request is served all the same."""
+_STEPS = re.compile(r"((?:\d+, )+)(?:or|and) any multiple of (\d+)")
 _TAGGING = re.compile(r"tags?|tagset|taglist|tagspecifications?", re.IGNORECASE)
 
 
@@ -45,10 +55,8 @@ def problems(shape: Any, value: Any, place: str = "", *, is_complete: bool = Fal
     elif shape.type_name == "string" and isinstance(value, str):
         if value not in (shape.metadata.get("enum") or [value]):
             yield f"{place} cannot be {value!r}"
-    elif shape.type_name in _NUMBERS and isinstance(value, int):
-        least, most = shape.metadata.get("min", value), _most(shape)
-        if value < least or (most is not None and value > most):
-            yield f"{place} cannot be {value}"
+    elif shape.type_name in _NUMBERS and isinstance(value, int) and not _limits(shape).allow(value):
+        yield f"{place} cannot be {value}"
 
 
 def _of_structure(shape: Any, value: dict[Any, Any], place: str, is_complete: bool) -> Iterator[str]:
@@ -60,11 +68,42 @@ def _of_structure(shape: Any, value: dict[Any, Any], place: str, is_complete: bo
         yield from problems(shape.members[key], named[key], f"{place}.{key}", is_complete=is_complete)
 
 
-def _most(shape: Any) -> int | None:
-    """Returns the largest number: of many, only the documentation says so."""
-    documented = [int(number.replace(",", "")) for number in _DOCUMENTED.findall(plain(str(shape.documentation)))]
-    limits = [*documented, *([shape.metadata["max"]] if "max" in shape.metadata else [])]
-    return min(limits, default=None)
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a number. `steps`: values that it may have, with the last's multiples; empty for any."""
+
+    least: int | None = None
+    most: int | None = None
+    steps: tuple[int, ...] = ()
+
+    def allow(self, value: int) -> bool:
+        if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
+            return False
+        return not self.steps or value in self.steps or value % self.steps[-1] == 0
+
+
+def _limits(shape: Any) -> Limits:
+    """Returns the limits of a shape: of many, only the documentation has them."""
+    written = _documented(str(shape.documentation))
+    return Limits(
+        shape.metadata.get("min", written.least), shape.metadata.get("max", written.most), steps=written.steps
+    )
+
+
+@lru_cache(maxsize=4096)
+def _documented(documentation: str) -> Limits:
+    text = plain(documentation)
+    ranges, most, steps = _RANGE.findall(text), _MOST.search(text), _STEPS.search(text)
+    least, greatest = ranges[0] if len(ranges) == 1 else ("", most[1] if most else "")
+    return Limits(
+        _number(least),
+        None if _CUT.search(text) else _number(greatest),
+        (*map(int, steps[1].split(", ")[:-1]), int(steps[2])) if steps else (),
+    )
+
+
+def _number(digits: str) -> int | None:
+    return int(digits.replace(",", "")) if digits else None
 
 
 def reserved_tags(value: Any, in_tags: bool = False) -> Iterator[str]:

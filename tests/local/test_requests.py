@@ -42,6 +42,16 @@ def refused(world: World, service: str, call: str, parameters: dict[str, Any]) -
 MAYBE = {"stateMachineArn": "x", "statusFilter": "MAYBE"}
 ENTRY = {"Source": "x", "DetailType": "y", "Detail": "{}"}
 DEFAULT = "ValidationException"
+ALARM = {
+    "AlarmName": "x",
+    "Namespace": "x",
+    "MetricName": "x",
+    "Statistic": "Sum",
+    "EvaluationPeriods": 1,
+    "Threshold": 1,
+    "ComparisonOperator": "GreaterThanThreshold",
+}
+STATISTIC = {"Metric": {"Namespace": "x", "MetricName": "x"}, "Stat": "Sum"}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,17 @@ DEFAULT = "ValidationException"
         ("ec2", "create_volume", {"AvailabilityZone": "us-east-1a", "VolumeType": "gp9"}, "InvalidParameterValue"),
         ("ec2", "create_tags", {"Resources": ["i-0123456789abcdef0"], "Tags": [TAG]}, "InvalidParameterValue"),
         ("ec2", "delete_tags", {"Resources": ["i-0123456789abcdef0"], "Tags": [TAG]}, "InvalidParameterValue"),
+        ("ec2", "describe_instances", {"MaxResults": 4}, "InvalidParameterValue"),
+        ("ec2", "describe_instances", {"MaxResults": 1001}, "InvalidParameterValue"),
+        ("ec2", "describe_launch_template_versions", {"MaxResults": 0}, "InvalidParameterValue"),
         ("autoscaling", "describe_auto_scaling_groups", {"MaxRecords": 101}, "ValidationError"),
+        ("cloudwatch", "put_metric_alarm", {**ALARM, "Period": 5}, DEFAULT),
+        (
+            "cloudwatch",
+            "put_metric_alarm",
+            {**ALARM, "Metrics": [{"Id": "x", "MetricStat": {**STATISTIC, "Period": 7}}]},
+            DEFAULT,
+        ),
         ("autoscaling", "describe_auto_scaling_groups", {"AutoScalingGroupNames": ["x"] * 51}, "ValidationError"),
         ("autoscaling", "describe_auto_scaling_groups", {"NextToken": "none"}, "InvalidNextToken"),
         ("autoscaling", "describe_scaling_activities", {"NextToken": "none"}, "InvalidNextToken"),

@@ -17,6 +17,7 @@ from .patches import (
     cloudformation_schedule,
     cloudformation_secret,
     cloudformation_tags,
+    cloudformation_templates,
     cloudformation_ttl,
     cloudformation_url,
     decision_log,
@@ -46,6 +47,7 @@ from .patches import (
     unmapped_actions,
 )
 from .request_filter import Door
+from .schemas import Schemas
 from .secret import Secrets
 
 
@@ -84,7 +86,9 @@ def patch(config: Config, drawn: Secrets) -> None:
     cloudformation_secret.apply(config.secret)
     cloudformation_names.apply()
     cloudformation_record.apply()
-    cloudformation_tags.apply(config.schemas)
+    schemas = Schemas(config.schemas)
+    cloudformation_tags.apply(schemas)
+    cloudformation_templates.apply(schemas)
     cloudformation_ttl.apply()
     cloudformation_url.apply()
     cloudformation_queries.apply()

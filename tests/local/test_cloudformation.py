@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
+from local.account.schemas import unknown_names
 from tests.patience import eventually
 
-from .helpers import Fleet, World, unique
+from .helpers import Fleet, World, code, unique
 
 
 def deploy(world: World, resources: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -116,6 +121,89 @@ def test_saved_queries_are_made(world: World) -> None:
     _, stack = deploy(world, {"One": {"Type": "AWS::Logs::QueryDefinition", "Properties": query}})
     assert stack["StackStatus"] == "CREATE_COMPLETE"
     assert reference(stack, "One")
+
+
+QUEUE = {"Type": "AWS::SQS::Queue"}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"Resources": {"One": {"Type": "AWS::SQS::Queues"}}},
+        {"Resources": {"One": {"Properties": {}}}},
+        {"Resources": {"One": {**QUEUE, "Property": {}}}},
+        {"Resources": {"One": {**QUEUE, "DependsOn": "Two"}}},
+        {"Resources": {}},
+        {"Resources": {"One": QUEUE}, "Output": {}},
+    ],
+)
+def test_a_template_with_what_aws_does_not_know_is_refused(world: World, template: dict[str, Any]) -> None:
+    stacks = world.account.client("cloudformation")
+    for call in (stacks.validate_template, partial(stacks.create_stack, StackName=unique("stack"))):
+        with pytest.raises(ClientError, match="Template format error") as error:
+            call(TemplateBody=json.dumps(template))
+        assert code(error) == "ValidationError"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "problem"),
+    [
+        ("AWS::SQS::Queue", {"Name": "x"}, "extraneous key [Name]"),
+        (
+            "AWS::SNS::Topic",
+            {"Subscription": [{"Protocol": "sqs", "Target": "x"}]},
+            "#/Subscription/0: extraneous key [Target]",
+        ),
+        (
+            "AWS::S3::Bucket",
+            {"LifecycleConfiguration": {"Rule": []}},
+            "#/LifecycleConfiguration: extraneous key [Rule]",
+        ),
+        ("AWS::SQS::Queue", {"Tags": [{"Key": "aws:x", "Value": "y"}]}, "the tag aws:x is reserved for AWS"),
+    ],
+)
+def test_a_property_that_the_type_does_not_have_fails_the_stack(
+    world: World, kind: str, properties: dict[str, Any], problem: str
+) -> None:
+    name, stack = deploy(world, {"One": {"Type": kind, "Properties": properties}})
+    assert stack["StackStatus"] == "CREATE_FAILED"
+    stacks = world.account.client("cloudformation")
+    reasons = [
+        one.get("ValidationStatusReason", "") for one in stacks.describe_events(StackName=name)["OperationEvents"]
+    ]
+    assert any(problem in reason for reason in reasons)
+    assert not stacks.describe_stack_resources(StackName=name)["StackResources"]
+
+
+def test_a_change_that_adds_an_unknown_property_is_rolled_back(world: World) -> None:
+    name, _ = deploy(world, {"One": QUEUE})
+    template = {"Resources": {"One": {**QUEUE, "Properties": {"Name": "x"}}}}
+    world.account.client("cloudformation").update_stack(StackName=name, TemplateBody=json.dumps(template))
+    assert settled(world, name)["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+
+
+def test_names_are_unknown_only_where_the_schema_closes_them() -> None:
+    schema = {
+        "definitions": {"Open": {"type": "object"}, "Closed": {"properties": {"A": {}}, "additionalProperties": False}},
+        "properties": {
+            "Open": {"$ref": "#/definitions/Open"},
+            "Many": {"items": {"$ref": "#/definitions/Closed"}},
+            "Either": {
+                "oneOf": [{"$ref": "#/definitions/Closed"}, {"properties": {"B": {}}, "additionalProperties": False}]
+            },
+        },
+        "patternProperties": {"^x": {"$ref": "#/definitions/Closed"}},
+        "additionalProperties": False,
+    }
+    chosen = {"Fn::If": ["Condition", {"A": 1, "C": 1}, {"Ref": "AWS::NoValue"}]}
+    value = {
+        "Open": {"C": 1},
+        "Many": [{"A": 1}, {"C": 1}, chosen],
+        "Either": {"B": 1},
+        "xy": {"C": 1},
+        "y": {"Ref": "Z"},
+    }
+    assert list(unknown_names(schema, value)) == [("#/Many/1", "C"), ("#/Many/2", "C"), ("#/xy", "C"), ("#", "y")]
 
 
 def test_a_failing_custom_resource_fails_the_stack_at_once(world: World) -> None:

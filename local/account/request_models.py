@@ -1,7 +1,7 @@
 """Checks requests against the models of AWS's APIs, which are part of the SDK.
 
 Both servers accept what AWS refuses: unknown values such as a type of volume, numbers and lists above their limits, and
-tags that only AWS can set. Not checked: S3, whose requests have their own checks in MiniStack, and the protocol CBOR.
+tags that only AWS can set. Not checked: S3, which has a patch, and the protocol CBOR, which nobody here uses.
 """
 
 from __future__ import annotations

@@ -63,15 +63,15 @@ def unknown_names(schema: Any, value: Any, root: Schema | None = None, place: st
     for part in schema.get("allOf", ()):
         yield from unknown_names(part, value, root, place)
     for choice in ("anyOf", "oneOf"):
-        found = [list(unknown_names(part, value, root, place)) for part in schema.get(choice, ())]
-        yield from min(found, key=len, default=[])
+        alternatives = [list(unknown_names(part, value, root, place)) for part in schema.get(choice, ())]
+        yield from min(alternatives, key=len, default=[])
 
 
 def _referenced(root: Schema, reference: str) -> Any:
-    found: Any = root
+    schema: Any = root
     for part in reference.removeprefix("#/").split("/"):
-        found = found.get(part, {})
-    return found
+        schema = schema.get(part, {})
+    return schema
 
 
 def _of_intrinsic(value: Mapping[str, Any]) -> list[Any] | None:

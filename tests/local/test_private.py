@@ -228,10 +228,10 @@ def test_the_private_endpoint_needs_its_token(
 
 def test_the_credentials_of_functions_cannot_be_computed(world: World) -> None:
     """MiniStack derives them from the two ARNs, which whoever sees a log knows."""
-    world.iam.create_role(RoleName=(role := unique("role")), AssumeRolePolicyDocument="{}")
-    function = world.function("def handler(event, context):\n    pass\n", f"arn:aws:iam::000000000000:role/{role}")
+    role = world.role()
+    function = world.function("def handler(event, context):\n    pass\n", role)
     world.functions.invoke(FunctionName=function)
-    digest = hashlib.sha256(f"{function}:arn:aws:iam::000000000000:role/{role}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{function}:{role}".encode()).hexdigest()
     session = world.account.session(
         aws_access_key_id=f"ASIA{digest[:16].upper()}",
         aws_secret_access_key=hashlib.sha256(f"secret:{digest}".encode()).hexdigest(),

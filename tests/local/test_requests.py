@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from local.account.shapes import reserved_tags
 
-from .helpers import Fleet, World, code
+from .helpers import Fleet, World, code, unique
 
 TAG = {"Key": "aws:cloudformation:stack-id", "Value": "it is a stranger's"}
 TABLE = {
@@ -41,6 +42,9 @@ def refused(world: World, service: str, call: str, parameters: dict[str, Any]) -
 
 MAYBE = {"stateMachineArn": "x", "statusFilter": "MAYBE"}
 ENTRY = {"Source": "x", "DetailType": "y", "Detail": "{}"}
+RULE = {"Name": "x", "ScheduleExpression": "rate(1 hour)", "EventBusName": "none"}
+BUS = "arn:aws:events:us-east-1:000000000000:event-bus/none"
+MACHINE = "arn:aws:states:us-east-1:000000000000:stateMachine:none"
 DEFAULT = "ValidationException"
 ALARM = {
     "AlarmName": "x",
@@ -87,6 +91,17 @@ STATISTIC = {"Metric": {"Namespace": "x", "MetricName": "x"}, "Stat": "Sum"}
         ),
         ("stepfunctions", "list_executions", MAYBE, DEFAULT),
         ("events", "put_events", {"Entries": [ENTRY] * 11}, DEFAULT),
+        ("events", "put_rule", RULE, "ResourceNotFoundException"),
+        ("events", "put_rule", {**RULE, "EventBusName": BUS}, "ResourceNotFoundException"),
+        ("stepfunctions", "list_executions", {"stateMachineArn": MACHINE}, "StateMachineDoesNotExist"),
+        ("iam", "create_service_linked_role", {"AWSServiceName": "none.amazonaws.com"}, "InvalidInput"),
+        ("resourcegroupstaggingapi", "get_resources", {"ResourceTypeFilters": ["none"]}, "InvalidParameterException"),
+        (
+            "resourcegroupstaggingapi",
+            "get_resources",
+            {"ResourceTypeFilters": ["ec2:none"]},
+            "InvalidParameterException",
+        ),
         ("resourcegroupstaggingapi", "tag_resources", {"ResourceARNList": ["x"], "Tags": {"aws:x": "y"}}, DEFAULT),
     ],
 )
@@ -94,6 +109,75 @@ def test_a_value_that_aws_refuses(
     world: World, service: str, call: str, parameters: dict[str, Any], expected: str
 ) -> None:
     assert refused(world, service, call, parameters) == expected
+
+
+def policy(**statement: Any) -> str:
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement] if statement else []})
+
+
+ALLOWED: dict[str, Any] = {"Effect": "Allow", "Resource": "*"}
+TRUST: dict[str, Any] = {"Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}
+
+
+@pytest.mark.parametrize(
+    "action", ["DescribeInstances", "ec2:", ":DescribeInstances", "ec2:Describe:Instances", "ec2: *"]
+)
+def test_an_action_needs_the_prefix_of_a_service(world: World, action: str) -> None:
+    document = policy(**ALLOWED, Action=["ec2:Describe*", action])
+    name = world.role().rpartition("/")[2]
+    for call, parameters in (
+        ("create_policy", {"PolicyName": unique("policy")}),
+        ("put_role_policy", {"RoleName": name, "PolicyName": "x"}),
+    ):
+        assert refused(world, "iam", call, {**parameters, "PolicyDocument": document}) == "MalformedPolicyDocument"
+
+
+def test_an_action_that_there_is_not_is_no_error(world: World) -> None:
+    document = policy(**ALLOWED, Action=["ec2:Lunch", "none:Lunch", "*"])
+    assert world.iam.create_policy(PolicyName=unique("policy"), PolicyDocument=document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "{}",
+        policy(),
+        policy(**TRUST | {"Principal": {}}),
+        policy(**TRUST | {"Action": "ec2:RunInstances"}),
+        policy(**TRUST, Resource="*"),
+        policy(Principal=TRUST["Principal"], Action=TRUST["Action"]),
+    ],
+)
+def test_a_role_trusts_somebody(world: World, document: str) -> None:
+    name = world.role().rpartition("/")[2]
+    create = {"RoleName": unique("role"), "AssumeRolePolicyDocument": document}
+    assert refused(world, "iam", "create_role", create) == "MalformedPolicyDocument"
+    update = {"RoleName": name, "PolicyDocument": document}
+    assert refused(world, "iam", "update_assume_role_policy", update) == "MalformedPolicyDocument"
+
+
+def test_objects_and_buckets_take_no_tags_of_aws(world: World) -> None:
+    s3, name = world.account.client("s3"), unique("bucket")
+    place = {"Bucket": name, "Key": "one"}
+    s3.create_bucket(Bucket=name)
+    s3.put_object(**place, Tagging="own=x")
+    for call, parameters in (
+        ("put_bucket_tagging", {"Bucket": name, "Tagging": {"TagSet": [TAG]}}),
+        ("put_object_tagging", {**place, "Tagging": {"TagSet": [TAG]}}),
+        ("put_object", {**place, "Tagging": "aws:x=y"}),
+        ("copy_object", {**place, "CopySource": place, "Tagging": "aws:x=y", "TaggingDirective": "REPLACE"}),
+        ("create_multipart_upload", {**place, "Tagging": "aws:x=y"}),
+    ):
+        assert refused(world, "s3", call, parameters) == "InvalidTag", call
+    assert s3.get_object_tagging(**place)["TagSet"] == [{"Key": "own", "Value": "x"}]
+
+
+def test_a_thousand_objects_are_deleted_at_a_time(world: World) -> None:
+    s3, name = world.account.client("s3"), unique("bucket")
+    s3.create_bucket(Bucket=name)
+    keys = [{"Key": str(number)} for number in range(1001)]
+    assert refused(world, "s3", "delete_objects", {"Bucket": name, "Delete": {"Objects": keys}}) == "MalformedXML"
+    assert len(s3.delete_objects(Bucket=name, Delete={"Objects": keys[:1000]})["Deleted"]) == 1000
 
 
 def test_a_process_that_there_is_not(world: World, fleet: Fleet) -> None:

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.patience import eventually
 
-from .helpers import World, allow, unique
+from .helpers import World, allow, code, unique
 
 FUNCTION_ERROR = """
 class Refused(Exception):
@@ -414,3 +414,46 @@ def test_starting_twice_under_one_name(world: World) -> None:
     world.finish(first["executionArn"])
     with pytest.raises(ClientError, match="ExecutionAlreadyExists"):
         world.states.start_execution(**start)
+
+
+TASK = {"Type": "Task", "Resource": "arn:aws:states:::aws-sdk:dynamodb:getItem", "End": True}
+
+
+def machine(**states: Any) -> dict[str, Any]:
+    return {"StartAt": "A", "States": states}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        [],
+        {"StartAt": "A"},
+        machine(B={"Type": "Succeed"}),
+        machine(A={"Type": "Lunch"}),
+        machine(A={"Type": "Pass", "Next": "B"}),
+        machine(A={"Type": "Choice", "Choices": [{"Variable": "$.x", "IsPresent": True, "Next": "B"}]}),
+        machine(A={**TASK, "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "B"}]}),
+        machine(A={**TASK, "Resource": "arn:aws:states:::none:getItem"}),
+        machine(A={**TASK, "Resource": "arn:aws:states:::aws-sdk:none:getItem"}),
+        machine(A={**TASK, "Resource": "arn:aws:states:::aws-sdk:dynamodb:getLunch"}),
+        machine(A={**TASK, "Resource": "a function"}),
+        machine(A={"Type": "Parallel", "Branches": [machine(A={"Type": "Lunch"})], "End": True}),
+        machine(A={"Type": "Map", "ItemProcessor": machine(A={"Type": "Lunch"}), "End": True}),
+    ],
+)
+def test_a_definition_that_aws_does_not_know_is_refused(world: World, definition: Any) -> None:
+    text, role = json.dumps(definition), world.role()
+    with pytest.raises(ClientError) as error:
+        world.states.create_state_machine(name=unique("machine"), definition=text, roleArn=role)
+    assert code(error) == "InvalidDefinition"
+    existing = world.machine({"A": {"Type": "Succeed"}}, role)
+    with pytest.raises(ClientError) as error:
+        world.states.update_state_machine(stateMachineArn=existing, definition=text)
+    assert code(error) == "InvalidDefinition"
+    assert world.states.validate_state_machine_definition(definition=text)["result"] == "FAIL"
+
+
+def test_operations_of_the_sdk_are_known_by_the_names_of_java(world: World) -> None:
+    for name in ("sfn:startExecution", "eventbridge:putEvents", "elasticloadbalancingv2:describeTargetHealth"):
+        definition = json.dumps(machine(A={**TASK, "Resource": f"arn:aws:states:::aws-sdk:{name}"}))
+        assert world.states.validate_state_machine_definition(definition=definition)["result"] == "OK"

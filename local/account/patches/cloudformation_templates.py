@@ -29,16 +29,16 @@ def apply(schemas: Schemas) -> None:
     def errors(
         original: Callable[..., list[Any]], resources: Any, ordered: Any, parameters: Any, conditions: Any, *more: Any
     ) -> list[Any]:
-        found = original(resources, ordered, parameters, conditions, *more)
+        problems = original(resources, ordered, parameters, conditions, *more)
         for name in ordered:
             resource = resources[name]
             if conditions.get(resource.get("Condition"), True):
                 kind = resource.get("Type", "")
-                found += [
+                problems += [
                     (name, kind, "PROPERTY_VALIDATION", f"/Resources/{name}/Properties{place[1:]}", problem)
                     for place, problem in _of_properties(schemas, kind, resource.get("Properties") or {})
                 ]
-        return found
+        return problems
 
 
 def _of_template(schemas: Schemas, template: dict[str, Any]) -> Iterator[str]:

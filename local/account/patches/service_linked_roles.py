@@ -1,7 +1,7 @@
 """Gives service-linked roles the names of AWS, and makes IAM know them by path and service.
 
-MiniStack invents other names ("AWSServiceRoleForAutoscaling"), omits a role's path in the resource that it compares
-with policies, and does not support the condition key ``iam:AWSServiceName``.
+MiniStack invents other names ("AWSServiceRoleForAutoscaling"), and roles of services that do not exist. It omits a
+role's path in the resource that it compares with policies, and does not support the key ``iam:AWSServiceName``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ def apply() -> None:
     def create(original: Callable[..., Any], params: Any) -> Any:
         service = iam._p(params, "AWSServiceName")
         if (name := NAMES.get(service)) is None:
-            return original(params)
+            message = f"{service} is no service with a service-linked role, or one that the local account does not know"
+            return iam._error(400, "InvalidInput", message, ns="iam")
         if name in iam._roles:
             message = f"Service role name {name} has been taken in this account, please try a different suffix."
             return iam._error(400, "InvalidInput", message, ns="iam")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import uuid4
@@ -14,17 +15,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.bench import files as bench_files
 from cli.bench import follow as bench_follow
 from cli.bench import starting
+from cli.bench.artifacts import Staging
 from cli.client.connection import Connection, connection
-from cli.prove import node, steps
+from cli.prove import steps
 from cli.prove.ledger import Ledger
 from cli.prove.model import Answer, Kind, Question, Verdict
 from cli.prove.probes import Probes, removers
 from cli.prove.questions import QUESTIONS, selected
 from cli.prove.redaction import Redaction
+from cli.prove.runs import FLEET, Run
 from cli.shared import aws, context, show
 from cli.shared.errors import CliError, Exit
-
-_NODE = Path(node.__file__).parent
 
 
 def prove(
@@ -55,7 +56,14 @@ def prove(
     ledger = Ledger(out.with_suffix(".created.json"), removers(session, conn.client))
     if not ledger.remove_all():
         raise CliError(Exit.FAILED, "an earlier command has left something: remove it first")
-    probes = Probes(session, conn.deployment, conn.client, ledger, lambda: _run(ctx, conn, ledger))
+    probes = Probes(
+        session,
+        conn.deployment,
+        conn.client,
+        ledger,
+        partial(_run, ctx, conn, ledger),
+        partial(_start_fleet, conn, ledger),
+    )
     redaction, answers = Redaction(_names(conn, session)), list[Answer]()
     try:
         for question in questions:
@@ -89,13 +97,32 @@ def _ask(question: Question, probe: Callable[[], Any], *, yes: bool) -> Answer:
     return steps.answer(question, probe, local=aws.is_local())
 
 
-def _run(ctx: typer.Context, conn: Connection, ledger: Ledger) -> Mapping[str, Any]:
-    """Runs the benchmark of the node's questions, and returns its record."""
-    changes = {"parameters.system": False} if aws.is_local() else {}
-    source, client = bench_files.load(_NODE, None, changes), conn.client.benchmarks
-    started, _ = starting.start(client, source, None, changes, str(uuid4()))
+def _run(ctx: typer.Context, conn: Connection, ledger: Ledger, run: Run) -> Mapping[str, Any]:
+    """Carries out a run that cannot cost more than its price here, and returns its record."""
+    changes = {"budget": float(run.price), "attempts": 1, **run.changes}
+    if aws.is_local():
+        if run.locally is None:
+            raise CliError(Exit.FAILED, "its nodes are processes of this machine, which stays as it is")
+        changes |= run.locally
+    source, client = bench_files.load(run.folder, run.size, changes), conn.client.benchmarks
+    most = starting.estimate(client, source, run.size, changes)["most"]
+    if most > run.price:
+        raise CliError(Exit.REFUSED, f"it could cost {most} here: more than {run.price}")
+    session = partial(aws.make_session, ctx.obj.profile, ctx.obj.region)
+    staging = Staging(client, source.path.parent, session, show.note)
+    for artifact in source.artifacts():
+        staging.stage(artifact)
+    started, _ = starting.start(client, source, run.size, changes, str(uuid4()))
     ledger.add("run", started["run"])
     return bench_follow.follow(ctx, client, started["run"], [], quiet=True)
+
+
+def _start_fleet(conn: Connection, ledger: Ledger) -> str:
+    source = bench_files.load_fleet(FLEET)
+    request = {"definition": source.document, "set": {}, "files": source.encoded(), "key": str(uuid4())}
+    started, _ = conn.client.benchmarks.start_fleet(request)
+    ledger.add("fleet", started["fleet"])
+    return str(started["fleet"])
 
 
 def _names(conn: Connection, session: Any) -> list[str]:

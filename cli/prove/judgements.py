@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,10 +115,41 @@ def completion(evidence: Sequence[Mapping[str, str]]) -> Judgement:
     return Verdict.NO, f"failed: {step}"
 
 
+def conditional_writes(evidence: Mapping[str, str]) -> Judgement:
+    """Judges two writes whose condition holds, and two whose condition does not."""
+    if DENIED & set(evidence.values()):
+        return Verdict.OPEN, "you may not write the object"
+    if SUCCESS in (evidence["exists"], evidence["other"]):
+        return Verdict.NO, "S3 writes although a condition does not hold"
+    holds = evidence["new"] == evidence["same"] == SUCCESS
+    return _verdict(holds), f"S3 answers {', '.join(evidence.values())}"
+
+
+def cells(evidence: Mapping[str, Any]) -> Judgement:
+    """Judges how the cells of a run ended."""
+    failed = [one for one in evidence["cells"] if one["status"] != "SUCCEEDED"]
+    if failed:
+        return Verdict.NO, "; ".join(f"{one['label'] or 'the run'}: {one['reason']}" for one in failed)
+    return Verdict.YES, f"all {len(evidence['cells'])} parts of the run succeeded"
+
+
+def spot(evidence: Mapping[str, Any]) -> Judgement:
+    """Judges a run with a part on spot, and with one whose maximum price no spot node has."""
+    verdict, detail = cells(evidence)
+    if verdict is not Verdict.YES:
+        return verdict, detail
+    bought = Counter((one["label"], one["purchase"]) for one in evidence["nodes"])
+    if bought["spot", "on-demand"]:
+        return Verdict.OPEN, "spot had no capacity at the moment: ask again later"
+    if bought["backup", "spot"]:
+        return Verdict.OPEN, "there are spot nodes for the lowest price"
+    return Verdict.YES, f"{bought['spot', 'spot']} nodes on spot, {bought['backup', 'on-demand']} in their place"
+
+
 def node_checks(evidence: Sequence[Mapping[str, Any]]) -> Judgement:
     """Judges the checks on a node."""
     if not evidence:
-        return Verdict.OPEN, "the node answered nothing"
+        return Verdict.OPEN, "no program is built: the README of each benchmark says how"
     failed = [str(one["name"]) for one in evidence if not one["ok"]]
     if failed:
         return Verdict.NO, f"{len(failed)} of {len(evidence)} checks failed: {', '.join(failed)}"

@@ -8,21 +8,27 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from typing import Any
 from uuid import uuid4
 
 import boto3
+from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError, WaiterError
+from botocore.httpsession import URLLib3Session
 
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment
+from cli.prove import runs
 from cli.prove.judgements import ALLOWED, SUCCESS
 from cli.prove.ledger import PREFIX, Ledger, Remove, tags
-from cli.prove.node.ask import MARK
+from cli.prove.node.ask import MARK, PRESIGNED
+from cli.prove.runs import Run
 from cli.shared import aws
+from cli.shared.errors import CliError
 from troop.bench.definition import PARTITION, SPOT, Fleet
 from troop.bench.fleet_requests import (
     IMAGE_PARAMETER,
@@ -40,6 +46,12 @@ _MOST = 5
 """Instances to ask about."""
 _INITIALIZATION_RATE = 100
 """MiB a second."""
+_REQUESTS = 4
+"""Steps that launch nothing."""
+_FORBIDDEN = 403
+_PAUSE_SECONDS, _MOST_TRIES = 10.0, 60
+_LEAVE = timedelta(minutes=20)
+"""Time after which Auto Scaling ends the node of a group, should this command be killed."""
 _PROPAGATION_TRIES, _PROPAGATION_SECONDS, _POLICY_SECONDS = 12, 5.0, 15.0
 _ABSENT = frozenset({"InvalidLaunchTemplateName.NotFoundException", "InvalidPlacementGroup.Unknown"})
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
@@ -50,7 +62,8 @@ class Probes:
     """The steps, each a method without arguments.
 
     Attributes:
-        start_run: starts the run of the node's questions, follows it, and returns its record.
+        run: starts a run, follows it, and returns its record.
+        start_fleet: starts the fleet of :data:`runs.FLEET`, and returns its id.
         sleep: waits for seconds.
     """
 
@@ -58,7 +71,8 @@ class Probes:
     deployment: Deployment
     client: TroopClient
     ledger: Ledger
-    start_run: Callable[[], Mapping[str, Any]]
+    run: Callable[[Run], Mapping[str, Any]]
+    start_fleet: Callable[[], str]
     sleep: Callable[[float], None] = time.sleep
 
     def mapping_tags(self) -> dict[str, int]:
@@ -237,14 +251,37 @@ class Probes:
             ]
         )
 
+    def conditional_writes(self) -> dict[str, str]:
+        """Writes an object of a new bucket under conditions, each of which holds at first and then does not."""
+        s3, bucket = self._client("s3"), f"{PREFIX}{uuid4().hex}"
+        self.ledger.add("bucket", bucket)
+        place = {} if s3.meta.region_name == "us-east-1" else {"LocationConstraint": s3.meta.region_name}
+        s3.create_bucket(Bucket=bucket, **({"CreateBucketConfiguration": place} if place else {}))
+        s3.put_bucket_tagging(Bucket=bucket, Tagging={"TagSet": tags("conditional-writes")})
+
+        def put(body: bytes, **condition: str) -> str:
+            return _code(lambda: s3.put_object(Bucket=bucket, Key="probe", Body=body, **condition))
+
+        new, repeated = put(b"1", IfNoneMatch="*"), put(b"2", IfNoneMatch="*")
+        version = s3.head_object(Bucket=bucket, Key="probe")["ETag"]
+        return {"new": new, "same": put(b"3", IfMatch=version), "exists": repeated, "other": put(b"4", IfMatch=version)}
+
     def launch_requests(self) -> list[dict[str, str]]:
         """Creates what a fleet on spot in two zones is launched from, with a group of size 0."""
-        ec2, scaling, marks = self._client("ec2"), self._client("autoscaling"), {"troop:prove": "launch-requests"}
+        return _outcomes(islice(self._launching("launch-requests"), _REQUESTS))
+
+    def launch(self) -> list[dict[str, str]]:
+        """Creates the same, and has the group launch one node, which runs no script and can reach nothing."""
+        return _outcomes(self._launching("launch"))
+
+    def _launching(self, question: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Yields steps: first the requests, then those around a node."""
+        ec2, scaling, marks = self._client("ec2"), self._client("autoscaling"), {"troop:prove": question}
         ids = self._resources("AWS::EC2::Subnet")
         described = ec2.describe_subnets(SubnetIds=ids)["Subnets"] if ids else []
         subnets = list({one["AvailabilityZone"]: one["SubnetId"] for one in described}.values())[:2]
         if len(subnets) < 2:
-            return []
+            return
         image = self._client("ssm").get_parameter(Name=f"{IMAGE_PARAMETER}arm64")["Parameter"]["Value"]
         placement, template, group = (
             f"{PREFIX}{part}-{uuid4().hex[:8]}" for part in ("placement", "template", "group")
@@ -253,12 +290,12 @@ class Probes:
             self.ledger.add(kind, name)
         fleet = Fleet("nodes", 2, "t4g.small", 2, 300, 8, purchase=SPOT)
         data = template_data(fleet, Image(image, "/dev/xvda"), (), "", "", marks, placement)
-        # No role to pass, and no script: no node starts.
+        # No role to pass, and no script.
         del data["IamInstanceProfile"], data["UserData"]
         data["BlockDeviceMappings"][0]["Ebs"]["VolumeInitializationRate"] = _INITIALIZATION_RATE
-        chosen = {"LaunchTemplateName": template, "Version": "1"}
+        chosen, of_group = {"LaunchTemplateName": template, "Version": "1"}, {"AutoScalingGroupName": group}
 
-        def launch() -> None:
+        def try_launch() -> None:
             # Not beside the interface: EC2 refuses a subnet of the instance if the template has an interface.
             interface = {**data["NetworkInterfaces"][0], "SubnetId": subnets[0]}
             request = {"LaunchTemplate": chosen, "NetworkInterfaces": [interface], "MinCount": 1, "MaxCount": 1}
@@ -271,33 +308,142 @@ class Probes:
             request = group_request(fleet, group, described["LaunchTemplateId"], subnets, marks)
             scaling.create_auto_scaling_group(**request | {"MaxSize": 0, "DesiredCapacity": 0})
 
+        def launch_one() -> None:
+            empty = {"MinSize": 0, "MaxSize": 0, "DesiredCapacity": 0}
+            scaling.put_scheduled_update_group_action(
+                **of_group, **empty, ScheduledActionName="end", StartTime=datetime.now(UTC) + _LEAVE
+            )
+            scaling.update_auto_scaling_group(**of_group, MaxSize=1, DesiredCapacity=1)
+            self._await(lambda: bool(nodes()), lambda: f"the group has no node: {refusal()}")
+
+        def nodes() -> list[str]:
+            (described,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+            return [one["InstanceId"] for one in described["Instances"] if one["LifecycleState"] == "InService"]
+
+        def refusal() -> str:
+            activities = scaling.describe_scaling_activities(**of_group)["Activities"]
+            return next((one["StatusMessage"] for one in activities if one.get("StatusMessage")), "no reason is given")
+
+        def on_spot() -> None:
+            (reservation,) = ec2.describe_instances(InstanceIds=nodes())["Reservations"]
+            (instance,) = reservation["Instances"]
+            facts = instance.get("InstanceLifecycle"), instance["Placement"].get("GroupName")
+            if facts != (SPOT, placement):
+                raise ValueError(f"the node has the lifecycle and the placement group {facts}")
+
+        def initialized() -> None:
+            filters = [{"Name": "attachment.instance-id", "Values": nodes()}]
+            rates = {one.get("VolumeInitializationRate") for one in ec2.describe_volumes(Filters=filters)["Volumes"]}
+            if rates != {_INITIALIZATION_RATE}:
+                raise ValueError(f"the volumes have the rates {rates}")
+
+        def console() -> None:
+            def has_output() -> bool:
+                return bool(ec2.get_console_output(InstanceId=nodes()[0], Latest=True).get("Output"))
+
+            self._await(has_output, lambda: "the node's console stays empty")
+
+        def end() -> None:
+            request = {"InstanceId": nodes()[0], "ShouldDecrementDesiredCapacity": True}
+            scaling.terminate_instance_in_auto_scaling_group(**request)
+            self._await(lambda: not nodes(), lambda: "the node stays in service")
+
+        yield (
+            "placement group",
+            lambda: ec2.create_placement_group(**placement_request(placement, PARTITION, marks)),
+        )
+        yield (
+            "launch template with an initialization rate",
+            lambda: ec2.create_launch_template(
+                LaunchTemplateName=template,
+                LaunchTemplateData=data,
+                TagSpecifications=tag_specification("launch-template", marks),
+            ),
+        )
+        yield "dry run of a launch", try_launch
+        yield "balanced group on spot", balance
+        yield "node in service", launch_one
+        yield "on spot, in the placement group", on_spot
+        yield "volume with an initialization rate", initialized
+        yield "latest output of the console", console
+        yield "end by Auto Scaling", end
+
+    def _await(self, is_over: Callable[[], bool], problem: Callable[[], str]) -> None:
+        for _ in range(_MOST_TRIES):
+            if is_over():
+                return
+            self.sleep(_PAUSE_SECONDS)
+        raise ValueError(problem())
+
+    def fleet(self) -> list[dict[str, str]]:
+        """Starts a standing fleet, doubles it, halves it, and ends it."""
+        benchmarks, ids = self.client.benchmarks, list[str]()
+
+        def view() -> Mapping[str, Any]:
+            fleet: Mapping[str, Any] = benchmarks.fleet(ids[0])["fleet"]
+            return fleet
+
+        def start() -> None:
+            ids.append(self.start_fleet())
+            settle()
+
+        def settle() -> None:
+            counts = ("desired", "in_service", "ready")
+
+            def is_settled() -> bool:
+                return all(len({role[count] for count in counts}) == 1 for role in view()["roles"])
+
+            self._await(is_settled, lambda: str([{count: role[count] for count in counts} for role in view()["roles"]]))
+
+        def scale(count: int) -> None:
+            benchmarks.scale_fleet(ids[0], {"count": count})
+            settle()
+
+        def end() -> None:
+            benchmarks.remove_fleet(ids[0])
+            self._await(lambda: bool(view()["ended_at"]), lambda: "the fleet has not ended")
+
         return _outcomes(
-            [
-                (
-                    "placement group",
-                    lambda: ec2.create_placement_group(**placement_request(placement, PARTITION, marks)),
-                ),
-                (
-                    "launch template with an initialization rate",
-                    lambda: ec2.create_launch_template(
-                        LaunchTemplateName=template,
-                        LaunchTemplateData=data,
-                        TagSpecifications=tag_specification("launch-template", marks),
-                    ),
-                ),
-                ("dry run of a launch", launch),
-                ("balanced group on spot", balance),
-            ]
+            [("up", start), ("two nodes", lambda: scale(2)), ("one node", lambda: scale(1)), ("down", end)]
         )
 
+    def spot(self) -> dict[str, Any]:
+        return _record(self.run(runs.SPOT))
+
+    def caches(self) -> dict[str, Any]:
+        return _record(self.run(runs.CACHES))
+
+    def cassandra(self) -> dict[str, Any]:
+        return _record(self.run(runs.CASSANDRA))
+
+    def programs(self) -> list[dict[str, Any]]:
+        run = runs.programs()
+        return self._answers(self.run(run)) if run else []
+
     def node(self) -> list[dict[str, Any]]:
-        run = self.start_run()["run"]["run"]
-        bucket = self.deployment.outputs["ResultsBucket"]
-        s3 = self._client("s3")
-        listed = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{run}/")
-        keys = [one["Key"] for one in listed.get("Contents", []) if "/output/ask/" in one["Key"]]
+        """Asks a node; then tries from here the address that is for the nodes' network."""
+        filtered = bool(self._resources("AWS::Route53Resolver::FirewallRuleGroupAssociation"))
+        view = self.run(replace(runs.NODE, changes={"parameters.filtered": filtered}))
+        answers = self._answers(view)
+        for one in answers:
+            if one["name"] == PRESIGNED and one["ok"]:
+                request = AWSRequest("GET", one["output"]).prepare()
+                status = URLLib3Session(timeout=20).send(request).status_code
+                one |= {"ok": status == _FORBIDDEN, "output": f"from here: {status}"}
+        reasons = [cell["reason"] or "" for cell in view["cells"]]
+        reported = any("rebooted" in reason for reason in reasons)
+        return [*answers, {"name": "end", "ok": reported, "output": "; ".join(reasons)}] if answers else []
+
+    def _answers(self, view: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Returns what the scripts of a run have printed."""
+        s3, bucket = self._client("s3"), self.deployment.outputs["ResultsBucket"]
+        listed = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{view['run']['run']}/").get("Contents", [])
+        keys = [one["Key"] for one in listed if "/output/" in one["Key"]]
         texts = [gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).decode() for key in keys]
-        return [answer for text in texts for answer in answers_in(text)]
+        answers = [answer for text in texts for answer in answers_in(text)]
+        if not answers:
+            raise ValueError("; ".join(cell["reason"] or "a node answered nothing" for cell in view["cells"]))
+        return answers
 
     @property
     def _partition(self) -> str:
@@ -388,8 +534,22 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
 
     def group(name: str) -> None:
         scaling = aws.client(session, "autoscaling")
-        if scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]:
-            scaling.delete_auto_scaling_group(AutoScalingGroupName=name)  # it has no instances
+        for existing in scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]:
+            scaling.delete_auto_scaling_group(AutoScalingGroupName=name, ForceDelete=True)
+            # The template and the placement group go only after the node.
+            if ids := [one["InstanceId"] for one in existing["Instances"]]:
+                aws.client(session, "ec2").get_waiter("instance_terminated").wait(InstanceIds=ids)
+
+    def bucket(name: str) -> None:
+        s3 = aws.client(session, "s3")
+        with suppress(s3.exceptions.NoSuchBucket):
+            for item in s3.list_objects_v2(Bucket=name).get("Contents", []):
+                s3.delete_object(Bucket=name, Key=item["Key"])
+            s3.delete_bucket(Bucket=name)
+
+    def fleet(name: str) -> None:
+        if not client.benchmarks.fleet(name)["fleet"]["ended_at"]:
+            client.benchmarks.remove_fleet(name)
 
     def run(name: str) -> None:
         if not client.benchmarks.run(name, resources=False)["run"]["ended_at"]:
@@ -402,6 +562,8 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
         "placement group": placement_group,
         "launch template": launch_template,
         "group": group,
+        "bucket": bucket,
+        "fleet": fleet,
         "run": run,
     }
 
@@ -414,6 +576,19 @@ def _if_there() -> Iterator[None]:
     except ClientError as error:
         if error.response["Error"]["Code"] not in _ABSENT:
             raise
+
+
+def _record(view: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the cells of a run ended, and what its nodes were."""
+    facts, labels = ("role", "instance_type", "zone", "purchase"), {c["cell"]: c["label"] for c in view["cells"]}
+    return {
+        "cells": [{key: cell[key] for key in ("label", "status", "phase", "reason")} for cell in view["cells"]],
+        "nodes": [
+            {"label": labels[one["cell"]]} | {key: one[key] for key in facts}
+            for one in view["resources"]
+            if one["kind"] == "instance" and one["cell"] in labels
+        ],
+    }
 
 
 def answers_in(text: str) -> list[dict[str, Any]]:
@@ -452,7 +627,7 @@ def _outcomes(steps: Iterable[tuple[str, Callable[[], Any]]]) -> list[dict[str, 
     for step, call in steps:
         try:
             call()
-        except (ClientError, WaiterError, ValueError) as error:
+        except (ClientError, CliError, WaiterError, ValueError) as error:
             return [*outcomes, {"step": step, "status": " ".join(str(error).split())}]
         outcomes.append({"step": step, "status": "done"})
     return outcomes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from cli.prove import judgements
+from cli.prove import judgements, runs
 from cli.prove.model import Kind, Question
 
 _ROLE = (
@@ -12,6 +12,14 @@ _ROLE = (
     *("iam:DeleteRole", "sts:AssumeRole"),
 )
 _STACK = ("cloudformation:ListStackResources",)
+_LAUNCHES = (
+    *(*_STACK, "ec2:DescribeSubnets", "ssm:GetParameter", "ec2:CreateTags", "ec2:RunInstances"),
+    *("ec2:CreatePlacementGroup", "ec2:DeletePlacementGroup"),
+    *("ec2:CreateLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DeleteLaunchTemplate"),
+    *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "iam:CreateServiceLinkedRole"),
+    *("autoscaling:DescribeAutoScalingGroups", "autoscaling:DeleteAutoScalingGroup"),
+)
+_RUNS = (*_STACK, "execute-api:Invoke", "s3:ListBucket", "s3:GetObject")
 
 QUESTIONS: tuple[Question, ...] = (
     Question(
@@ -92,13 +100,7 @@ QUESTIONS: tuple[Question, ...] = (
         why="If not, Troop cannot launch fleets on spot in two zones, in placement groups or with initialized volumes.",
         step="creates a placement group, a launch template and an empty group, and tries a launch as a dry run",
         kind=Kind.CREATES,
-        needs=(
-            *(*_STACK, "ec2:DescribeSubnets", "ssm:GetParameter", "ec2:CreateTags", "ec2:RunInstances"),
-            *("ec2:CreatePlacementGroup", "ec2:DeletePlacementGroup"),
-            *("ec2:CreateLaunchTemplate", "ec2:DescribeLaunchTemplates", "ec2:DeleteLaunchTemplate"),
-            *("autoscaling:CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags", "iam:CreateServiceLinkedRole"),
-            *("autoscaling:DescribeAutoScalingGroups", "autoscaling:DeleteAutoScalingGroup"),
-        ),
+        needs=_LAUNCHES,
         judge=judgements.completion,
     ),
     Question(
@@ -135,13 +137,91 @@ QUESTIONS: tuple[Question, ...] = (
         judge=judgements.completion,
     ),
     Question(
-        name="node",
-        text="Does a node have the packages, modules, devices and units that the catalogue's benchmarks use?",
-        why="No local test has Amazon Linux 2023 with its packages, kernel, NVMe volumes and systemd.",
-        step="runs a benchmark of one t4g.small, whose script installs packages and asks the kernel; Troop removes it",
-        price=Decimal("0.05"),
+        name="conditional-writes",
+        text="Does S3 write an object only if its condition holds?",
+        why="Cells of a run would otherwise overwrite what another one has written.",
+        step="creates a bucket, and writes an object with If-None-Match and If-Match",
+        price=Decimal("0.01"),
+        kind=Kind.CREATES,
+        needs=(
+            *("s3:CreateBucket", "s3:PutBucketTagging", "s3:PutObject", "s3:GetObject", "s3:ListBucket"),
+            *("s3:DeleteObject", "s3:DeleteBucket"),
+        ),
+        judge=judgements.conditional_writes,
+    ),
+    Question(
+        name="launch",
+        text="Does a node on spot start, with an initialized volume, in a placement group, and can a group end it?",
+        why="A dry run shows neither the launch nor what EC2 tells of a node's console.",
+        step="launches one t4g.small on spot without a script, reads its console, and ends it",
+        price=Decimal("0.02"),
         kind=Kind.LAUNCHES,
-        needs=("execute-api:Invoke", "s3:ListBucket", "s3:GetObject"),
+        needs=(
+            *_LAUNCHES,
+            *("autoscaling:PutScheduledUpdateGroupAction", "autoscaling:UpdateAutoScalingGroup"),
+            *("autoscaling:DescribeScalingActivities", "autoscaling:TerminateInstanceInAutoScalingGroup"),
+            *("ec2:DescribeInstances", "ec2:DescribeVolumes", "ec2:GetConsoleOutput"),
+        ),
+        judge=judgements.completion,
+    ),
+    Question(
+        name="node",
+        text="Does a node have the packages, modules, devices, units and permissions that benchmarks need?",
+        why="No local test has Amazon Linux 2023 with its packages, kernel, NVMe volumes and systemd.",
+        step="runs a benchmark of one t4g.small, which installs packages, runs out of memory, and reboots",
+        price=runs.NODE.price,
+        kind=Kind.LAUNCHES,
+        needs=_RUNS,
+        judge=judgements.node_checks,
+    ),
+    Question(
+        name="spot",
+        text="Do nodes start on spot in two zones and a placement group, and on demand if spot has none?",
+        why="A run on spot otherwise ends without nodes, or with all of them in one zone.",
+        step="runs a benchmark of two t4g.small on spot, and another with a price for which spot has none",
+        price=runs.SPOT.price,
+        kind=Kind.LAUNCHES,
+        needs=("execute-api:Invoke",),
+        judge=judgements.spot,
+    ),
+    Question(
+        name="fleet",
+        text="Can a standing fleet be started, doubled, halved and ended?",
+        why="Its role may change only the size of groups, and no local test has IAM's and Auto Scaling's own checks.",
+        step="starts a fleet of one t4g.micro on spot, adds a second one, and removes both",
+        price=runs.FLEET_PRICE,
+        kind=Kind.LAUNCHES,
+        needs=("execute-api:Invoke",),
+        judge=judgements.completion,
+    ),
+    Question(
+        name="caches",
+        text="Do RAID-0 of EBS volumes, dm-cache, dm-writecache and bcache work, with fio?",
+        why="disk-io and event-processor need these drivers of Amazon's kernel, on NVMe devices.",
+        step="runs disk-io in size smoke on four c6gd.medium with two volumes each, with and without caches",
+        price=runs.CACHES.price,
+        kind=Kind.LAUNCHES,
+        needs=("execute-api:Invoke",),
+        judge=judgements.cells,
+    ),
+    Question(
+        name="cassandra",
+        text="Does Cassandra run with Corretto, and do its writes arrive?",
+        why="Only on a node is Corretto the Java of Cassandra and of cassandra-stress.",
+        step="fetches Cassandra from Apache, and runs cassandra-write with one server and one driver, both t4g.medium",
+        price=runs.CASSANDRA.price,
+        kind=Kind.LAUNCHES,
+        needs=("execute-api:Invoke",),
+        judge=judgements.cells,
+    ),
+    Question(
+        name="programs",
+        text="Do k6, JMeter, Locust, latte and iozone run on nodes, as far as you have built them?",
+        why="A program that is built elsewhere can lack a library or a version of Python.",
+        step="runs a benchmark of one t4g.small and one t3.small, which start the programs in the catalogue's folders",
+        price=runs.PROGRAMS_PRICE,
+        kind=Kind.LAUNCHES,
+        needs=_RUNS,
         judge=judgements.node_checks,
     ),
 )

@@ -395,8 +395,14 @@ def test_questions_for_aws_run_as_far_as_local_aws_can(deployment: Deployment, t
     assert done.returncode == 0, (done.stdout, done.stderr)
     answers = {one["name"]: one for one in json.loads(out.read_text())["answers"]}
     assert {one["verdict"] for one in answers.values()} == {"only AWS proves this"}
-    assert {one["name"] for one in answers["node"]["evidence"]} >= {"python", "kernel", "disks"}
-    assert answers["import"]["detail"] == "local AWS: yes, all 6 steps succeeded"
+    on_node = {one["name"]: one["ok"] for one in answers["node"]["evidence"]}
+    assert on_node.keys() >= {"python", "kernel", "disks"}
+    assert on_node["objects-of-other-nodes"]
+    assert on_node["presigned-inside"]
+    assert answers["conditional-writes"]["detail"].startswith("local AWS: yes"), answers["conditional-writes"]
+    assert answers["fleet"]["detail"] == "local AWS: yes, all 4 steps succeeded"
+    assert {cell["status"] for cell in answers["spot"]["evidence"]["cells"]} == {"SUCCEEDED"}
+    assert answers["table-import"]["detail"] == "local AWS: yes, all 6 steps succeeded"
     assert answers["absent-role"]["evidence"] in ("NoSuchEntity", "AccessDenied")
     tables = deployment.account.client("dynamodb").list_tables()["TableNames"]
     assert [table for table in tables if table.startswith("troop-prove-")] == []

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import json
+import platform
 import re
+import subprocess
+import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import boto3
@@ -23,6 +29,7 @@ from cli.client.client import TroopClient
 from cli.client.deployment import Deployment
 from cli.commands import prove
 from cli.prove import judgements as judge
+from cli.prove import runs
 from cli.prove.ledger import PREFIX, Ledger
 from cli.prove.model import Kind, Verdict
 from cli.prove.node import ask
@@ -34,6 +41,8 @@ from cli.shared.errors import Exit
 from infra import ROOT
 from tests.aws_facts.sources import authorization
 from tests.unit.cli.conftest import ARN, FakeApi, Run, event
+from troop.bench.estimate import estimate
+from troop.bench.prices import Prices, VolumePrice
 from troop.state_keys import SWITCH, UNIT
 
 REGION = "eu-central-1"
@@ -98,12 +107,26 @@ def test_questions_are_complete() -> None:
         assert question.price == 0 or question.kind is not Kind.READS
         assert question.needs
         assert [action for action in question.needs if authorization(action) is None] == []
-    assert sum(question.price for question in QUESTIONS) <= Decimal("0.10")
+    total = sum(question.price for question in QUESTIONS)
+    assert f"${total}" in (ROOT / "docs" / "command.md").read_text(encoding="utf-8")
+    assert f"${total}" in (ROOT / "docs" / "first-hour.md").read_text(encoding="utf-8")
 
 
 def _keys(**codes: str) -> dict[str, str]:
     denied = "AccessDeniedException"
     return {"item": "success", "switch": denied, "item_if_switch": "success", "switch_if_item": denied} | codes
+
+
+def _writes(**codes: str) -> dict[str, str]:
+    return {"new": "success", "same": "success", "exists": "PreconditionFailed", "other": "PreconditionFailed"} | codes
+
+
+def _record(status: str = "SUCCEEDED", **purchases: str) -> dict[str, Any]:
+    bought = {"spot": "spot", "backup": "on-demand"} | purchases
+    return {
+        "cells": [{"label": "spot", "status": "SUCCEEDED"}, {"label": "backup", "status": status, "reason": "no"}],
+        "nodes": [{"label": label, "purchase": purchase} for label, purchase in bought.items()],
+    }
 
 
 @pytest.mark.parametrize(
@@ -148,6 +171,17 @@ def _keys(**codes: str) -> dict[str, str]:
         (judge.completion([]), Verdict.OPEN),
         (judge.completion([{"step": "create", "status": "EC2 answers UnauthorizedOperation"}]), Verdict.OPEN),
         (judge.runtime({"python3.14": "AccessDeniedException", "arm64": ""}), Verdict.OPEN),
+        (judge.conditional_writes(_writes()), Verdict.YES),
+        (judge.conditional_writes(_writes(exists="success")), Verdict.NO),
+        (judge.conditional_writes(_writes(other="success")), Verdict.NO),
+        (judge.conditional_writes(_writes(same="PreconditionFailed")), Verdict.NO),
+        (judge.conditional_writes(_writes(new="AccessDenied")), Verdict.OPEN),
+        (judge.cells(_record()), Verdict.YES),
+        (judge.cells(_record(status="FAILED")), Verdict.NO),
+        (judge.spot(_record()), Verdict.YES),
+        (judge.spot(_record(status="INVALID")), Verdict.NO),
+        (judge.spot(_record(spot="on-demand")), Verdict.OPEN),
+        (judge.spot(_record(backup="spot")), Verdict.OPEN),
         (judge.node_checks([{"name": "a", "ok": True}]), Verdict.YES),
         (judge.node_checks([{"name": "a", "ok": True}, {"name": "b", "ok": False}]), Verdict.NO),
         (judge.node_checks([]), Verdict.OPEN),
@@ -211,7 +245,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
 def probes(account: boto3.Session, client: TroopClient, tmp_path: Path) -> Probes:
     deployment = Deployment("Troop", REGION, "123456789012", {}, ARN)
     ledger = Ledger(tmp_path / "created.json", removers(account, client))
-    return Probes(account, deployment, client, ledger, dict)
+    return Probes(account, deployment, client, ledger, lambda _: {}, lambda: "f1", lambda _: None)
 
 
 def test_a_role_has_only_the_asked_permissions_and_only_this_caller_may_assume_it(
@@ -256,11 +290,34 @@ def test_the_items_of_a_transaction_are_tried_on_a_table_of_their_own(probes: Pr
     assert dynamodb.list_tables()["TableNames"] == []
 
 
-def test_a_fleets_requests_are_tried_with_a_group_of_size_zero(
-    probes: Probes, account: boto3.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ec2, scaling = account.client("ec2"), account.client("autoscaling")
-    subnets = [one["SubnetId"] for one in ec2.describe_subnets()["Subnets"]]
+def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(probes: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet: dict[str, Any] = {"roles": [{"desired": 1, "in_service": 1, "ready": 1, "role": "nodes"}], "ended_at": None}
+    done: list[Any] = []
+
+    def scale(_: str, request: Any) -> None:
+        done.append(request["count"])
+        fleet["roles"] = [{"desired": request["count"], "in_service": request["count"], "ready": stays_at, "role": "n"}]
+
+    def remove(_: str) -> None:
+        done.append("down")
+        fleet["ended_at"] = "now"
+
+    def start() -> str:
+        probes.ledger.add("fleet", "f1")
+        return "f1"
+
+    client = SimpleNamespace(fleet=lambda _: {"fleet": fleet}, scale_fleet=scale, remove_fleet=remove)
+    monkeypatch.setattr(TroopClient, "benchmarks", client, raising=False)
+    probes, stays_at = replace(probes, start_fleet=start), 1
+    assert probes.fleet()[-1] == {"step": "two nodes", "status": "[{'desired': 2, 'in_service': 2, 'ready': 1}]"}
+    assert probes.ledger.remove_all()
+    assert done == [2, "down"]
+
+
+@pytest.fixture
+def launches(account: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Adds to moto what it lacks; returns the placement groups."""
+    subnets = [one["SubnetId"] for one in account.client("ec2").describe_subnets()["Subnets"]]
     monkeypatch.setattr(Probes, "_resources", lambda *_: subnets)
     placements, real = dict[str, Any](), BaseClient._make_api_call  # type: ignore[attr-defined]
 
@@ -275,26 +332,77 @@ def test_a_fleets_requests_are_tried_with_a_group_of_size_zero(
             return placements.pop(parameters["GroupName"], None) or missing("InvalidPlacementGroup.Unknown")
         if operation == "DeleteLaunchTemplate" and "never" in parameters["LaunchTemplateName"]:  # moto has another code
             missing("InvalidLaunchTemplateName.NotFoundException")
-        return real(self, operation, parameters)
+        answer = real(self, operation, parameters)
+        for reservation in answer["Reservations"] if operation == "DescribeInstances" else ():
+            for instance in reservation["Instances"]:
+                instance |= {"InstanceLifecycle": "spot", "Placement": {"GroupName": next(iter(placements), "")}}
+        for volume in answer["Volumes"] if operation == "DescribeVolumes" else ():
+            volume["VolumeInitializationRate"] = 100
+        return answer
 
     monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    return placements
+
+
+def test_a_fleets_requests_are_tried_with_a_group_of_size_zero(
+    probes: Probes, account: boto3.Session, launches: dict[str, Any]
+) -> None:
+    ec2, scaling = account.client("ec2"), account.client("autoscaling")
     outcomes = probes.launch_requests()
     assert {one["status"] for one in outcomes} == {"done"}, outcomes
     (group,) = scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
     assert (group["MaxSize"], group["DesiredCapacity"]) == (0, 0)
     assert group["MixedInstancesPolicy"]["InstancesDistribution"]["OnDemandPercentageAboveBaseCapacity"] == 0
     (template,) = ec2.describe_launch_templates()["LaunchTemplates"]
-    names = {group["AutoScalingGroupName"], template["LaunchTemplateName"], *placements}
+    names = {group["AutoScalingGroupName"], template["LaunchTemplateName"], *launches}
     assert len(names) == 3
     assert all(name.startswith(PREFIX) for name in names)
     assert probes.ledger.remove_all()
-    assert not placements
+    assert not launches
     assert not scaling.describe_auto_scaling_groups()["AutoScalingGroups"]
     assert not ec2.describe_launch_templates()["LaunchTemplates"]
     assert not ec2.describe_instances()["Reservations"]
-    for kind in ("placement group", "launch template", "group"):
+    for kind in ("placement group", "launch template", "group", "bucket"):
         probes.ledger.add(kind, f"{PREFIX}never-created")
     assert probes.ledger.remove_all(), "a missing thing is no error"
+
+
+def test_one_node_is_launched_and_ended(probes: Probes, account: boto3.Session, launches: dict[str, Any]) -> None:
+    outcomes = probes.launch()
+    assert [one["status"] for one in outcomes] == ["done"] * 9, outcomes
+    scaling = account.client("autoscaling")
+    (action,) = scaling.describe_scheduled_actions()["ScheduledUpdateGroupActions"]
+    assert (action["MaxSize"], action["DesiredCapacity"]) == (0, 0), "the node ends even if this command is killed"
+    assert probes.ledger.remove_all()
+    assert _running(account) == []
+
+
+def test_a_node_whose_step_fails_is_removed_before_its_placement_group(
+    probes: Probes, account: boto3.Session, launches: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.prove.probes._INITIALIZATION_RATE", 200)
+    failed = probes.launch()[-1]
+    assert failed == {"step": "volume with an initialization rate", "status": "the volumes have the rates {100}"}
+    assert len(_running(account)) == 1
+    assert probes.ledger.remove_all()
+    assert _running(account) == []
+    assert not launches
+
+
+def _running(account: boto3.Session) -> list[str]:
+    reservations = account.client("ec2").describe_instances()["Reservations"]
+    instances = [instance for reservation in reservations for instance in reservation["Instances"]]
+    return [one["InstanceId"] for one in instances if one["State"]["Name"] != "terminated"]
+
+
+def test_conditional_writes_go_to_a_bucket_of_their_own(probes: Probes, account: boto3.Session) -> None:
+    answers = probes.conditional_writes()
+    assert judge.conditional_writes(answers)[0] is Verdict.YES, answers
+    s3 = account.client("s3")
+    (bucket,) = s3.list_buckets()["Buckets"]
+    assert bucket["Name"].startswith(PREFIX)
+    assert probes.ledger.remove_all()
+    assert s3.list_buckets()["Buckets"] == []
 
 
 # The command.
@@ -378,47 +486,213 @@ def test_local_aws_proves_nothing(
 # The node.
 
 
-def test_the_nodes_benchmark_costs_no_more_than_it_says() -> None:
-    source = bench_files.load(NODE)
-    (question,) = [one for one in QUESTIONS if one.kind is Kind.LAUNCHES]
-    assert Decimal(str(source.document["budget"])) == question.price
-    assert source.plan.nodes == 1
-    assert source.benchmark.expires_after <= 1800
-    assert ast.parse((NODE / "ask.py").read_text(), feature_version=(3, 9))
+_HOURLY = {"t4g.small": "0.0168", "t4g.medium": "0.0336", "t3.small": "0.0208", "c6gd.medium": "0.0384"}
+"""On demand in us-east-1, in US dollars."""
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A catalogue in which k6 and JMeter are built."""
+    for name in ("k6-arm64", "jmeter.tar"):
+        path = tmp_path / "catalogue" / runs.BUILT[name]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    monkeypatch.setattr(runs, "CATALOGUE", tmp_path / "catalogue")
+    return tmp_path
+
+
+CATALOGUE = runs.CATALOGUE
+
+
+def test_runs_cost_no_more_than_their_price(built: Path) -> None:
+    assert built
+    volume = VolumePrice(Decimal("0.08"), (Decimal("0.005"),), Decimal("0.04"))
+    hourly = {name: Decimal(one) for name, one in _HOURLY.items()}
+    prices = Prices(on_demand=hourly, volumes={"gp3": volume}, cross_zone_gb=Decimal("0.02"))
+    of_programs = runs.programs()
+    assert of_programs
+    for run in (runs.NODE, runs.SPOT, runs.CACHES, runs.CASSANDRA, of_programs):
+        source = bench_files.load(run.folder, run.size, {"attempts": 1, **run.changes})
+        most = estimate(source.plan, source.benchmark.money, prices).most
+        assert 1.4 * float(most) < run.price, "some regions cost more"
+        assert source.benchmark.expires_after <= 3000
+    assert bench_files.CATALOGUE == CATALOGUE
+    fleet = bench_files.load_fleet(runs.FLEET)
+    assert Decimal(str(fleet.document["budget"])) == runs.FLEET_PRICE
+
+
+def test_only_built_programs_are_asked_about(built: Path, probes: Probes) -> None:
+    run = runs.programs()
+    assert run
+    source = bench_files.load(run.folder, run.size, run.changes)
+    assert [artifact.name for artifact in source.artifacts()] == ["k6-arm64", "jmeter.tar"]
+    assert (run.folder / source.artifacts()[0].source).resolve() == built / "catalogue/http-load/build/k6-arm64"
+    for name in ("k6-arm64", "jmeter.tar"):
+        (built / "catalogue" / runs.BUILT[name]).unlink()
+    assert probes.programs() == []
+
+
+def _answers(monkeypatch: pytest.MonkeyPatch, capsys: Any, home: Path, phase: str) -> list[dict[str, Any]]:
+    (home / "parameters.json").write_text('{"system": true, "filtered": false}')
+    monkeypatch.setenv("TROOP_PARAMETERS", str(home / "parameters.json"))
+    monkeypatch.setenv("TROOP_PHASE", phase)
+    ask.main()
+    return answers_in("noise\n" + capsys.readouterr().out)
 
 
 def test_a_node_answers_one_line_a_check(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any) -> None:
+    assert ast.parse((NODE / "ask.py").read_text(), feature_version=(3, 9))
     checks = [
         ask.Check("fine", ("echo", "7")),
         ask.Check("pattern", ("sh", "-c", "echo masked; exit 1"), "masked"),
         ask.Check("other", ("echo", "enabled"), "masked"),
         ask.Check("missing", ("no-such-program",)),
+        ask.Check("killed", ("sh", "-c", "kill -9 $$"), code=-9),
         ask.Check("change", ("touch", str(tmp_path / "changed")), changes=True),
     ]
-    monkeypatch.setattr(ask, "checks", lambda _: iter(checks))
-    (tmp_path / "parameters.json").write_text('{"system": true}')
-    monkeypatch.setenv("TROOP_PARAMETERS", str(tmp_path / "parameters.json"))
+    monkeypatch.setattr(ask, "of_phase", lambda *_: iter(checks))
     monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1")
-    ask.main()
-    answers = answers_in("noise\n" + capsys.readouterr().out)
-    assert [(one["name"], one["ok"]) for one in answers] == [
-        ("fine", True),
-        ("pattern", True),
-        ("other", False),
-        ("missing", False),
+    answers = _answers(monkeypatch, capsys, tmp_path, "ask")
+    assert [(one["name"], one["ok"], one["code"]) for one in answers] == [
+        ("fine", True, 0),
+        ("pattern", True, 1),
+        ("other", False, 0),
+        ("missing", False, None),
+        ("killed", True, -9),
     ]
+    assert answers[0]["command"] == "echo 7"
     assert not (tmp_path / "changed").exists(), "a node of local AWS is somebody's machine"
     monkeypatch.delenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
     ask.main()
     assert (tmp_path / "changed").exists()
 
 
-def test_what_changes_a_machine_is_marked() -> None:
-    for check in ask.checks("6.12.40-64.114.amzn2023.aarch64"):
-        risky = {"dnf", "modprobe", "sysctl"} & set(check.command) or "drop_caches" in " ".join(check.command)
+_RISKY = ("dnf install", "modprobe", "sysctl", "drop_caches", "reboot", "oom_score")
+
+
+def _all_checks(home: Path) -> list[ask.Check]:
+    (home / "artifacts").mkdir()
+    for name in runs.BUILT:
+        (home / "artifacts" / name).touch()
+    boot = {"bucket": "b", "run": "r", "cell": "c001", "role_id": "AROA", "region": REGION}
+    (home / "boot.json").write_text(json.dumps(boot))
+    phases = ("ask", "programs", "memory", "reboot")
+    return [check for phase in phases for check in ask.of_phase(phase, home, {"filtered": True})]
+
+
+def test_what_changes_a_machine_is_marked(tmp_path: Path) -> None:
+    for check in _all_checks(tmp_path):
+        words = " ".join(check.command)
+        risky = any(
+            word in words for word in ("dnf install", "modprobe", "sysctl", "drop_caches", "reboot", "oom_score")
+        )
         assert check.changes or not risky, check.name
     (extra,) = [one for one in ask.checks("6.12.40-64.114.amzn2023.aarch64") if "modules-extra" in one.name]
     assert "kernel6.12-modules-extra-6.12.40-64.114.amzn2023 ||" in extra.command[-1]
+
+
+def test_commands_of_a_node_are_well_formed(tmp_path: Path) -> None:
+    for check in _all_checks(tmp_path):
+        if check.command[0] in ("sh", "bash"):
+            subprocess.run(["bash", "-n", "-c", check.command[-1]], check=True)
+        elif check.command[1:2] == ("-c",):
+            assert ast.parse(check.command[2], feature_version=(3, 9))
+    for script in ("spot/meet.sh",):
+        subprocess.run(["sh", "-n", NODE.parent / script], check=True)
+
+
+def test_a_node_starts_the_programs_for_its_processor(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    artifacts, tools = tmp_path / "artifacts", tmp_path / "tools"
+    artifacts.mkdir()
+    tools.mkdir()
+    for name in ("k6-arm64", "k6-x86_64", "latte-x86_64"):
+        (artifacts / name).write_text(f'#!/bin/sh\necho {name} "$@"; [ "$1" = --version ] || cat\n')
+    for name, inner in (("jmeter.tar", "apache-jmeter-5.6.3/bin/ApacheJMeter.jar"), ("locust-arm64.tar", "locust.py")):
+        with tarfile.open(artifacts / name, "w") as archive:
+            archive.addfile(tarfile.TarInfo(inner))
+    for name in ("java", "python3.11", "dnf"):
+        (tools / name).write_text('#!/bin/sh\necho "$0" "$@"\n')
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.delenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", raising=False)
+    answers = {one["name"]: one for one in _answers(monkeypatch, capsys, tmp_path, "programs")}
+    assert [name for name, one in answers.items() if not one["ok"]] == []
+    assert [*answers][2:] == ["jmeter.tar", "k6-arm64", "locust-arm64.tar"]
+    assert answers["k6-arm64"]["output"] == "k6-arm64 run --quiet --iterations 3 -\nexport default () => {}"
+    assert "apache-jmeter-5.6.3/bin/ApacheJMeter.jar --version" in answers["jmeter.tar"]["output"]
+
+
+_URL = f"https://shop-prod-results.s3.{REGION}.amazonaws.com/runs/r/c001/definition.json?X-Amz-Signature=1"
+
+
+@pytest.mark.parametrize(("status", "ok"), [(403, True), (200, False)])
+def test_the_address_for_the_nodes_network_is_tried_from_here_and_not_written(
+    probes: Probes, account: boto3.Session, monkeypatch: pytest.MonkeyPatch, status: int, ok: bool
+) -> None:
+    s3, bucket = account.client("s3"), "shop-prod-results"
+    s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    outputs = {
+        "ask": {"name": "presigned", "ok": True, "output": _URL},
+        "memory": {"name": "out-of-memory", "ok": True, "output": ""},
+    }
+    for phase, one in outputs.items():
+        body = gzip.compress(f"{ask.MARK}{json.dumps(one)}\n".encode())
+        s3.put_object(Bucket=bucket, Key=f"runs/r/c001/output/{phase}/AROA:i-1.log.gz", Body=body)
+    addresses: list[str] = []
+
+    def send(_: Any, request: Any) -> Any:
+        addresses.append(request.url)
+        return SimpleNamespace(status_code=status)
+
+    monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)
+    monkeypatch.setattr(Probes, "_resources", lambda *_: ["association"])
+    ran: list[runs.Run] = []
+
+    def run(one: runs.Run) -> Any:
+        ran.append(one)
+        return {"run": {"run": "r"}, "cells": [{"reason": "nodes 1: the node rebooted"}]}
+
+    deployment = replace(probes.deployment, outputs={"ResultsBucket": bucket})
+    answers = replace(probes, run=run, deployment=deployment).node()
+    assert addresses == [_URL]
+    assert ran[0].changes == {"parameters.filtered": True}
+    assert answers == [
+        {"name": "presigned", "ok": ok, "output": f"from here: {status}"},
+        outputs["memory"],
+        {"name": "end", "ok": True, "output": "nodes 1: the node rebooted"},
+    ]
+
+
+def test_what_nodes_print_is_redacted() -> None:
+    denied = "upload failed: ../os-release to s3://shop-prod-results/runs/r An error occurred (AccessDenied): User: "
+    denied += "arn:aws:sts::111122223333:assumed-role/Troop-Nodes/i-0123456789abcdef0 is not authorized"
+    answers = [
+        {"name": "objects-of-other-nodes", "command": "aws s3 cp x AROAEXAMPLEEXAMPLEEX:i-00000000000000000.json"},
+        {"name": "denied", "output": denied},
+        {"name": "presigned", "output": _URL},
+        {"name": "disks", "output": '"serial":"vol0123456789abcdef0"},{"serial":"AWS0123456789ABCDEF0"'},
+        {"name": "hosts", "output": "10.0.1.2 ip-10-0-1-2.ec2.internal 2600:1f18::1 02:42:ac:11:00:02"},
+        {"label": "backup", "reason": "i-0123456789abcdef0 in subnet-0123456789abcdef0: the node rebooted"},
+    ]
+    text = json.dumps(Redaction(["shop-prod-results"]).document(answers))
+    assert not re.search(r"\d{12}|arn:|AROA|-[0-9a-f]{17}|vol0|AWS0|10[.-]0|1f18|42:ac|Signature|shop|Nodes", text), (
+        text
+    )
+
+
+def test_a_run_that_could_cost_more_than_its_price_is_not_started(
+    run: Run, api: FakeApi, account: boto3.Session, tmp_path: Path
+) -> None:
+    assert account
+    api.estimate["most"] = 0.09
+    out = tmp_path / "a.json"
+    run("prove", "--yes", "--out", str(out), "--only", "spot")
+    (answer,) = json.loads(out.read_text())["answers"]
+    assert (answer["verdict"], answer["detail"]) == ("failed", "it could cost 0.09 here: more than 0.08")
+    assert [path for method, path, _ in api.calls if path == "benchmarks"] == []
 
 
 def test_documents_link_to_the_command() -> None:

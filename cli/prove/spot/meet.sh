@@ -1,0 +1,2 @@
+#!/bin/sh
+test "$(grep -c . "$TROOP_ROSTER")" -gt 0

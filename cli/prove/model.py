@@ -14,7 +14,7 @@ class Kind(StrEnum):
 
     READS = "reads"
     CREATES = "creates and removes"
-    LAUNCHES = "launches a node"
+    LAUNCHES = "launches nodes"
 
 
 class Verdict(StrEnum):

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import boto3
 from botocore.awsrequest import AWSRequest
-from botocore.exceptions import ClientError, WaiterError
+from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 from botocore.httpsession import URLLib3Session
 
 from cli.client.client import TroopClient
@@ -338,6 +338,9 @@ class Probes:
                 raise ValueError(f"the volumes have the rates {rates}")
 
         def console() -> None:
+            if aws.is_local():
+                raise ValueError("a node of local AWS without a script has no console")
+
             def has_output() -> bool:
                 return bool(ec2.get_console_output(InstanceId=nodes()[0], Latest=True).get("Output"))
 
@@ -427,8 +430,7 @@ class Probes:
         answers = self._answers(view)
         for one in answers:
             if one["name"] == PRESIGNED and one["ok"]:
-                request = AWSRequest("GET", one["output"]).prepare()
-                status = URLLib3Session(timeout=20).send(request).status_code
+                status = _status(one["output"])
                 one |= {"ok": status == _FORBIDDEN, "output": f"from here: {status}"}
         reasons = [cell["reason"] or "" for cell in view["cells"]]
         reported = any("rebooted" in reason for reason in reasons)
@@ -576,6 +578,14 @@ def _if_there() -> Iterator[None]:
     except ClientError as error:
         if error.response["Error"]["Code"] not in _ABSENT:
             raise
+
+
+def _status(address: str) -> int | None:
+    """Returns the status of an answer; None without an answer."""
+    try:
+        return int(URLLib3Session(timeout=20).send(AWSRequest("GET", address).prepare()).status_code)
+    except BotoCoreError:
+        return None
 
 
 def _record(view: Mapping[str, Any]) -> dict[str, Any]:

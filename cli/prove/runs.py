@@ -14,7 +14,7 @@ _OWN = Path(__file__).resolve().parent
 CATALOGUE = _OWN.parents[1] / "benchmarks"
 """As for the other commands."""
 FLEET = _OWN / "fleet"
-FLEET_PRICE = Decimal("0.02")
+FLEET_PRICE = Decimal("0.05")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import boto3
 import pytest
 from botocore.client import BaseClient
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
@@ -628,9 +628,9 @@ def test_a_node_starts_the_programs_for_its_processor(
 _URL = f"https://shop-prod-results.s3.{REGION}.amazonaws.com/runs/r/c001/definition.json?X-Amz-Signature=1"
 
 
-@pytest.mark.parametrize(("status", "ok"), [(403, True), (200, False)])
+@pytest.mark.parametrize(("status", "ok"), [(403, True), (200, False), (None, False)])
 def test_the_address_for_the_nodes_network_is_tried_from_here_and_not_written(
-    probes: Probes, account: boto3.Session, monkeypatch: pytest.MonkeyPatch, status: int, ok: bool
+    probes: Probes, account: boto3.Session, monkeypatch: pytest.MonkeyPatch, status: int | None, ok: bool
 ) -> None:
     s3, bucket = account.client("s3"), "shop-prod-results"
     s3.create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
@@ -645,6 +645,8 @@ def test_the_address_for_the_nodes_network_is_tried_from_here_and_not_written(
 
     def send(_: Any, request: Any) -> Any:
         addresses.append(request.url)
+        if status is None:
+            raise EndpointConnectionError(endpoint_url=request.url)
         return SimpleNamespace(status_code=status)
 
     monkeypatch.setattr("botocore.httpsession.URLLib3Session.send", send)

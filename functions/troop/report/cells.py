@@ -210,13 +210,17 @@ class _Reading:
             )
             if left_out := document.get("separate_left_out"):
                 text = f"{name}: {left_out} more rows of single nodes are left out; the nodes' summaries contain them."
-                self._findings.append(Finding(severity="warning", cell=self._id, text=text))
+                self._findings.append(
+                    Finding(severity="warning", cell=self._id, cause="Rows of single nodes are left out", text=text)
+                )
             if lacking := partial_tools(document):
                 text = (
                     f"{name}: throughput over time of {name_some(lacking)} is incomplete. Some nodes have no counts by "
                     "second, because there were too many or because the tool does not report them."
                 )
-                self._findings.append(Finding(severity="warning", cell=self._id, text=text))
+                self._findings.append(
+                    Finding(severity="warning", cell=self._id, cause="Throughput over time is incomplete", text=text)
+                )
             return phase
         except _DAMAGE as error:
             self._say(f"The results of phase {name} are damaged and left out: {_shown_error(error)}.")

@@ -569,6 +569,7 @@ class Finding(Part):
 
     severity: Literal["error", "warning", "note"]
     cell: str | None = None
+    cause: str = Field(default="", description="What findings of one kind have in common; empty if it has no kind")
     text: str
 
 

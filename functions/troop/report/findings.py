@@ -1,4 +1,4 @@
-"""Groups findings of reports and warnings of comparisons that differ only in their point, nodes and numbers."""
+"""Groups findings of reports and warnings of comparisons by their cause."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from troop.report.document import Cell, Finding, Report
 
-FEW = 12
-"""The most findings to list one by one."""
-ALIKE = 4
-"""The fewest findings that become a group."""
+SHORT = 240
+"""The most characters of a finding that is read without being unfolded."""
 
 _NUMBERS = re.compile(r"[^\s,;(]*\d[^\s,;)]*(?:(?:,| and|, and) [^\s,;(]*\d[^\s,;)]*)*")
 """A word with a digit, such as a number or a node, or several of them in a row."""
@@ -21,46 +19,51 @@ _SEVERITIES = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Group:
-    """Findings of the same kind, in their order; mostly one.
+    """Findings with the same cause, in their order; often one.
 
     Attributes:
-        cells: number of cells that have them.
+        cause: what they have in common; empty if only their words are alike.
+        cells: the cells that have them.
     """
 
     findings: Sequence[Finding]
-    cells: int
+    cause: str
+    cells: Sequence[str]
 
     @property
     def first(self) -> Finding:
         return self.findings[0]
+
+    @property
+    def is_folded(self) -> bool:
+        return len(self.findings) > 1 or bool(self.cause and len(self.first.text) > SHORT)
 
 
 def groups(report: Report) -> list[Group]:
     """Returns the findings of a report by severity, in the order of the first of each group."""
     ordered = sorted(report.findings, key=lambda finding: _SEVERITIES.index(finding.severity))
     titles = {cell.cell: _titles(cell) for cell in report.cells}
-    by_kind: dict[tuple[str, ...], list[Finding]] = {}
-    for place, finding in enumerate(ordered):
-        kind = finding.severity, _kind(finding.text, titles.get(finding.cell or "", []))
-        by_kind.setdefault(kind if finding.cell and len(ordered) > FEW else (str(place),), []).append(finding)
+    by_cause: dict[tuple[str, str, str], list[Finding]] = {}
+    for place, one in enumerate(ordered):
+        kind = _kind(one.text, titles.get(one.cell or "", [])) if one.cell else str(place)
+        by_cause.setdefault((one.severity, one.cause, "" if one.cause else kind), []).append(one)
     return [
-        Group(part, len({one.cell for one in part}))
-        for same in by_kind.values()
-        for part in ([same] if len(same) >= ALIKE else [[one] for one in same])
+        Group(same, cause, list(dict.fromkeys(one.cell for one in same if one.cell)))
+        for (_, cause, _), same in by_cause.items()
     ]
 
 
 def alike(texts: Sequence[str], names: Sequence[str]) -> list[list[str]]:
-    """Returns the warnings of a comparison in groups, in the order of the first of each; mostly one.
+    """Returns the warnings of a comparison in groups that differ only in numbers, in the order of the first of each.
 
     Args:
         names: of rows, with which texts begin.
     """
     by_kind: dict[str, list[str]] = {}
     longest_first = sorted(set(names), key=len, reverse=True)
-    for place, text in enumerate(texts):
-        by_kind.setdefault(_kind(text, longest_first) if len(texts) > FEW else str(place), []).append(text)
-    return [part for same in by_kind.values() for part in ([same] if len(same) >= ALIKE else [[one] for one in same])]
+    for text in texts:
+        by_kind.setdefault(_kind(text, longest_first), []).append(text)
+    return list(by_kind.values())
 
 
 def _titles(cell: Cell) -> list[str]:

@@ -112,16 +112,21 @@ def findings(cell: Cell, types: Mapping[str, TypeFacts]) -> Iterator[Finding]:
             continue
         for role in dict.fromkeys(node.role for node in phase.members):
             members = [node for node in phase.members if node.role == role]
-            for text in _of_role(phase, members, types):
-                yield Finding(severity="warning", cell=cell.cell, text=f"{phase.title}, {role}: {text}")
+            for cause, texts in _of_role(phase, members, types):
+                for text in texts:
+                    sentence = f"{phase.title}, {role}: {text}"
+                    yield Finding(severity="warning", cell=cell.cell, cause=cause, text=sentence)
 
 
-def _of_role(phase: Phase, members: Sequence[Node], types: Mapping[str, TypeFacts]) -> Iterator[str]:
-    yield from _bursts(members, types)
-    yield from _packets(members)
-    yield from _volumes(members, phase.measured_seconds)
-    yield from _retransmits(members)
-    yield from _cores(members)
+def _of_role(
+    phase: Phase, members: Sequence[Node], types: Mapping[str, TypeFacts]
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """Yields sentences by their cause."""
+    yield "Traffic was a burst above the baseline", _bursts(members, types)
+    yield "Packets exceeded an allowance of the network", _packets(members)
+    yield "The demand exceeded a limit of EBS", _volumes(members, phase.measured_seconds)
+    yield "Many TCP retransmits", _retransmits(members)
+    yield "One core was busy", _cores(members)
 
 
 def _bursts(members: Sequence[Node], types: Mapping[str, TypeFacts]) -> Iterator[str]:

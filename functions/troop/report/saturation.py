@@ -47,12 +47,13 @@ def findings(cell: Cell, types: Mapping[str, TypeFacts]) -> Iterator[Finding]:
     for phase in cell.phases:
         for one in phase.operations:
             if text := _refused(phase, one):
-                yield Finding(severity="warning", cell=cell.cell, text=text)
+                yield Finding(severity="warning", cell=cell.cell, cause="The service refused operations", text=text)
     for name in COUNTS:
         for line in _lines(cell, name):
             if text := _flat(cell, name, line, types):
                 what = f"{line.phase}, {line.operation} of {line.role}{f' ({line.others})' if line.others else ''}"
-                yield Finding(severity="warning", cell=cell.cell, text=f"{what}: {text}")
+                cause = f"More {name} bring no more throughput"
+                yield Finding(severity="warning", cell=cell.cell, cause=cause, text=f"{what}: {text}")
 
 
 def _refused(phase: Phase, one: Operation) -> str:

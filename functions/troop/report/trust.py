@@ -36,6 +36,9 @@ _PERCENTILES = (("p99_9_ms", "p99.9", 0.001), ("p99_ms", "p99", 0.01), ("p95_ms"
 
 Severity = Literal["error", "warning", "note"]
 
+INVALID, COSTS, CLOCKS = "Cells without results that count", "Costs are incomplete", "Clocks of nodes are not exact"
+"""Causes of several findings."""
+
 MOST_KINDS = 3
 """The most kinds of errors to name."""
 
@@ -82,15 +85,15 @@ def of_growth(scaling: Sequence[Scaling], cells: Sequence[Cell]) -> Iterator[Fin
             why = _explained(phase, [cell for cell in cells if cell.cell in there])
             growth = f"at {nodes:,} {counted} {100 * efficiency:.0f} % of ideal growth"
             text = f"{phase}, {one.operation} of {role}{label}: {growth}: {why}."
-            yield Finding(severity="warning", text=text)
+            yield Finding(severity="warning", cause="Throughput grows less than the nodes", text=text)
 
 
 def of_times(cells: Sequence[Cell]) -> Iterator[Finding]:
     """Yields findings about times that are no response times although a rate is set, and about what tools round."""
     for text in open_loop.of_times(cells):
-        yield Finding(severity="warning", text=text)
+        yield Finding(severity="warning", cause="Some times are no response times", text=text)
     for text in tools.limits(cells):
-        yield Finding(severity="note", text=text)
+        yield Finding(severity="note", cause="What tools measure", text=text)
 
 
 def _rate(one: Scaling) -> float:
@@ -118,52 +121,52 @@ def _explained(phase: str, cells: Sequence[Cell]) -> str:
     return f"processors were not busy ({usage}); check the system under load and shared resources"
 
 
-def _finding(cell: Cell, text: str, severity: Severity = "warning") -> Finding:
-    return Finding(severity=severity, cell=cell.cell, text=text)
+def _finding(cell: Cell, cause: str, text: str, severity: Severity = "warning") -> Finding:
+    return Finding(severity=severity, cell=cell.cell, cause=cause, text=text)
 
 
 def _status(cell: Cell) -> Iterator[Finding]:
     if cell.status == CellStatus.SUCCEEDED:
         return
     if cell.status == CellStatus.PENDING:
-        yield _finding(cell, "It never started.", "error")
+        yield _finding(cell, INVALID, "It never started.", "error")
         return
     reason = " ".join((cell.reason or "the reason is unknown").split("\n")[0].split())
     what = "It has no results" if cell.status not in list(CellStatus) else f"It is {cell.status}"
-    yield _finding(cell, f"{what} and does not count for scaling or comparisons: {reason}.", "error")
+    yield _finding(cell, INVALID, f"{what} and does not count for scaling or comparisons: {reason}.", "error")
 
 
 def _earlier(cell: Cell) -> Iterator[Finding]:
     for one in cell.earlier:
         reason = f": {one.reason.splitlines()[0].rstrip('.')}" if one.reason else ""
-        yield _finding(cell, f"The earlier attempt {one.cell} is {one.status}{reason}. {cell.cell} counts instead.")
+        text = f"The earlier attempt {one.cell} is {one.status}{reason}. {cell.cell} counts instead."
+        yield _finding(cell, "Cells ran again", text)
 
 
 def _interruptions(cell: Cell) -> Iterator[Finding]:
     taken = [one.node for one in cell.interruptions if one.action != REBALANCE]
     if taken:
-        yield _finding(cell, f"Spot took back {name_some(taken)}, or announced it.")
+        yield _finding(cell, "Spot took nodes back", f"Spot took back {name_some(taken)}, or announced it.")
     if expected := [one.node for one in cell.interruptions if one.action == REBALANCE]:
         sentence = f"EC2 recommended a rebalance for {name_some(expected)}, but did not interrupt."
-        yield _finding(cell, sentence)
+        yield _finding(cell, "EC2 recommended a rebalance", sentence)
 
 
 def _costs(cell: Cell) -> Iterator[Finding]:
     if cell.cost and cell.cost.unknown:
         what = ", ".join(cell.cost.unknown)
         text = f"The cost is incomplete: there is no price for {what}. Add it to the benchmark file under prices."
-        yield _finding(cell, text)
+        yield _finding(cell, COSTS, text)
     elif cell.cost and cell.hourly is None and cell.status == CellStatus.SUCCEEDED:
-        yield _finding(
-            cell, "Costs of operations are unknown, because some nodes or volumes have no price. See prices."
-        )
+        text = "Costs of operations are unknown, because some nodes or volumes have no price. See prices."
+        yield _finding(cell, COSTS, text)
 
 
 def _outcomes(cell: Cell, phase: Phase) -> Iterator[Finding]:
     if bad := [node for node in phase.members if node.outcome != OK]:
         outcomes = ", ".join(sorted({node.outcome for node in bad}))
         text = f"{phase.title}: the phase failed on {name_some(node.node for node in bad)} ({outcomes})."
-        yield _finding(cell, text, "error")
+        yield _finding(cell, "The phase failed on some nodes", text, "error")
 
 
 def _nothing(cell: Cell, phase: Phase) -> Iterator[Finding]:
@@ -173,7 +176,7 @@ def _nothing(cell: Cell, phase: Phase) -> Iterator[Finding]:
             f"{phase.title}: no operation ended in the measured time, so nothing was measured. Check the output of the "
             "load, and the unit and the clock of its timestamps."
         )
-        yield _finding(cell, text, "error")
+        yield _finding(cell, "Nothing was measured", text, "error")
 
 
 def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
@@ -187,7 +190,7 @@ def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:
         every = total + one.count
         what = f"{total:,} of {every:,} operations ({_percent(total / every)}) failed"
         severity: Severity = "note" if is_beyond(cell, phase) else "warning" if one.count else "error"
-        yield _finding(cell, f"{_named(phase, one)}: {what}: {kinds}{more}.", severity)
+        yield _finding(cell, "Operations failed", f"{_named(phase, one)}: {what}: {kinds}{more}.", severity)
 
 
 def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
@@ -198,7 +201,7 @@ def _merged_names(cell: Cell, phase: Phase) -> Iterator[Finding]:
                 f"{_named(phase, one)} contains {least}{len(one.names):,} kinds of operations, because a node had more "
                 f"than {MOST_NAMES - 1}: {name_some(one.names)}. Use fewer labels in the tool to tell them apart."
             )
-            yield _finding(cell, text)
+            yield _finding(cell, "Kinds of operations are counted together", text)
 
 
 def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
@@ -209,19 +212,19 @@ def _busy(cell: Cell, phase: Phase) -> Iterator[Finding]:
                 f"{phase.title}: processors of {use.role} were busy for {use.cpu:.0f} % of the time. They generate "
                 "the load and may limit the result: use more of them, or larger instances."
             )
-            yield _finding(cell, text)
+            yield _finding(cell, "Processors that generate the load were busy", text)
         if use.steal is not None and use.steal > WAITING:
             text = (
                 f"{phase.title}: processors of {use.role} waited for the hypervisor for {use.steal:.0f} % of the time "
                 "(steal), as burstable instances without credits do. Use another instance type."
             )
-            yield _finding(cell, text)
+            yield _finding(cell, "Processors waited for the hypervisor", text)
         if use.iowait is not None and use.iowait > WAITING:
             text = (
                 f"{phase.title}: processors of {use.role} waited for disks for {use.iowait:.0f} % of the time "
                 "(iowait). The disks may limit the result."
             )
-            yield _finding(cell, text)
+            yield _finding(cell, "Processors waited for disks", text)
 
 
 def generators(cell: Cell, phase: Phase) -> set[str]:
@@ -250,21 +253,21 @@ def _unequal(cell: Cell, phase: Phase) -> Iterator[Finding]:
                 f"{furthest.node} did {furthest.count:,} operations, the median is {middle:,.0f}. "
                 "Check its output, zone, processors and disks."
             )
-            yield _finding(cell, text)
+            yield _finding(cell, "Nodes did unequal work", text)
 
 
 def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
     unknown = [node.node for node in phase.members if node.clock_uncertainty_seconds is None]
     if unknown and len(phase.members) > 1:
         text = f"{phase.title}: the clock offset of {name_some(unknown)} is unknown and may be large."
-        yield _finding(cell, text)
+        yield _finding(cell, CLOCKS, text)
     if len(phase.members) > 1 and (wrong := {node.node: off for node in phase.members if (off := _wrong_by(node))}):
         text = (
             f"{phase.title}: the clock of {name_some(wrong)} was wrong by up to {max(wrong.values()):.1f} s. "
             "Values over time were corrected in whole seconds and steps, and may be slightly early or late. "
             "Check the time synchronization."
         )
-        yield _finding(cell, text)
+        yield _finding(cell, CLOCKS, text)
     worst = max((node.clock_uncertainty_seconds or 0 for node in phase.members), default=0.0)
     allowed = min(CLOCK_SECONDS, CLOCK_SHARE * phase.measured_seconds)
     if len(phase.members) > 1 and worst > allowed:
@@ -273,7 +276,7 @@ def _clocks(cell: Cell, phase: Phase) -> Iterator[Finding]:
             f"{phase.title}: clocks of nodes may be wrong by {worst:.2f} s, {share} of the measured time. "
             "Operations of the same second may appear in two."
         )
-        yield _finding(cell, text)
+        yield _finding(cell, CLOCKS, text)
 
 
 def _wrong_by(node: Node) -> float:
@@ -293,17 +296,17 @@ def _few(cell: Cell, phase: Phase) -> Iterator[Finding]:
             sentences.append(f"{', '.join(reversed(names))} of {one.role} {one.operation} ({one.count:,} operations)")
     if sentences:
         text = f"{phase.title}: too few operations for a reliable {_and(sentences)}: measure longer."
-        yield _finding(cell, text)
+        yield _finding(cell, "Too few operations for some percentiles: measure longer", text)
 
 
 def _open_loop(cell: Cell, phase: Phase) -> Iterator[Finding]:
     for text in open_loop.findings(phase):
-        yield _finding(cell, text, "note" if is_beyond(cell, phase) else "warning")
+        yield _finding(cell, "The set rate was not kept", text, "note" if is_beyond(cell, phase) else "warning")
 
 
 def _unsteady(cell: Cell, phase: Phase) -> Iterator[Finding]:
     for text in steadiness.findings(phase):
-        yield _finding(cell, text)
+        yield _finding(cell, "No steady state", text)
 
 
 def _named(phase: Phase, one: Operation) -> str:

@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from tests.unit.report.sample_cells import BEGAN, bill, measured, scaling, separate_row
+from troop.measure.operations import TOTAL
+from troop.report import limits, saturation, trust
 from troop.report.document import (
     Attempt,
     Bill,
@@ -133,6 +135,60 @@ def single() -> Report:
             "definition": {"name": "s3-range-read", "expires_after": "2h"},
         }
     )
+
+
+TIERS = ("drivers", "nginx", "web", "authentication", "data")
+
+
+def tiers() -> Report:
+    """One cell of five roles with two points: few operations, inexact clocks, slow disks."""
+    one = single()
+    cell = one.cells[0]
+    steps = cell.phases[0].series
+    cpu = next(each for each in steps if each.name == "cpu" and not each.node)
+    series = [each for each in steps if each.operation == TOTAL]
+    for place, role in enumerate(TIERS):
+        for name, part in (("cpu", 1 - 0.15 * place), ("iowait", 0.1), ("steal", 0.01), ("user", 0.7), ("system", 0.2)):
+            values = [None if value is None else round(value * part, 2) for value in cpu.values]
+            series.append(cpu.model_copy(update={"role": role, "name": name, "values": values}))
+    phases = [
+        cell.phases[0].model_copy(
+            update={
+                "label": f"threads={threads}",
+                "point": point,
+                "parameters": {"threads": threads},
+                "operations": [
+                    each.model_copy(update={"operation": f"{kind}:{each.operation}", "count": 16, "errors": {}})
+                    for kind in ("browser", "mobile")
+                    for each in cell.phases[0].operations
+                ],
+                "totals": [each.model_copy(update={"errors": {}}) for each in cell.phases[0].totals],
+                "use": [
+                    Use(role=role, nodes=1, cpu=83.0 - 12 * place, iowait=4.0 * place)
+                    for place, role in enumerate(TIERS)
+                ],
+                "members": [
+                    Node(
+                        node=f"i-{place}",
+                        role=role,
+                        rank=0,
+                        outcome="ok",
+                        count=64,
+                        errors=0,
+                        clock_uncertainty_seconds=0.4,
+                    )
+                    for place, role in enumerate(TIERS)
+                ],
+                "series": series,
+                "separate": [],
+            }
+        )
+        for point, threads in enumerate((50, 200))
+    ]
+    fleets = [Fleet(role=role, nodes=1, instance_type="c7g.large", load=role == "drivers") for role in TIERS]
+    whole = cell.model_copy(update={"phases": phases, "fleets": fleets, "cost": None, "hourly": 1.0})
+    findings = [*saturation.findings(whole, {}), *trust.findings(whole), *limits.findings(whole, {})]
+    return one.model_copy(update={"cells": [whole], "findings": findings})
 
 
 def apart() -> Report:

@@ -25,6 +25,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "single": samples.single,
     "hostile": samples.hostile,
     "sweep": samples.sweep,
+    "tiers": samples.tiers,
     "bare": samples.bare,
     "empty": samples.empty,
     "many": lambda: samples.many(steps=15),
@@ -135,6 +136,32 @@ def test_each_chart_has_a_line_for_each_of_its_series(study: Page) -> None:
     assert len(lines(study, panel("CPU"))) == 4
     labels = study.locator("#latency-chart svg text").all_text_contents()
     assert [text for text in labels if text in ("50 %", "90 %", "99 %", "99.9 %")] == ["50 %", "90 %", "99 %", "99.9 %"]
+
+
+def test_all_roles_have_their_cpu_in_the_first_view(opened: Opened) -> None:
+    page = opened("tiers", 1280)
+    assert len(set(lines(page, panel("CPU")))) == 5
+    labels = page.locator(".for-screen figure", has=page.locator("figcaption", has_text="CPU")).first.locator("label")
+    names = labels.evaluate_all("all => all.filter((one) => one.children[0].checked).map((one) => one.innerText)")
+    assert names == [f"{role} CPU" for role in samples.TIERS]
+    assert labels.all_inner_texts()[:5] == names, "they are the first of the legend"
+
+
+def test_a_report_starts_with_the_answer_and_one_line_for_each_cause(opened: Opened) -> None:
+    page = opened("tiers", 1280)
+    answer, warnings = page.locator(".told").bounding_box(), page.locator(".findings > li").all()
+    boxes = [one.bounding_box() for one in warnings]
+    assert answer
+    assert all(box and box["y"] > answer["y"] and box["height"] < 80 for box in boxes)
+    assert "Highest throughput" in page.locator(".told").inner_text()
+    assert 3 < len(warnings) < 8
+    hidden = page.get_by_text("mobile:write (16 operations)").first
+    assert not hidden.is_visible()
+    page.locator("summary", has_text="Too few operations").press("Enter")
+    assert hidden.is_visible()
+    box = page.get_by_role("region", name="Results of all cells")
+    assert box.evaluate("one => one.scrollWidth <= one.clientWidth"), "the table is clipped"
+    page.locator("summary", has_text="Too few operations").press("Enter")
 
 
 def test_another_cell_is_chosen_by_keyboard(study: Page) -> None:
@@ -376,7 +403,7 @@ def test_the_verdict_is_visible_at_once(opened: Opened) -> None:
     assert page.locator(".told .status").inner_text() == "FAILED"
 
 
-@pytest.mark.parametrize("name", ["small study", "single", "hostile", "compared", "nothing in common"])
+@pytest.mark.parametrize("name", ["small study", "tiers", "hostile", "compared", "nothing in common"])
 def test_pages_are_accessible(opened: Opened, name: str) -> None:
     for width, scheme in ((1280, "light"), (1280, "dark"), (375, "dark"), (375, "light")):
         page = opened(name, width)

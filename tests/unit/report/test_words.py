@@ -185,16 +185,50 @@ def test_findings_that_differ_in_point_nodes_and_numbers_are_one_group() -> None
         update={"cells": cells, "findings": [*alone, *_findings(*few), *_findings(*lost), *error]}
     )
     groups = findings.groups(report)
-    assert [(len(one.findings), one.cells) for one in groups] == [(1, 1), (1, 1), (1, 1), (6, 2), (6, 2)]
+    assert [(len(one.findings), one.cells) for one in groups] == [
+        (1, ["c002"]),
+        (1, []),
+        (1, ["c001"]),
+        (6, ["c001", "c002"]),
+        (6, ["c001", "c002"]),
+    ]
     assert groups[0].first == error[0]
     assert [one.text for one in groups[3].findings] == [text for _, text in few]
     assert sum(len(one.findings) for one in groups) == len(report.findings)
 
 
-def test_few_findings_are_told_one_by_one() -> None:
-    texts = [("c001", f"measure: {n} of 9 failed.") for n in range(findings.FEW)]
-    report = samples.bare().model_copy(update={"findings": _findings(*texts)})
-    assert [len(one.findings) for one in findings.groups(report)] == [1] * findings.FEW
+def test_findings_of_one_cause_are_one_line_however_their_words_differ() -> None:
+    """Of one cell with two points, whose causes come once for each point, operation and role."""
+    report = samples.tiers()
+    groups = findings.groups(report)
+    assert len(report.findings) > 9
+    assert len({(one.first.severity, one.cause) for one in groups}) == len(groups) <= 6
+    assert all(len(one.cause) < 60 and one.is_folded for one in groups if len(one.findings) > 1)
+    assert all(one.is_folded for one in groups if len(one.first.text) > findings.SHORT)
+    assert sum(len(one.findings) for one in groups) == len(report.findings)
+    assert {one.severity for one in report.findings} == {"warning"}
+
+
+def test_every_finding_of_a_cell_has_a_cause() -> None:
+    assert [one for one in samples.tiers().findings if not one.cause] == []
+
+
+def test_the_answer_is_a_sentence() -> None:
+    report = samples.study()
+    figures = {key.label: key for key in overview.keys(report)}
+    answer = overview.answer(report)
+    best = figures["Highest throughput"]
+    assert answer.startswith(f"Highest throughput {best.value} ({best.note}): mean ")
+    assert f"p99 {figures['p99 at highest throughput'].value}" in answer
+    assert answer.endswith(f"{figures['Efficiency at 12 servers'].value} of ideal growth at 12 servers.")
+    assert overview.answer(samples.empty()) == overview.answer(samples.bare()) == ""
+
+
+def test_the_processors_of_all_roles_are_a_key_figure() -> None:
+    (cpu,) = [key for key in overview.keys(samples.tiers()) if key.label == "Highest CPU"]
+    roles = [part.rsplit(" ", 1)[0] for part in cpu.note.replace("; ", ", ").split(", ")]
+    assert [role.split("\N{NO-BREAK SPACE}")[0].split(" ")[0] for role in roles] == [*samples.TIERS]
+    assert cpu.value.startswith("83")
 
 
 def _measured(number: int, scale: str, repetition: int, rate: float, **more: Any) -> Cell:
@@ -269,7 +303,7 @@ def test_warnings_of_a_comparison_that_differ_in_their_row_are_one_group() -> No
     texts = [f"{name}: {side} has 0.0{n} errors per success" for n, name in enumerate(names) for side in "AB"]
     alone = "the noise is unknown"
     assert findings.alike([*texts, alone], names) == [texts[::2], texts[1::2], [alone]]
-    assert findings.alike(texts[:4], names) == [[text] for text in texts[:4]]
+    assert findings.alike(texts[:4], names) == [texts[:4:2], texts[1:4:2]]
 
 
 def test_a_mixed_workload_is_sized_by_its_total() -> None:

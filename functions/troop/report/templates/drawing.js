@@ -4,7 +4,8 @@ document.querySelector(".unscripted").remove();
 
 const MOST_LINES = 7;
 
-// Returns the lines to show initially: those that are not off; of many, first repetitions from all over the list.
+// Returns the lines to show initially: those that are not off. Of many, first repetitions: whole measures, if lines have
+// them, so that the first measure has a line for each role; otherwise lines from all over the list.
 function shownAtFirst(lines, most = MOST_LINES) {
   const every = lines.map((_, place) => place);
   const on = every.filter((place) => !lines[place].off);
@@ -12,6 +13,11 @@ function shownAtFirst(lines, most = MOST_LINES) {
   const firsts = all.filter((place) => lines[place].first !== false);
   const from = all.length > most && firsts.length ? firsts : all;
   if (from.length <= most) return new Set(from);
+  const measures = [...new Set(from.map((place) => lines[place].measure))].sort((a, b) => a - b);
+  if (measures[0] !== undefined) {
+    const whole = measures.map((measure) => from.filter((place) => lines[place].measure === measure));
+    return new Set(whole.filter((its, n) => !n || whole.slice(0, n + 1).flat().length <= most).flat());
+  }
   return new Set(Array.from({ length: most }, (_, n) => from[Math.round((n * (from.length - 1)) / (most - 1))]));
 }
 

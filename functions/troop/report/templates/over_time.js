@@ -27,13 +27,15 @@ function panelLines(panel, series) {
     if (!whose.includes(key)) whose.push(key);
     return {
       name: `${ownerOf(one)} ${panel.names[one.name]}`.trim(),
-      style: { colour: whose.indexOf(key), dash: names.indexOf(one.name) },
+      style: { colour: whose.indexOf(key), dash: names.indexOf(one.name) + 2 * Math.floor(whose.indexOf(key) / COLOURS) },
+      measure: one.operation === null ? names.indexOf(one.name) : undefined,
       off: panel.off.includes(one.name),
       first: !hasTotal || one.operation === TOTAL, // of very many lines, those of the total are shown
       data: dataOf(one, panel),
     };
   });
-  return lines.sort((a, b) => a.style.colour - b.style.colour || a.style.dash - b.style.dash);
+  // Values of nodes are compared between roles, and those of an operation with one another.
+  return lines.sort((a, b) => (a.measure ?? 0) - (b.measure ?? 0) || a.style.colour - b.style.colour || a.style.dash - b.style.dash);
 }
 
 // Returns a chart of lines over time. `times` {warm_up, measured, marks} are those of the cells that are drawn.

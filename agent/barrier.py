@@ -40,6 +40,7 @@ class Release:
         point: number of the point, from 1; None for a phase that runs once.
         parameters: of the point, in addition to the benchmark's.
         nodes: for some roles, the number of nodes that take part: those with the lowest ranks.
+        start_up_seconds: before the common start, in which the script starts.
     """
 
     script: str
@@ -50,6 +51,7 @@ class Release:
     point: int | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     nodes: Mapping[str, int] = field(default_factory=dict)
+    start_up_seconds: float = 0.0
 
     def includes(self, role: str, rank: int) -> bool:
         """Checks whether a node takes part."""
@@ -155,4 +157,5 @@ def _release(document: Mapping[str, Any]) -> Release:
         point=None if point is None else int(point),
         parameters=dict(document.get("parameters") or {}),
         nodes={str(role): int(count) for role, count in (document.get("nodes") or {}).items()},
+        start_up_seconds=float(document.get("start_up_seconds", 0)),
     )

@@ -53,7 +53,9 @@ def perform(
     begun = blank(place, phase, rank or 0, clock)
     begun = replace(begun, measured_seconds=release.measured_seconds)
     output = BoundedOutput()
-    start_at = time.time() if release.start_at is None else release.start_at + correction(clock)
+    start_at = time.time() + release.start_up_seconds
+    if release.start_at is not None:
+        start_at = release.start_at + correction(clock)
     measured_from = start_at + release.warm_up_seconds
     if release.start_at is not None:
         late = time.time() - start_at
@@ -61,7 +63,7 @@ def perform(
         if late > release.warm_up_seconds:
             return Done(_over(begun, FAILED, f"the release arrived {late:.1f} s after the common start"), b"")
         try:
-            time.sleep(max(0.0, -late))
+            time.sleep(max(0.0, -late - release.start_up_seconds))
         except Lost as lost:
             return Done(_over(begun, LOST, str(lost)), b"")
     begun = replace(begun, started_at=time.time())

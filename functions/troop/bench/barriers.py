@@ -50,6 +50,7 @@ def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
         "state": state.value,
         "script": phase.script,
         "timeout_seconds": phase.timeout,
+        "start_up_seconds": phase.start_up,
         "warm_up_seconds": phase.warm_up,
         "measured_seconds": phase.measured,
         "start_at": None,
@@ -65,7 +66,9 @@ def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, ski
 
     Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
     """
-    start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) if step.phase.start_together else None
+    start_at = None
+    if step.phase.start_together:
+        start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) + step.phase.start_up
     document = barrier(step, BarrierState.RELEASE)
     document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
     document |= {"nodes": dict(step.limits)} if step.limits else {}

@@ -184,8 +184,9 @@ class Phase:
     Attributes:
         roles: roles whose nodes run the script; the others wait.
         script: the name of one of the benchmark's files.
-        timeout: seconds the script may take; more than ``warm_up + measured``.
+        timeout: seconds the script may take; more than ``start_up + warm_up + measured``.
         start_together: whether all nodes start at the same instant.
+        start_up: seconds before its beginning in which the script starts, and does not begin its load.
         warm_up: seconds at its beginning that are not counted.
         measured: counted seconds after the warm-up; 0 for a phase that measures nothing.
         expected: expected seconds of the script, for the cost estimate; None if the file does not state them.
@@ -203,6 +204,7 @@ class Phase:
     script: str
     timeout: int
     start_together: bool = False
+    start_up: int = 0
     warm_up: int = 0
     measured: int = 0
     expected: int | None = None

@@ -157,7 +157,9 @@ def expected_of(phase: Phase) -> int:
     """Computes the expected seconds of a phase, or of one of its points."""
     if phase.expected is not None:
         return phase.expected
-    return phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
+    return (
+        phase.start_up + phase.warm_up + phase.measured if phase.is_measured else -(-phase.timeout // UNMEASURED_SHARE)
+    )
 
 
 def boot_seconds(benchmark: Benchmark) -> int:

@@ -120,6 +120,7 @@ _BALANCER = matching(LOAD_BALANCER, "the name of an Application or Network Load 
 _GROUP = matching(SECURITY_GROUP, "the id of a security group, such as sg-0123456789abcdef0")
 MOST_TARGETS = 20
 _DESCRIPTION = text(1000)
+_START_UP = duration("0s", "1m")
 _COUNT, _ZONES, _GIB, _ROOT = whole(1, 10_000), whole(1, 6), whole(1, 65_536), whole(8, 16_384)
 _IOPS, _THROUGHPUT = whole(100, 256_000), whole(125, 2000)
 _EXPIRES, _BOOT, _TIMEOUT, _MEASURED = (
@@ -274,6 +275,9 @@ class PhaseIn(_Part):
     start_together: Annotated[bool, BOOLEAN] = described(
         BOOLEAN, "Start the script on all nodes at the same instant", default=False
     )
+    start_up: Annotated[int, _START_UP] = described(
+        _START_UP, "Time for the script to start, before warm_up; a recorder waits until it is over", default=0
+    )
     warm_up: Annotated[int, _MEASURED] = described(_MEASURED, "Time before the measured time, not counted", default=0)
     least_warm_up: dict[Annotated[str, KEY], dict[str, Annotated[int, _MEASURED]]] = Field(
         {},
@@ -327,6 +331,7 @@ class PhaseIn(_Part):
             script=self.script,
             timeout=self.timeout,
             start_together=self.start_together,
+            start_up=self.start_up,
             warm_up=self.warm_up,
             measured=self.measured,
             expected=self.expected,

@@ -282,12 +282,13 @@ def _phases(benchmark: BenchmarkIn, files: Collection[str] | None) -> Iterator[P
 
 def _phase(place: Place, phase: PhaseIn, fleets: Collection[str], files: Collection[str] | None) -> Iterator[Problem]:
     yield from _script(place, phase, fleets, files)
-    if phase.warm_up and not phase.measured:
-        yield Problem((*place, "warm_up"), f"is {written(phase.warm_up)}", "left out in a phase that measures nothing")
-    warm_up = max([phase.warm_up, *(point.warm_up or 0 for point in phase.points)])
-    if phase.timeout <= warm_up + phase.measured:
-        busy = written(warm_up + phase.measured)
-        allowed = f"longer than {busy}, its warm-up and measured time together"
+    for name in ("start_up", "warm_up"):
+        if (seconds := getattr(phase, name)) and not phase.measured:
+            yield Problem((*place, name), f"is {written(seconds)}", "left out in a phase that measures nothing")
+    busy = phase.start_up + max([phase.warm_up, *(point.warm_up or 0 for point in phase.points)]) + phase.measured
+    if phase.timeout <= busy:
+        start = "start, " if phase.start_up else ""
+        allowed = f"longer than {written(busy)}, its {start}warm-up and measured time together"
         yield Problem((*place, "timeout"), f"is {written(phase.timeout)}", allowed)
     yield from _points(place, phase)
     yield from phase_limits.problems(place, phase)

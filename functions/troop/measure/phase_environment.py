@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ class Phase:
         parameters: those of the file, with those of the point.
         roster: ``{"nodes": [{"id", "role", "rank", "zone", "address", ...}]}``.
         shared: the folder for files that phases leave for later phases.
+        start_at: when the load begins, seconds since 1970; in the future during ``start_up``.
         measured_from: seconds since 1970.
         measured_seconds: 0 if the phase is not measured.
         warm_up_seconds: load time before the measured time.
@@ -40,6 +42,7 @@ class Phase:
     measured_seconds: float = 0.0
     warm_up_seconds: float = 0.0
     targets: dict[str, Any] = field(default_factory=dict)
+    start_at: float = 0.0
 
     @classmethod
     def of_script(cls: type[_P], environment: Mapping[str, str] = os.environ) -> _P:
@@ -74,6 +77,7 @@ class Phase:
             measured_seconds=seconds("MEASURED_SECONDS"),
             warm_up_seconds=seconds("WARM_UP_SECONDS"),
             targets=document("TARGETS")["targets"] if environment.get("TROOP_TARGETS") else {},
+            start_at=seconds("START_AT"),
         )
 
     @property
@@ -107,6 +111,11 @@ def measured(environment: Mapping[str, str] = os.environ) -> Measured:
     """
     warm_up = float(environment.get("TROOP_WARM_UP_SECONDS", 0))
     return Measured(float(environment["TROOP_MEASURED_FROM"]), float(environment["TROOP_MEASURED_SECONDS"]), warm_up)
+
+
+def await_start(environment: Mapping[str, str] = os.environ) -> None:
+    """Waits until the load of the phase begins: a phase with ``start_up`` starts its script before."""
+    time.sleep(max(0.0, float(environment.get("TROOP_START_AT") or 0) - time.time()))
 
 
 def results(environment: Mapping[str, str] = os.environ) -> Path:

@@ -156,6 +156,8 @@ class Recorder:
     def of_this_phase(cls, tool: str = "") -> Recorder:
         """Creates a recorder from the script's environment, which also writes running summaries.
 
+        Waits until the load of the phase begins: a phase with ``start_up`` starts its script before.
+
         Raises:
             OSError: the folder for results does not exist, or is not writable.
         """
@@ -163,6 +165,7 @@ class Recorder:
         recorder = cls(phase_environment.results(), begin, length, warm_up_seconds=warm_up, tool=tool)
         recorder._mark = recordings.begin(phase_environment.results())
         recorder._live = LiveWriter(phase_environment.results(), recorder.recent, recorder.now).__enter__()
+        phase_environment.await_start()
         return recorder
 
     def schedule(self, per_second: float, share: tuple[int, int] = (0, 1)) -> Schedule:

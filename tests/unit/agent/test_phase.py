@@ -19,6 +19,8 @@ from agent.phase import perform
 from agent.place import Place
 from infra import ROOT
 from tests.unit.agent.test_collect import left, named
+from troop.measure import phase_environment
+from troop.measure.recorder import Recorder
 from troop.measure.summary import Summary
 from troop.measure.summary_size import fitted
 
@@ -45,13 +47,13 @@ def test_a_summary_that_would_be_too_large_says_so_at_once(
     place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left(place.results(PHASE), named("get", 2, 1))
-    assert set(done(place).operations) == {"get", "get01"}
+    assert set(done(place).operations) == {"get", "get001"}
     monkeypatch.setattr(phases, "fitted", partial(fitted, target=0, most=10))
     summary = done(place)
     assert (summary.outcome, summary.operations) == ("failed", {})
     assert "record fewer operations" in str(summary.reason)
     output = capsys.readouterr()
-    assert "get01: counts by second are left out" in output.out + output.err
+    assert "get001: counts by second are left out" in output.out + output.err
 
 
 def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
@@ -68,6 +70,74 @@ def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
     summary = done(place)
     assert summary.outcome == "timed-out"
     assert summary.reason == "run.sh took longer than 300 s and was stopped; its last output: going on"
+
+
+class Clock:
+    """Stands in for the module ``time``."""
+
+    def __init__(self) -> None:
+        self.now = 1_790_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+    monotonic = time
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.mark.parametrize(("start_at", "begins"), [(1_790_000_010.0, 1_790_000_010.0), (None, 1_790_000_004.0)])
+@pytest.mark.parametrize("warm_up", [0, 7])
+def test_the_start_of_a_script_is_no_measured_time(
+    place: Place, monkeypatch: pytest.MonkeyPatch, start_at: float | None, begins: float, warm_up: float
+) -> None:
+    """It takes almost all of the time that it has for it."""
+    clock, started = Clock(), []
+
+    class Starts:
+        def __init__(self, line: list[str], folder: Path, environment: dict[str, str], output: BoundedOutput) -> None:
+            started.append(clock.now)
+            clock.sleep(3.9)
+            self._environment = environment
+
+        def wait(self, until: float) -> Ended:
+            environment = self._environment | {"TROOP_RESULTS": str(place.results(PHASE))}
+            for name, value in environment.items():
+                monkeypatch.setenv(name, value)
+            with Recorder.of_this_phase() as recorder:
+                assert clock.now == begins
+                recorder.ok("get", 0.001)
+            return Ended(0)
+
+    for module in (phases, phase_environment):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr("troop.measure.recorder._steady_clock", lambda: clock.time)
+    monkeypatch.setattr(phases, "Command", Starts)
+    release = Release("run.py", 300, warm_up, 5, start_at, start_up_seconds=4)
+    summary = perform(place, PHASE, 0, release, None).summary
+    assert (summary.outcome, started) == ("ok", [begins - 4])
+    assert summary.measured_from == begins + warm_up
+    assert summary.operations["get"].per_second.start == begins
+    assert summary.operations["get"].per_second.count[0] == 1
+
+
+def test_a_script_without_time_to_start_starts_at_the_common_start(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, started = Clock(), []
+
+    class Starts:
+        def __init__(self, *_: Any) -> None:
+            started.append(clock.now)
+
+        def wait(self, until: float) -> Ended:
+            return Ended(0)
+
+    monkeypatch.setattr(phases, "time", clock)
+    monkeypatch.setattr(phases, "Command", Starts)
+    perform(place, PHASE, 0, Release("run.py", 300, 0, 5, 1_790_000_010.0), None)
+    assert started == [1_790_000_010.0]
 
 
 RECORDS = """import os, signal, sys

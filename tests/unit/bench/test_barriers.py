@@ -26,10 +26,17 @@ def test_a_release_says_all_that_a_node_must_know() -> None:
     document = release(step(MEASURE), NOW, 3, 0.25)
     assert document == {
         "format": "troop.barrier/1", "phase": "measure", "state": "release", "script": "read.py",
-        "timeout_seconds": 600, "warm_up_seconds": 30, "measured_seconds": 300,
+        "timeout_seconds": 600, "start_up_seconds": 0, "warm_up_seconds": 30, "measured_seconds": 300,
         "start_at": NOW.timestamp() + 9.06, "released_at": NOW.timestamp(),
     }  # fmt: skip
     assert began(document) == NOW + timedelta(seconds=9.06)
+
+
+def test_a_script_gets_its_time_to_start_before_the_common_start() -> None:
+    slow = replace(MEASURE, start_up=7)
+    document = release(step(slow), NOW, 5, 0.25)
+    assert document["start_up_seconds"] == 7
+    assert document["start_at"] == release(step(MEASURE), NOW, 5, 0.25)["start_at"] + 7
 
 
 def test_who_does_not_start_together_starts_at_once() -> None:

@@ -20,6 +20,7 @@ from troop.bench.money import (
     S3_GETS,
     S3_PUTS,
     USD,
+    ZERO,
     Money,
     number,
     rounded,
@@ -191,7 +192,7 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
         own: cost of Troop's own calls.
     """
     items = [item for fleet in benchmark.fleets for item in _fleet(fleet, seconds, billing, prices)]
-    items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb, "GB", prices.cross_zone_gb))
+    items.append(Item(TRAFFIC, benchmark.money.cross_zone_gb or ZERO, "GB", prices.cross_zone_gb))
     items += requests(benchmark.money.requests, prices.currency)
     if prices.currency == USD:  # prices of these calls in other currencies are not known
         items.append(Item(OWN, Decimal(1), "cell", own))
@@ -227,7 +228,7 @@ def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Pri
         on_demand=cell_cost(dear, seconds, own, billing, prices).amount,
         most=most * benchmark.attempts,
         own=own if prices.currency == USD else Decimal(0),
-        cross_zone_gb=benchmark.money.cross_zone_gb,
+        cross_zone_gb=benchmark.money.cross_zone_gb or ZERO,
         hourly=_hourly(benchmark, prices) if benchmark.standing else {},
         licenses={fleet.role: fleet.license_fee for fleet in benchmark.fleets if fleet.license_fee},
         requests=benchmark.money.requests,
@@ -276,6 +277,16 @@ def price_warnings(plan: Plan, prices: Prices) -> Iterator[str]:
         if lowest is not None and fleet.max_price is not None and fleet.max_price < lowest:
             its = f"its max_price of {number(fleet.max_price)} is below the present spot price, {number(lowest)}"
             yield f"{fleet.role} gets no spot nodes now: {its}"
+
+
+def traffic_warnings(plan: Plan) -> Iterator[str]:
+    """Yields a sentence about roles in several zones whose traffic the file does not state."""
+    cells = [planned.benchmark for planned in plan.cells if planned.benchmark.money.cross_zone_gb is None]
+    roles = sorted({fleet.role for cell in cells for fleet in cell.fleets if fleet.zones > 1})
+    if roles:
+        standing = any(cell.standing for cell in cells)
+        remedy = "" if standing else ": state the GB as traffic.cross_zone_gb, 0 for none"
+        yield f"these figures leave out traffic between the zones of {', '.join(roles)}, 2 cents a GB{remedy}"
 
 
 def credit_warnings(plan: Plan) -> Iterator[str]:

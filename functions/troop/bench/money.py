@@ -78,7 +78,8 @@ class Money:
         prices: the file's prices by instance type. The author's figures use them; limits do only if AWS lists no price.
         other_prices: the file's prices of :data:`OTHERS`; used as ``prices``.
         accept_unknown_prices: whether a run may begin although prices of its nodes are unknown.
-        cross_zone_gb: traffic between zones in one cell as the author states it; nothing measures it.
+        cross_zone_gb: traffic between zones in one cell as the author states it, which nothing measures; None if the
+            file does not.
         requests: those of a cell's scripts to S3, as the author states them: by :data:`S3_GETS` and :data:`S3_PUTS`.
             Without kinds of which there are none.
     """
@@ -88,7 +89,7 @@ class Money:
     prices: Mapping[str, Price] = field(default_factory=dict)
     other_prices: Mapping[str, Decimal] = field(default_factory=dict)
     accept_unknown_prices: bool = False
-    cross_zone_gb: Decimal = ZERO
+    cross_zone_gb: Decimal | None = None
     requests: Mapping[str, Decimal] = field(default_factory=dict)
 
 
@@ -106,10 +107,8 @@ def money_document(money: Money) -> dict[str, Any]:
             "billing": money.billing,
             "prices": {**by_type, **others},
             "accept_unknown_prices": money.accept_unknown_prices,
-            "traffic": {
-                CROSS_ZONE: number(money.cross_zone_gb),
-                **{name: number(count) for name, count in money.requests.items()},
-            },
+            "traffic": _present({CROSS_ZONE: number(money.cross_zone_gb)})
+            | {name: number(count) for name, count in money.requests.items()},
         }
     )
 
@@ -131,7 +130,7 @@ def money_of(document: Mapping[str, Any]) -> Money:
         },
         other_prices={name: Decimal(str(price)) for name, price in prices.items() if name in OTHERS},
         accept_unknown_prices=document.get("accept_unknown_prices", False),
-        cross_zone_gb=exact(traffic.get(CROSS_ZONE)) or ZERO,
+        cross_zone_gb=exact(traffic.get(CROSS_ZONE)),
         requests={name: count for name in (S3_GETS, S3_PUTS) if (count := exact(traffic.get(name)))},
     )
 

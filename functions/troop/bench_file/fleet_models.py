@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from troop.bench.definition import ON_DEMAND, SPOT, Benchmark, Fleet, Phase
-from troop.bench.money import STORAGE, ZERO, Price
+from troop.bench.money import STORAGE, Price
 from troop.bench.standing import SETUP
 from troop.bench_file import money
 from troop.bench_file.fields import BOOLEAN, PARAMETER, described, duration, one_of, seconds, text
@@ -125,7 +125,7 @@ class FleetFileIn(BaseModel):
             buckets=tuple(self.buckets),
             files=tuple(sorted(files)),
             money=money.build_money(
-                self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, ZERO, requests={}
+                self.budget, money.DEFAULT_BILLING, self.prices, self.accept_unknown_prices, None, requests={}
             ),
             own_data=self.own_data,
             standing=True,

@@ -409,8 +409,8 @@ class TrafficIn(_Part):
     bytes. Enter what you know, or take it from a bill.
     """
 
-    cross_zone_gb: Annotated[Decimal, money.GIGABYTES] = described(
-        money.GIGABYTES, "GB that one cell sends between zones", default=0
+    cross_zone_gb: Annotated[Decimal | None, money.GIGABYTES] = described(
+        money.GIGABYTES, "GB that one cell sends between zones; 0 for none", default=None
     )
     s3_gets: Annotated[Decimal, money.REQUESTS] = described(
         money.REQUESTS, "GET requests to S3 that the scripts of one cell send", default=0

@@ -84,7 +84,7 @@ def build_money(
     billing: str,
     prices: Mapping[str, Price],
     accept_unknown_prices: bool,
-    cross_zone_gb: Decimal,
+    cross_zone_gb: Decimal | None,
     requests: Mapping[str, Decimal],
 ) -> Money:
     """Builds the money settings from valid values of the keys."""
@@ -96,7 +96,7 @@ def build_money(
             name: price.on_demand for name, price in prices.items() if name in OTHERS and price.on_demand is not None
         },
         accept_unknown_prices=accept_unknown_prices,
-        cross_zone_gb=Decimal(cross_zone_gb),
+        cross_zone_gb=cross_zone_gb,
         requests={name: Decimal(count) for name, count in requests.items() if count},
     )
 

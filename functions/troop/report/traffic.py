@@ -19,7 +19,7 @@ def cross_zone(
         return None
     price = prices.cross_zone_gb if prices else None
     return CrossZone(
-        stated_gb=float(benchmark.money.cross_zone_gb),
+        stated_gb=float(benchmark.money.cross_zone_gb or 0),
         estimated_gb=estimated_gb(fleets, phases),
         price=None if price is None else float(price),
     )

@@ -63,6 +63,17 @@ def test_a_warning_names_types_whose_processors_can_cost_more() -> None:
     assert [*estimates.credit_warnings(plan(BENCHMARK))] == []
 
 
+@pytest.mark.parametrize(("stated", "warned"), [(None, True), (0, False), (9, False)])
+def test_traffic_between_zones_that_is_not_stated_is_named(stated: int | None, warned: bool) -> None:
+    traffic = None if stated is None else D(stated)
+    here = [replace(BENCHMARK.fleets[0], role=role, count=3, zones=zones) for role, zones in (("ring", 3), ("one", 1))]
+    cell = replace(BENCHMARK, fleets=tuple(here), money=Money(cross_zone_gb=traffic))
+    sentences = [*estimates.traffic_warnings(plan(cell))]
+    assert ["traffic between the zones of ring, 2 cents a GB: state" in one for one in sentences] == [True] * warned
+    (of_fleet,) = estimates.traffic_warnings(plan(replace(cell, standing=True, money=Money())))
+    assert of_fleet.endswith("of ring, 2 cents a GB"), "its file cannot state it"
+
+
 def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
     return estimate(plan(benchmark), benchmark.money, prices.replaced_by(benchmark.money))
 

@@ -11,6 +11,7 @@ import yaml
 
 from cli.bench.files import CATALOGUE, FLEETS, load, load_fleet
 from cli.shared.errors import CliError
+from troop.bench.estimate import traffic_warnings
 
 BENCHMARKS = sorted(path.parent for path in CATALOGUE.glob("*/benchmark.yaml"))
 STANDING = sorted(path.parent for path in FLEETS.glob("*/fleet.yaml"))
@@ -46,6 +47,12 @@ def test_two_sizes_make_a_valid_file_or_a_refusal_that_names_both(folder: Path) 
     added = ADDED.get(folder.name, [])
     apart = {pair: text for pair, text in refused.items() if set(pair) & set(added)}
     assert all("the load begins so late" in text for text in apart.values()), apart
+
+
+@pytest.mark.parametrize("folder", BENCHMARKS, ids=named)
+def test_traffic_between_zones_is_stated_for_each_cell_of_each_size(folder: Path) -> None:
+    for size in (None, *content(folder)["sizes"]):
+        assert [*traffic_warnings(load(folder, size).plan)] == [], size
 
 
 @pytest.mark.parametrize("folder", [*BENCHMARKS, *STANDING], ids=named)

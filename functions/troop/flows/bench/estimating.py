@@ -108,6 +108,7 @@ class Estimating:
             *estimates.warnings(expected, ceiling, authors),
             *(why if expected.unknown else ()),
             *estimates.price_warnings(plan, book),
+            *estimates.traffic_warnings(plan),
             *estimates.credit_warnings(plan),
             *quotas.warnings(plan, vcpus, values),
             *(["these figures take the dearest instance type of each fleet"] if _has_fallbacks(plan) else ()),

@@ -36,6 +36,10 @@ _OPTIONS = {"set": "--set", "size": "--size"}
 
 
 S3 = "s3://"
+_PAGE = b'<meta name="generator" content="Troop">'
+"""In the first bytes of every page that Troop writes."""
+_HEAD = 1024
+
 _FETCHED = ("https://", S3)
 """The beginnings of the sources that are fetched."""
 
@@ -285,7 +289,8 @@ def _beside(path: Path) -> list[Path]:
     """Lists the files and links in the folder that can be copied to nodes, without the benchmark file itself."""
     try:
         entries = sorted(path.parent.resolve().iterdir())
-        return [entry for entry in entries if _has_name(entry) and entry.name != path.name and not _is_folder(entry)]
+        others = (entry for entry in entries if _has_name(entry) and entry.name != path.name)
+        return [entry for entry in others if not _is_folder(entry) and not _is_page(entry)]
     except OSError as error:
         raise CliError(Exit.USAGE, f"the folder of {path} cannot be read: {error}") from None
 
@@ -294,6 +299,14 @@ def _has_name(path: Path) -> bool:
     from troop.bench_file.models import FILE
 
     return FILE.accepts(path.name)
+
+
+def _is_page(path: Path) -> bool:
+    """Checks whether a file is a page that Troop wrote, such as a report of an earlier run, which no script needs."""
+    if path.suffix != ".html" or path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _PAGE in file.read(_HEAD)
 
 
 def _is_folder(path: Path) -> bool:

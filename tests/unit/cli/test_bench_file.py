@@ -15,6 +15,7 @@ from cli.client.api import Answer
 from cli.shared.errors import Exit
 from tests.unit.cli.bench_runs import ID, TEXT, run_out
 from tests.unit.cli.conftest import FakeApi, Run
+from troop.report.html import TEMPLATES
 
 
 def test_a_file_in_order(run: Run, file: Path) -> None:
@@ -37,6 +38,16 @@ def test_what_this_checkouts_settings_would_refuse_is_told_without_aws(run: Run,
     assert "troop:max_nodes is 400" in one_run
     assert "max_nodes_total" in all_runs
     assert json.loads(run("bench", "validate", str(file), "--json").stdout)["warnings"] == []
+
+
+def test_reports_beside_a_benchmark_go_to_no_node(run: Run, file: Path) -> None:
+    head = (TEMPLATES / "layout.html").read_text(encoding="utf-8").split("</title>")[0]
+    for name in ("troop-report-20261126-120000-0badcafe.html", "compared.html"):
+        (file.parent / name).write_text(head + "x" * 2**20, encoding="utf-8")
+    (file.parent / "page.html").write_text("<!doctype html>", encoding="utf-8")
+    result = run("bench", "validate", str(file), "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["benchmark"]["files"] == ["page.html", "read.py"], "a page that a script may need"
 
 
 WRONG = [

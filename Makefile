@@ -144,9 +144,9 @@ data-service: setup  ## measure a REST service on real Cassandra with and withou
 	@$(BIN)/python -m local tools --service
 	@$(BIN)/python -m pytest -s -rs -m cassandra tests/e2e/test_data_service.py
 
-agent-boot: setup  ## boot a benchmark's node in a clean Debian root with Python 3.9 (as root; installs debootstrap)
-	@command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }
-	@$(BIN)/python -m pytest -rs -m clean_root tests/unit/agent/test_clean_root.py
+agent-boot: setup  ## boot a node on simulated EC2: Python 3.9, AWS CLI 2, real addresses, signatures and policies (as root; installs debootstrap)
+	@[ "$$(id -u)" != 0 ] || command -v debootstrap >/dev/null || { echo "== debootstrap is missing: apt-get install -y debootstrap"; apt-get update -qq && apt-get install -y -qq debootstrap; }
+	@$(BIN)/python -m tests.unit.agent.clean_root $(BIN)/python -m pytest -rs -m clean_root tests/unit/agent/test_clean_root.py
 
 second-opinions: setup  ## check with AWS's DynamoDB Local, AWS's validator of workflows, and Python 3.14 (three minutes; Java, Maven)
 	@$(BIN)/npm ci --prefix tests/opinions --no-audit --no-fund --loglevel=error

@@ -17,15 +17,20 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def certificate(folder: Path) -> Path:
-    """A file with a key and its own certificate, for 127.0.0.1."""
+def certificate(folder: Path, *hosts: str) -> Path:
+    """A file with a key and its own certificate, for 127.0.0.1 and these hosts."""
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName(
+                [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *(x509.DNSName(host) for host in hosts)]
+            ),
+            critical=False,
+        )
         .sign(key, hashes.SHA256())
     )
     private = key.private_bytes(

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote_plus, unquote, urlsplit
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from botocore.auth import S3SigV4Auth
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
@@ -131,10 +131,25 @@ class FakeAccount:
             return "RequestTimeTooSkewed"
         request = AWSRequest(method, f"http://{headers['Host']}{path}", headers=signed)
         request.context["timestamp"] = signed["x-amz-date"]
-        keys = (self.credentials[name] for name in ("AccessKeyId", "SecretAccessKey", "Token"))
-        signer = S3SigV4Auth(Credentials(*keys), "s3", REGION)
+        signer = S3SigV4Auth(self._keys(), "s3", REGION)
         text = signer.string_to_sign(request, signer.canonical_request(request))
         return "" if parts["Signature"] == signer.signature(text, request) else "SignatureDoesNotMatch"
+
+    def presigned_refusal(self, path: str, host: str) -> str:
+        """The same for a presigned address with AWS's own signature."""
+        signed, _, signature = path.partition("&X-Amz-Signature=")
+        query = {name: values[0] for name, values in parse_qs(urlsplit(signed).query).items()}
+        signed_at = calendar.timegm(time.strptime(query["X-Amz-Date"], "%Y%m%dT%H%M%SZ"))
+        if not 0 <= time.time() + self.clock_ahead - signed_at + 900 < int(query["X-Amz-Expires"]) + 900:
+            return "AccessDenied"
+        request = AWSRequest("GET", f"https://{host}{signed}", headers={"Host": host})
+        request.context["timestamp"] = query["X-Amz-Date"]
+        signer = S3SigV4QueryAuth(self._keys(), "s3", REGION)
+        text = signer.string_to_sign(request, signer.canonical_request(request))
+        return "" if signature == signer.signature(text, request) else "SignatureDoesNotMatch"
+
+    def _keys(self) -> Credentials:
+        return Credentials(*(self.credentials[name] for name in ("AccessKeyId", "SecretAccessKey", "Token")))
 
     def close(self) -> None:
         self._server.shutdown()

@@ -1,105 +1,159 @@
-"""User data, agent and a benchmark in a clean root: Python 3.9, the standard library, and nothing of ours installed.
+"""A node on simulated EC2: real user data, agent, scripts and AWS CLI 2, with Python 3.9 and nothing of ours installed.
 
-What is not real in it: the AWS CLI (Debian's is version 1), S3, and the instance metadata service.
+Not real are S3, the instance metadata service, systemd, and ``shutdown``, which would end this machine.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from infra import ROOT
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 from tests.unit.agent import clean_root
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import BOOT, BUCKET, ID, RUN, Node, key
+from tests.unit.agent.simulated_ec2 import SimulatedEc2
 from troop.bench import names
 from troop.bench.user_data import user_data
+from troop.measure import live as lives
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger
+from troop.measure.partial import partial
 
 pytestmark = [
     pytest.mark.clean_root,
-    pytest.mark.skipif(clean_root.missing() is not None, reason=f"no clean root: {clean_root.missing()}"),
+    pytest.mark.skipif(clean_root.INSIDE not in os.environ, reason="only in a network of its own: make agent-boot"),
 ]
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """All that cloud-init leaves of an environment; not even HOME."""
-SCRIPTS = {path.name: path.read_text() for path in (ROOT / "benchmarks/s3-range-read").glob("*.py")}
+FOLDER = ROOT / "benchmarks/s3-range-read"
+SCRIPTS = {path.name: path.read_text() for path in FOLDER.glob("*.py")}
+PARAMETERS = yaml.safe_load((FOLDER / "benchmark.yaml").read_text())["parameters"]
+PHASES = ("prepare", "measure", "clean-up")
+ROLE_ID = "AROAEXAMPLEROLEID000"
+WRITER = f"{ROLE_ID}:{ID}"
+LEFT = ("var/lib/troop", "var/lib/cloud", "run/troop-first-boot", "run/systemd", "root", "calls")
+STUBS = ("shutdown", "systemctl")
+NOTICE = {"action": "terminate", "time": "2026-11-26T11:40:00Z"}
+
+
+class Machine:
+    """The node's machine.
+
+    Attributes:
+        console: what user data has printed.
+    """
+
+    def __init__(self, root: Path, ec2: SimulatedEc2, folder: Path) -> None:
+        self._root, self.ec2, self.console = root, ec2, folder / "console.log"
+        self._processes: list[subprocess.Popen[bytes]] = []
+        for name in STUBS:
+            stub = root / "usr/local/sbin" / name
+            stub.write_text(f'#!/bin/sh\necho "{name} $*" >> /calls\n')
+            stub.chmod(0o755)
+        (root / "root").mkdir(exist_ok=True)
+        shutil.copyfile(ec2.trust, root / "root/trust.pem")
+        (root / "etc/hosts").write_text(f"127.0.0.1 localhost {ec2.host}\n")
+
+    def start(self, *line: str) -> subprocess.Popen[bytes]:
+        environment = {"PATH": PATH, "AWS_CA_BUNDLE": "/root/trust.pem"}  # the simulated S3 has its own certificate
+        with self.console.open("ab") as file:
+            process = subprocess.Popen(
+                clean_root.enter(self._root, list(line), environment),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._processes.append(process)
+        return process
+
+    def run(self, *line: str) -> str:
+        """What a command prints that ends well."""
+        self.console.write_bytes(b"")
+        assert self.start(*line).wait(PATIENCE) == 0, self.console.read_text()
+        return self.console.read_text()
+
+    def boot(self, sha256: str) -> subprocess.Popen[bytes]:
+        expires_at = int(time.time()) + 3600
+        script = user_data({**BOOT, "role_id": ROLE_ID, "agent_sha256": sha256, "expires_at": expires_at})
+        (self._root / "root/user-data").write_text(script)
+        return self.start("bash", "/root/user-data")
+
+    @property
+    def calls(self) -> list[str]:
+        return (self._root / "calls").read_text().splitlines()
+
+    def close(self) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for path in (*LEFT, *(f"usr/local/sbin/{name}" for name in STUBS)):
+            shutil.rmtree(self._root / path, ignore_errors=True)
+            if (self._root / path).is_file():
+                (self._root / path).unlink()
 
 
 @pytest.fixture
-def root() -> Iterator[Path]:
-    """With a stand-in for the AWS CLI, and without a trace of another node."""
-    root = clean_root.make()
-    shutil.rmtree(root / "var/lib/troop", ignore_errors=True)
-    aws, script = root / "usr/bin/aws", root / "root/user-data"
-    shutil.copyfile(Path(__file__).parent / "fake_aws.py", aws)
-    aws.chmod(0o755)
-    yield root
-    for path in (aws, script):
-        path.unlink(missing_ok=True)
-    shutil.rmtree(root / "var/lib/troop", ignore_errors=True)
+def machine(account: FakeAccount, tmp_path: Path) -> Iterator[Machine]:
+    ec2 = SimulatedEc2(account, tmp_path, BUCKET, ID, WRITER)
+    machine = Machine(clean_root.make(), ec2, tmp_path)
+    yield machine
+    machine.close()
+    ec2.close()
 
 
-def inside(root: Path, *line: str) -> str:
-    command = clean_root.enter(root, list(line), {"PATH": PATH})
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def written(account: FakeAccount, what: str) -> Any:
+    return account.document(key(f"{what}/{WRITER}.json"))
 
 
-def test_a_node_boots_and_measures_with_nothing_of_ours_installed(
-    root: Path, account: FakeAccount, node: Node, tmp_path: Path
-) -> None:
-    assert inside(root, "python3", "-c", "import sys; print(sys.version_info[:2])") == "(3, 9)\n"
-    packages = (
-        "import pkgutil, sys; print([m.name for m in pkgutil.iter_modules([p for p in sys.path if 'dist-pa' in p])])"
-    )
-    assert inside(root, "python3", "-c", packages) == "[]\n"
-
+def begin(node: Node, machine: Machine) -> subprocess.Popen[bytes]:
+    """Boots a node of s3-range-read, which creates its objects itself."""
     node.benchmark(
-        {"name": "prepare"},
-        {"name": "measure"},
+        *({"name": name} for name in PHASES),
         files=SCRIPTS,
-        parameters={"bucket": "data", "min_bytes": 1024, "max_bytes": 10240, "threads": 4},
+        parameters={**PARAMETERS, "fill_objects": 100, "threads": 4},
+        own_data=True,
     )
-    account.put("data/one", bytes(100_000))
-    (root / "root/user-data").write_text(
-        user_data({**BOOT, "agent_sha256": node.sha256, "expires_at": time.time() + 3600})
-    )
-    environment = {
-        "PATH": PATH,
-        "AWS_ENDPOINT_URL": account.url,
-        "AWS_EC2_METADATA_SERVICE_ENDPOINT": account.metadata_of(ID),
-    }
-    console = tmp_path / "console.log"
-    with console.open("wb") as file:
-        command = clean_root.enter(root, ["bash", "/root/user-data"], environment)
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, cwd="/")
-    try:
-        registered = node.registration()
-        assert "error" not in registered, registered
-        node.roster(rank=0)
-        node.barrier("prepare", script="prepare.py")
-        prepared = summaries.parse(node.summary("prepare"))
-        node.barrier(
-            "measure",
-            script="read.py",
-            warm_up_seconds=2,
-            measured_seconds=5,
-        )
-        measured = summaries.parse(node.summary("measure"))
-        assert process.wait(PATIENCE) == 0, console.read_text()
-    finally:
-        process.kill()
-        process.wait()
-
+    process = machine.boot(node.sha256)
+    registered = written(node.account, "nodes")
+    assert "error" not in registered, registered
     assert registered["python"].startswith("3.9.")
+    node.roster(rank=0)
+    node.barrier("prepare", script="prepare.py")
+    prepared = summaries.parse(written(node.account, "phases/prepare"))
     assert (prepared.outcome, prepared.reason) == ("ok", None)
+    return process
+
+
+def test_a_node_boots_measures_and_reports_its_reboot(node: Node, machine: Machine) -> None:
+    account, ec2 = node.account, machine.ec2
+    packages = "import pkgutil, sys; print([m.name for m in pkgutil.iter_modules(p for p in sys.path if 'dist' in p)])"
+    assert machine.run("python3", "-c", packages) == "[]\n"
+    assert machine.run("aws", "--version").startswith("aws-cli/2.")
+
+    process = begin(node, machine)
+    start_at = time.time() + 8
+    node.barrier("measure", script="read.py", warm_up_seconds=2, measured_seconds=5, start_at=start_at)
+    measured = summaries.parse(written(account, "phases/measure"))
+    node.barrier("clean-up", script="fill.py")
+    assert summaries.parse(written(account, "phases/clean-up")).outcome == "ok"
+    assert process.wait(PATIENCE) == 0, machine.console.read_text()
+
     assert (measured.outcome, measured.reason) == ("ok", None)
     assert measured.samples is not None
     assert len([value for value in measured.samples.series["cpu_user"] if value is not None]) >= 2
@@ -110,8 +164,46 @@ def test_a_node_boots_and_measures_with_nothing_of_ours_installed(
     assert row["count"] > 100
     assert row["errors"] == {}
     assert 0 < row["p50_ms"] <= row["p99_ms"] <= row["max_ms"]
-    written = {name for name in account.objects if name.startswith(key(""))}
-    below = {name.removeprefix(key("")) for name in written}
-    assert {f"output/prepare/{ID}.log.gz", f"output/measure/{ID}.log.gz", f"nodes/{ID}.json"} <= below
-    assert (root / "var/lib/troop/agent.pyz").exists(), "the default home of a node"
+    assert {key(f"output/{phase}/{WRITER}.log.gz") for phase in PHASES} <= account.objects.keys()
     assert f"{BUCKET}/{names.agent_key(RUN)}" in account.objects
+    assert not [name for name in account.objects if name.startswith(f"{BUCKET}/data/")]
+    assert ec2.refused == []
+    assert min(ec2.programs["CLI"], ec2.programs["own"]) > 0
+    assert machine.calls[0] in ("shutdown -h +65", "shutdown -h +66")
+    assert "systemctl daemon-reload" in machine.calls
+
+    machine.run("rm", "/run/troop-first-boot")
+    del account.objects[key(f"phases/clean-up/{WRITER}.json")]
+    machine.run("rm", "/var/lib/troop/phases/clean-up/summary.json")
+    machine.run("/var/lib/cloud/scripts/per-boot/troop")
+    assert written(account, "phases/clean-up")["reason"] == "the node rebooted"
+    assert machine.calls[-1] == "shutdown -h now"
+
+
+def test_what_a_spot_node_had_measured_survives_its_interruption(node: Node, machine: Machine) -> None:
+    account = node.account
+    account.spot = {}
+    process = begin(node, machine)
+    node.barrier("measure", script="read.py", measured_seconds=PATIENCE)
+    eventually(lambda: '"measured":[[' in account.objects.get(key(f"live/{WRITER}.json"), b"").decode())
+    account.spot = {"spot/instance-action": json.dumps(NOTICE)}
+    summary = summaries.parse(written(account, "phases/measure"))
+    assert (summary.outcome, summary.interruption) == ("lost", NOTICE)
+    assert written(account, "interruptions")["action"] == "terminate"
+    assert process.wait(PATIENCE) == 1
+    measured = partial(lives.parse(written(account, "live")), summary, 0)
+    assert measured is not None
+    assert measured.operations["read"].times.count > 0
+    assert machine.ec2.refused == []
+
+
+@pytest.mark.parametrize(
+    "name", [f"nodes/{ROLE_ID}:i-0fedcba9876543210.json", "barriers/measure.json", "results.json", "definition.json"]
+)
+def test_a_node_cannot_write_what_is_not_its_own(machine: Machine, name: str) -> None:
+    where = f"s3://{key(name)}"
+    process = machine.start("aws", "s3", "cp", "/etc/hosts", where, "--region", "us-west-2")
+    assert process.wait(PATIENCE) == 1
+    assert "AccessDenied" in machine.console.read_text()
+    assert machine.ec2.account.objects.keys().isdisjoint({key(name)})
+    assert machine.ec2.refused

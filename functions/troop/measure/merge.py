@@ -21,6 +21,7 @@ from troop.measure import device_samples
 from troop.measure import operations as ops
 from troop.measure.histogram import Histogram
 from troop.measure.merged_devices import DeviceMerger
+from troop.measure.node_series import NodeSeries, order_of
 from troop.measure.operations import (
     LONGEST_SECONDS,
     OTHER,
@@ -146,6 +147,7 @@ class _Role:
     series: _Series = field(default_factory=_Series)
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     devices: DeviceMerger = field(default_factory=DeviceMerger)
+    node_series: NodeSeries = field(default_factory=NodeSeries)
 
 
 class Merger:
@@ -177,8 +179,9 @@ class Merger:
             role.series.interval = self._interval
             role.series.add(summary.samples)
             if summary.samples.devices:
-                role.devices.add(summary.rank, summary.node, summary.samples.devices)
+                role.devices.add(order_of(summary), summary.samples.devices)
         role.nodes[summary.node] = line
+        role.node_series.add(summary)
         self._separate.add(summary)
         self.measured_seconds = max(self.measured_seconds, summary.measured_seconds)
         self.warm_up_seconds = max(self.warm_up_seconds, summary.warm_up_seconds)
@@ -203,6 +206,7 @@ class Merger:
             role.series.interval = role.series.interval or more.series.interval
             role.series.merge(more.series)
             role.devices.merge(more.devices)
+            role.node_series.merge(more.node_series)
             role.nodes.update(more.nodes)
         self._separate.merge(other._separate)
         self.measured_seconds = max(self.measured_seconds, other.measured_seconds)
@@ -245,12 +249,13 @@ class Merger:
 
         Returns:
             ``{"phase", "measured_from", "measured_seconds", "warm_up_seconds", "nodes": number, "roles": {role:
-            {"operations", "samples", "devices", "nodes"}}, "table", "separate", "separate_left_out"}``. Operations are
-            as in a summary. Samples are as in a summary or None: levels as means over all nodes, amounts as sums.
-            Devices are those of :meth:`DeviceMerger.document`. Nodes are by id, each with its means over the measured
-            time, and with the sums of counters and of its devices. The table is that of :meth:`table`. Separate rows
-            are as in a summary, with node, role and rank, sorted by these. ``separate_left_out`` is the number of rows
-            beyond :data:`MOST_SEPARATE`.
+            {"operations", "samples", "devices", "node_series", "nodes"}}, "table", "separate", "separate_left_out"}``.
+            Operations are as in a summary. Samples are as in a summary or None: levels as means over all nodes, amounts
+            as sums. Devices are those of :meth:`DeviceMerger.document`, series of nodes those of
+            :meth:`NodeSeries.document`. Nodes are by id, each with its means over the measured time, and with the sums
+            of counters and of its devices. The table is that of :meth:`table`. Separate rows are as in a summary, with
+            node, role and rank, sorted by these. ``separate_left_out`` is the number of rows beyond
+            :data:`MOST_SEPARATE`.
 
         Raises:
             SummaryError: nothing was added.
@@ -293,6 +298,7 @@ def _role_document(role: _Role) -> dict[str, Any]:
         "operations": ops.document_of(role.operations),
         "samples": role.series.document(),
         "devices": role.devices.document(),
+        "node_series": role.node_series.document(),
         "nodes": dict(sorted(role.nodes.items())),
     }
 

@@ -1,4 +1,4 @@
-"""Merges the samples of block devices of a role: by label over all nodes, and each device of the first nodes."""
+"""Merges the samples of block devices of a role: by label over all nodes, and each device of some nodes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from troop.measure.device_samples import DEVICE_SERIES, MOST_DEVICE_SAMPLES, MOST_DEVICES, DeviceSamples
+from troop.measure.node_series import Order, candidates, chosen
 from troop.measure.operations import aligned_sum
 
 MOST_NODE_SERIES = 64
-"""The most devices of single nodes of a role with values over time: those of the first nodes by rank."""
+"""The most devices of single nodes of a role with values over time: half of them are of the slowest nodes,
+the others of the first by rank.
+"""
 MOST_LABELS = 2 * MOST_DEVICES
 """The most labels of a role with values over time: the first in their order."""
 LONGEST = 20 * MOST_DEVICE_SAMPLES
@@ -43,7 +46,8 @@ class _Sum:
 
 
 Row = dict[str, Any]
-_Order = tuple[int, str, str]
+_Place = tuple[float, int, float, int, str, str]
+"""The order of the node, and the device."""
 
 
 @dataclass
@@ -52,9 +56,9 @@ class DeviceMerger:
 
     _interval: int = 0
     _sums: dict[str, _Sum] = field(default_factory=dict)
-    _rows: dict[_Order, Row] = field(default_factory=dict)
+    _rows: dict[_Place, Row] = field(default_factory=dict)
 
-    def add(self, rank: int, node: str, samples: DeviceSamples) -> None:
+    def add(self, order: Order, samples: DeviceSamples) -> None:
         """Adds one node. A node whose interval differs from that of the first is left out over time."""
         self._interval = self._interval or samples.interval_seconds
         if samples.interval_seconds != self._interval:
@@ -65,8 +69,14 @@ class DeviceMerger:
             amounts = {key: [value or 0 for value in values] for key, values in known.items()}
             nodes = {key: [int(value is not None) for value in values] for key, values in known.items()}
             self._add(samples.label(name), _Sum(first, length, 1, amounts, nodes))
-            row = {"node": node, "rank": rank, "device": name, "label": samples.label(name), "from": samples.start}
-            self._rows[rank, node, name] = {**row, **known}
+            row = {
+                "node": order[4],
+                "rank": order[3],
+                "device": name,
+                "label": samples.label(name),
+                "from": samples.start,
+            }
+            self._rows[(*order, name)] = {**row, **known}
         self._cut()
 
     def merge(self, other: DeviceMerger) -> None:
@@ -87,7 +97,7 @@ class DeviceMerger:
 
     def _cut(self) -> None:
         if len(self._rows) > 2 * MOST_NODE_SERIES:
-            self._rows = dict(sorted(self._rows.items())[:MOST_NODE_SERIES])
+            self._rows = {key: self._rows[key] for key in candidates(self._rows, MOST_NODE_SERIES)}
         if len(self._sums) > MOST_LABELS:
             self._sums = dict(sorted(self._sums.items())[:MOST_LABELS])
 
@@ -95,13 +105,13 @@ class DeviceMerger:
         """Returns ``{"interval_seconds", "labels": {label: {"from", "devices", "operations": [...], ...}}, "nodes":
         [{"node", "rank", "device", "label", "from", "operations": [...], ...}]}``; None without devices.
 
-        Amounts of labels are sums over so many ``devices``. Amounts of nodes are those of the first
-        :data:`MOST_NODE_SERIES` devices by rank. All are per interval; None where a value is unknown.
+        Amounts of labels are sums over so many ``devices``. Amounts of nodes are those of
+        :data:`MOST_NODE_SERIES` devices, by rank. All are per interval; None where a value is unknown.
         """
         if not self._sums:
             return None
         labels = {label: self._label(one) for label, one in sorted(self._sums.items())}
-        rows = [row for _, row in sorted(self._rows.items())[:MOST_NODE_SERIES]]
+        rows = [self._rows[key] for key in sorted(chosen(self._rows, MOST_NODE_SERIES), key=lambda key: key[3:])]
         return {"interval_seconds": self._interval, "labels": labels, "nodes": rows}
 
     def _label(self, one: _Sum) -> dict[str, Any]:

@@ -7,6 +7,7 @@ these add up step by step and bucket by bucket.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,14 @@ _STEPS = (1, 2, 5, 10, 30, 60, 120, 300, 600)
 index_of, lowest_in, highest_in = buckets(4)
 
 BUCKETS = index_of(HIGHEST) + 1
+_TWICE_THE_MIDDLE = [lowest_in(bucket) + highest_in(bucket) for bucket in range(BUCKETS)]
+
+
+def mean_of(counts: Mapping[int, int]) -> float | None:
+    """Returns the mean of counts by bucket in microseconds, as if each time were the middle of its bucket."""
+    count = sum(counts.values())
+    total = sum(map(operator.mul, map(_TWICE_THE_MIDDLE.__getitem__, counts), counts.values()))
+    return total / 2 / count if count else None
 
 
 def step_for(seconds: float) -> int:
@@ -176,10 +185,8 @@ class Windows:
         return sum(by_bucket(self._counts[step]).values())
 
     def mean(self, step: int) -> float | None:
-        """Returns a step's mean in microseconds, as if every time were the middle of its bucket; None without times."""
-        counts = by_bucket(self._counts[step])
-        total = sum((lowest_in(index) + highest_in(index)) * count for index, count in counts.items())
-        return total / (2 * sum(counts.values())) if counts else None
+        """Returns :func:`mean_of` a step; None without times."""
+        return mean_of(by_bucket(self._counts[step]))
 
     def percentile(self, step: int, percent: float) -> int | None:
         """Returns the microseconds that at least ``percent`` of a step's times do not exceed; None without times.
@@ -195,12 +202,15 @@ class Windows:
 
     def buckets_within(self, second: int, seconds: int) -> dict[int, int]:
         """Returns the counts by bucket of all whole steps in the ``seconds`` from ``second`` since 1970."""
+        return by_bucket(self.within(second, seconds))
+
+    def within(self, second: int, seconds: int) -> Counts:
+        """Returns the same for a further sum."""
         first = -(-second // self.step_seconds) - self._first
         last = (second + seconds) // self.step_seconds - self._first
-        totals: dict[int, int] = {}
+        totals: Counts = {}
         for counts in self._counts[max(0, first) : max(0, last)]:
-            for index, count in by_bucket(counts).items():
-                totals[index] = totals.get(index, 0) + count
+            totals = sum_of(totals, counts)
         return totals
 
     def document(self) -> dict[str, Any]:

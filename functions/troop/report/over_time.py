@@ -1,13 +1,14 @@
 """Prepares values over time for pages: for each phase of each cell its series, and what happened meanwhile.
 
 A page stays small enough for a browser. It has at most :data:`MOST_VALUES` values, and each series at most
-:data:`MOST_POINTS`. What exceeds this is left out and counted; series of single nodes and devices first.
+:data:`MOST_POINTS`. What exceeds this is left out and counted: first series of devices, then those of single nodes,
+and of these the slowest last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -74,7 +75,7 @@ def _name(cell: Cell, phase: Phase, several: bool) -> str:
 def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: int) -> dict[str, Any]:
     embedded, left_out, room = [], 0, most
     kinds = {(one.role, one.device): one.kind for one in phase.devices}
-    for one in sorted(by_fleet(series, cell), key=lambda one: bool(one.node or one.device)):
+    for one in sorted(by_fleet(series, cell), key=_importance(series)):
         if len(one.values) > min(room, MOST_POINTS):
             left_out += 1
             continue
@@ -89,6 +90,22 @@ def _entry(cell: Cell, phase: Phase, series: Sequence[Series], name: str, most: 
         "left_out": left_out,
         "series": embedded,
     }
+
+
+def _importance(series: Sequence[Series]) -> Callable[[Series], tuple[int, int]]:
+    """Returns a key: first whole roles; then the first node of each role, which is its slowest, and so on; devices."""
+    places: dict[str, dict[str, int]] = {}
+    for one in series:
+        if one.node and not one.device:
+            nodes = places.setdefault(one.role, {})
+            nodes.setdefault(one.node, len(nodes))
+
+    def key(one: Series) -> tuple[int, int]:
+        if one.device:
+            return (2, 0) if one.node else (0, 1)
+        return (1, places[one.role][one.node]) if one.node else (0, 0)
+
+    return key
 
 
 def _series(one: Series, kind: str) -> dict[str, Any]:

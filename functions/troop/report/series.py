@@ -25,10 +25,11 @@ from typing import Any, NamedTuple
 
 from troop.measure.operations import TOTAL
 from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU, busy
-from troop.measure.windows import step_for
+from troop.measure.windows import mean_of, step_for
 from troop.report import steps
 from troop.report.device_series import device_series
 from troop.report.document import Cell, Series, Use
+from troop.report.node_series import node_series
 from troop.report.steps import Value
 from troop.report.totals import total_over_time
 
@@ -124,6 +125,7 @@ def series(phase: Mapping[str, Any]) -> list[Series]:
             series += _latencies(name, TOTAL, total, times)
         if samples := role.get("samples"):
             series += _samples(name, samples, times)
+        series += node_series(name, role, times.zero, times.begin, times.measured_until)
         series += device_series(name, role.get("devices"), times.zero, times.step)
     return series
 
@@ -180,7 +182,7 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
                 value = min(value, highest)  # the maximum of the measured time; the warm-up may have been slower
             latencies.append(None if value is None else value / 1000)
         yield _series(role, operation, name, start, step, latencies)
-    averages = [None if value is None else value / 1000 for value in (steps.mean(buckets) for _, buckets in windows)]
+    averages = [None if value is None else value / 1000 for value in (mean_of(buckets) for _, buckets in windows)]
     yield _series(role, operation, "mean_ms", start, step, averages)
 
 

@@ -32,7 +32,7 @@ def findings(phase: Phase) -> Iterator[str]:
     """
     if phase.measured_from is None:
         return
-    series = {(one.role, one.operation, one.name): one for one in phase.series}
+    series = {(one.role, one.operation, one.name): one for one in phase.series if not one.node}
     for one in phase.operations:
         if one.count < FEWEST_OPERATIONS:
             continue

@@ -5,14 +5,13 @@ bucket by bucket.
 from __future__ import annotations
 
 import math
-import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
 from troop.measure.rows import pairs_of
-from troop.measure.windows import BUCKETS, highest_in, lowest_in
+from troop.measure.windows import BUCKETS, highest_in
 
 Value = float | None
 
@@ -127,13 +126,3 @@ def percentiles(buckets: Buckets, percents: Sequence[float]) -> list[int | None]
     ranks = [max(1, math.ceil(cumulative[-1] * percent / 100)) for percent in percents]
     places = [bisect_left(cumulative, rank) for rank in ranks]
     return [highest_in(ordered[place]) if place < len(ordered) else None for place in places]
-
-
-def mean(buckets: Buckets) -> float | None:
-    """Returns the mean in microseconds, as if each time were the middle of its bucket."""
-    count = sum(buckets.values())
-    total = sum(map(operator.mul, map(_TWICE_THE_MIDDLE.__getitem__, buckets), buckets.values()))
-    return total / 2 / count if count else None
-
-
-_TWICE_THE_MIDDLE = [lowest_in(bucket) + highest_in(bucket) for bucket in range(BUCKETS)]

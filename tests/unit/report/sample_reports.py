@@ -191,6 +191,17 @@ def tiers() -> Report:
     return one.model_copy(update={"cells": [whole], "findings": findings})
 
 
+def crowd(nodes: int = 60) -> Report:
+    """One cell, each of whose many servers has its own CPU over time, the slowest first."""
+    one = single()
+    (phase,) = one.cells[0].phases
+    cpu = next(each for each in phase.series if each.name == "cpu" and not each.node)
+    whole = [each for each in phase.series if not each.node]
+    lines = [cpu.model_copy(update={"node": f"i-{n:02}"}) for n in range(nodes)]
+    phase = phase.model_copy(update={"series": [*whole, *lines], "separate": []})
+    return one.model_copy(update={"cells": [one.cells[0].model_copy(update={"phases": [phase]})]})
+
+
 def apart() -> Report:
     """One cell, whose tool tells nothing that could be put together."""
     one = single()

@@ -152,7 +152,7 @@ def test_the_warm_up_is_set_apart() -> None:
     assert phase.warm_up_seconds == 10
     assert phase.measured_from is not None
     assert phase.measured_from.timestamp() == runs.START + 600
-    of = {(one.role, one.name): one for one in phase.series if not one.device}
+    of = {(one.role, one.name): one for one in phase.series if not (one.device or one.node)}
     rate, slow = of["drivers", "per_second"], of["drivers", "p99_ms"]
     assert (rate.start, rate.step_seconds, rate.values) == (-10, 1, [300.0] * 70)
     assert max(value or 0 for value in slow.values[10:]) < min(value or 0 for value in slow.values[:10])

@@ -69,6 +69,37 @@ def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.Monk
     assert entry["left_out"] == 7
 
 
+def test_the_slowest_node_of_each_role_is_kept_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Series of nodes come in the order of their slowness; a fast node of the first role does not push it out."""
+    several = [of_node(n) for n in (7, 2, 5)]
+    others = [one.model_copy(update={"role": "drivers", "node": f"{one.node}-d"}) for one in several]
+    disk = of_node(1).model_copy(update={"device": "nvme1n1", "name": "disk_reads"})
+    cell = changed(series=[disk, *several, *others])
+    monkeypatch.setattr(over_time, "MOST_OF_ENTRY", 35)
+    (entry,) = over_time.entries([cell])
+    assert [one["node"] for one in entry["series"]] == ["i-7", "i-7-d", "i-2"]
+    assert entry["left_out"] == 4
+
+
+def test_every_node_of_stored_results_can_be_chosen() -> None:
+    phase = runs.results("c005", "n12", 1.0, errors=2)["phases"][0]
+    slowest = phase["roles"]["drivers"]["node_series"][0]
+    slowest["mean_micros"] = slowest["p99_micros"] = [1500, None]
+    every = series(phase)
+    of_nodes = [one for one in every if one.node and not one.device]
+    for role in ("servers", "drivers"):
+        nodes = {one.node for one in of_nodes if one.role == role}
+        assert nodes == {*phase["roles"][role]["nodes"]} or len(phase["roles"][role]["nodes"]) == 1
+    names = {one.name: one.values for one in of_nodes if one.role == "drivers"}
+    assert names["p99_ms"] == names["mean_ms"] == [1.5, None]
+    assert names.keys() >= {"per_second", "mean_ms", "p99_ms", "cpu", "iowait"}
+    rates = [one.values[10] for one in of_nodes if one.role == "drivers" and one.name == "per_second"]
+    whole = next(one for one in every if not one.node and one.role == "drivers" and one.name == "per_second")
+    assert sum(value or 0 for value in rates) == pytest.approx(whole.values[20], rel=0.01)
+    del phase["roles"]["drivers"]["node_series"], phase["roles"]["servers"]["node_series"]
+    assert [one for one in series(phase) if one.node and not one.device] == [], "of an earlier version"
+
+
 def test_all_cells_have_an_equal_part_of_a_page() -> None:
     cells = [changed(series=[of_node(n) for n in range(8)]) for _ in range(4)]
     entries = over_time.entries(cells, most=120)

@@ -26,6 +26,7 @@ SAMPLES: dict[str, Callable[[], Report | Comparison]] = {
     "hostile": samples.hostile,
     "sweep": samples.sweep,
     "tiers": samples.tiers,
+    "crowd": samples.crowd,
     "bare": samples.bare,
     "empty": samples.empty,
     "many": lambda: samples.many(steps=15),
@@ -327,12 +328,28 @@ def test_any_series_of_any_cells_are_drawn_on_one_chart(opened: Opened) -> None:
     overlay.get_by_label("A line for").select_option(label="each node")
     assert len(lines(page, OVERLAY)) == 14  # two nodes of seven cells
     assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02").is_checked()
+    assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a01 (slowest)").is_checked()
     overlay.get_by_label("Values").select_option(label="Disk operations")
     eventually(lambda: "operations/s" in overlay.locator("figcaption").inner_text())
     overlay.get_by_label("A line for").select_option(label="each device")
     assert "14 of 28 lines shown" in overlay.inner_text()
     assert overlay.get_by_role("checkbox", name="c001 n3, threads=50, repetition 1 · i-0a02 · nvme2n1").count() == 1
     assert page.messages == []  # type: ignore[attr-defined]
+
+
+def test_of_very_many_nodes_the_slowest_are_drawn_and_any_can_be_chosen(opened: Opened) -> None:
+    page = opened("crowd", 1280)
+    overlay = page.locator("#overlay")
+    overlay.get_by_label("Values").select_option(label="CPU")
+    eventually(lambda: "% of all processors" in overlay.locator("figcaption").inner_text())
+    overlay.get_by_label("A line for").select_option(label="each node")
+    assert "14 of 60 lines shown" in overlay.inner_text()
+    assert len(lines(page, OVERLAY)) == 14
+    boxes = overlay.locator("figure input").evaluate_all("all => all.map((one) => one.checked)")
+    assert boxes == [True] * 14 + [False] * 46
+    assert overlay.locator("figure label").first.inner_text() == "c001 · i-00 (slowest)"
+    overlay.get_by_role("checkbox", name="c001 · i-59").check()
+    assert len(lines(page, OVERLAY)) == 15
 
 
 def test_the_disks_of_all_cells_are_drawn_without_a_choice(opened: Opened) -> None:

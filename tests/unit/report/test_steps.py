@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.report.runs import coarse
 from troop.measure import windows
+from troop.measure.windows import mean_of
 from troop.report import steps
 
 amounts = st.lists(st.integers(0, 1000), max_size=400)
@@ -69,7 +70,7 @@ def test_percentiles_of_steps_are_within_a_sixteenth(values: list[int], percent:
     (estimate,) = steps.percentiles(buckets, [percent])
     assert estimate is not None
     assert exact <= estimate <= exact * 17 / 16
-    average = steps.mean(buckets)
+    average = mean_of(buckets)
     assert average is not None
     assert math.isclose(average, sum(values) / len(values), rel_tol=1 / 16, abs_tol=1)
 
@@ -80,7 +81,7 @@ def test_a_step_without_operations_has_no_time() -> None:
     assert steps.windows(counts, -1, 1, 2) == (-1, [(-2, {40: 3}), (0, {40: 1, 41: 2})])
     assert steps.windows(counts, -2, 5, 5) == (0, [(-2, {40: 3}), (3, {}), (8, {40: 1, 41: 2})])
     assert steps.percentiles({}, [50, 99]) == [None, None]
-    assert steps.mean({}) is None
+    assert mean_of({}) is None
 
 
 pairs = st.lists(st.tuples(st.integers(0, windows.BUCKETS - 1), st.integers(0, 2**63)).map(list), max_size=20)
@@ -109,7 +110,7 @@ def test_a_bucket_that_does_not_exist_is_refused(bucket: int, before: list[list[
 def test_means_and_percentiles_are_those_of_every_time(buckets: dict[int, int]) -> None:
     total = sum(count * (windows.lowest_in(bucket) + windows.highest_in(bucket)) for bucket, count in buckets.items())
     count = sum(buckets.values())
-    assert steps.mean(buckets) == (total / 2 / count if count else None)
+    assert mean_of(buckets) == (total / 2 / count if count else None)
     for percent, value in zip((0, 50, 99, 100), steps.percentiles(buckets, (0, 50, 99, 100)), strict=True):
         rank = max(1, math.ceil(count * percent / 100))
         above = [bucket for bucket in buckets if sum(n for b, n in buckets.items() if b <= bucket) >= rank]

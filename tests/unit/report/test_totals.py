@@ -68,13 +68,15 @@ def test_a_single_operation_is_its_own_total() -> None:
 
 def test_the_total_over_time_is_that_of_all_operations_as_one() -> None:
     get, put = latencies(400), [micros * 9 for micros in latencies(300)]
-    total = {one.name: one for one in series(mixed({"get": get, "put": put})) if one.operation == TOTAL}
+    total = {
+        one.name: one for one in series(mixed({"get": get, "put": put})) if one.operation == TOTAL and not one.node
+    }
     phase = mixed({"get": get, "put": put})
     assert sum(value or 0 for value in total["per_second"].values) == 700
     assert set(total) == {"per_second", "errors_per_second", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "max_ms"}
     slowest = max(one["max_ms"] for one in phase["table"])
     assert max(value or 0 for value in total["max_ms"].values) == pytest.approx(slowest, rel=1e-4)
-    part = {one.name: one for one in series(phase) if one.operation == "put"}
+    part = {one.name: one for one in series(phase) if one.operation == "put" and not one.node}
     assert total["max_ms"].values == part["max_ms"].values
     assert total["p50_ms"].values < part["p50_ms"].values
 
@@ -84,7 +86,7 @@ def test_a_total_over_time_that_lacks_an_operation_is_not_drawn(lacking: str) ->
     phase = mixed({"get": [5] * 30, "put": [5] * 40})
     put = phase["roles"]["drivers"]["operations"]["put"]
     put[lacking] = {"from": START, "count": [], "errors": []} if lacking == "per_second" else None
-    names = {one.name for one in series(phase) if one.operation == TOTAL}
+    names = {one.name for one in series(phase) if one.operation == TOTAL and not one.node}
     assert bool(names & {"per_second", "errors_per_second"}) == (lacking != "per_second")
     assert bool(names & {"p50_ms", "mean_ms"}) == (lacking != "over_time")
 
@@ -100,7 +102,7 @@ def test_a_total_over_time_that_lacks_a_node_is_not_drawn(lacking: str) -> None:
         else:
             each["put"].per_second = PerSecond(START, [90] * 10, [2] * 10)
         merger.add(summary(number, operations=each))
-    names = {one.name for one in series(merger.document()) if one.operation == TOTAL}
+    names = {one.name for one in series(merger.document()) if one.operation == TOTAL and not one.node}
     assert bool(names & {"per_second", "errors_per_second"}) == (lacking != "per_second")
     assert bool(names & {"p50_ms", "mean_ms"}) == (lacking != "over_time")
 

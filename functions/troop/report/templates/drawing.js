@@ -4,8 +4,8 @@ document.querySelector(".unscripted").remove();
 
 const MOST_LINES = 7;
 
-// Returns the lines to show initially: those that are not off. Of many, first repetitions: whole measures, if lines have
-// them, so that the first measure has a line for each role; otherwise lines from all over the list.
+// Returns the lines to show initially: those that are not off. Of many, first repetitions: those with the lowest ranks; or
+// whole measures, so that the first one has a line for each role; or lines from all over the list.
 function shownAtFirst(lines, most = MOST_LINES) {
   const every = lines.map((_, place) => place);
   const on = every.filter((place) => !lines[place].off);
@@ -13,6 +13,7 @@ function shownAtFirst(lines, most = MOST_LINES) {
   const firsts = all.filter((place) => lines[place].first !== false);
   const from = all.length > most && firsts.length ? firsts : all;
   if (from.length <= most) return new Set(from);
+  if (lines[from[0]].rank !== undefined) return new Set(from.sort((a, b) => lines[a].rank - lines[b].rank).slice(0, most));
   const measures = [...new Set(from.map((place) => lines[place].measure))].sort((a, b) => a - b);
   if (measures[0] !== undefined) {
     const whole = measures.map((measure) => from.filter((place) => lines[place].measure === measure));

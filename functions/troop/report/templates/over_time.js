@@ -273,12 +273,18 @@ class Overlay {
     for (const place of this.shown) {
       const cell = this.cells.get(place);
       if (!cell) continue;
+      const ranks = new Map(); // nodes come in the order of their slowness
       for (const one of cell.series) {
         const isWanted = owners.some((owner) => owner.role === one.role && owner.operation === one.operation);
         if (!isWanted || !measures.includes(one.name) || groupOf(one) !== this.group) continue;
+        const track = JSON.stringify([one.role, one.name]);
+        const rank = ranks.get(track) || 0;
+        ranks.set(track, rank + 1);
+        const node = one.node && (this.group === "node" && rank === 0 ? `${one.node} (slowest)` : one.node);
         lines.push({
-          parts: [cell.name, ownerOf(one), this.panel.names[one.name], one.node || "", one.device || ""],
+          parts: [cell.name, ownerOf(one), this.panel.names[one.name], node || "", one.device || ""],
           data: dataOf(one, this.panel),
+          ...(one.node ? { rank } : {}),
         });
       }
     }

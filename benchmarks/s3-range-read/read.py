@@ -33,11 +33,14 @@ from prepare import range_bytes
 from ranges import SHORTAGES, Reader, ReadError
 from s3 import S3Error, region_of
 
+from troop.measure import phase_environment
+from troop.measure.collectors import output
 from troop.measure.recorder import Recorder
 from troop.measure.s3.addresses import address_of, endpoint_of, trust
 from troop.measure.s3.credentials import CredentialsError, CredentialStore
 from troop.measure.s3.signing import Signer
 from troop.measure.schedule import Schedule
+from troop.measure.separate import REQUESTS, Separate
 
 PAUSE_SECONDS = 0.05
 """Seconds after an error, so that immediate errors do not become a storm."""
@@ -94,13 +97,16 @@ def work(
     kinds: set[str],
     shortage: Any,
     schedule: Schedule | None = None,
+    sent: list[int] | None = None,
 ) -> None:
     """Reads until the measured time is over or a shortage is reported; runs in each thread.
 
     Args:
         kinds: receives the kinds of errors, of all threads.
         schedule: says when reads are due, for all threads together; None for a closed loop.
+        sent: receives the number of this thread's requests, with those of the warm-up and those that failed.
     """
+    tries = 0
     for due in schedule or without_pause(recorder):
         if shortage.value:
             break
@@ -108,6 +114,7 @@ def work(
             path, first, count = ranges.next()
             request = reader.request(path, first, count)
             started = time.perf_counter()
+            tries += 1
             moved = reader.read(request, count)
         except ReadError as error:
             recorder.error("read", str(error))
@@ -121,6 +128,8 @@ def work(
         else:
             recorder.ok("read", time.perf_counter() - started, moved, due=due)
     reader.close()
+    if sent is not None:
+        sent.append(tries)
 
 
 def process(
@@ -132,7 +141,8 @@ def process(
     shortage: Any,
     sender: Any,
 ) -> None:
-    """Runs one process with its threads, and sends the number of successful and failed reads, and the kinds of errors.
+    """Runs one process with its threads, and sends the numbers of successful and failed reads, the kinds of errors, and
+    the number of all requests.
 
     Args:
         number: from 0, of the processes, which share the rate evenly.
@@ -148,18 +158,18 @@ def process(
     seed = " ".join(os.environ.get(f"TROOP_{name}", "") for name in ("NODE", "RUN", "CELL", "POINT"))
     with Recorder.of_this_phase() as recorder:
         schedule = recorder.schedule(rate, share=(number, processes)) if rate else None
-        all_of_them, kinds = [], set[str]()
+        all_of_them, kinds, sent = [], set[str](), list[int]()
         for n in range(threads):
             reader = Reader(address, signer, store, trusted, connect_seconds, read_seconds)
             ranges = Ranges(objects, own, *sizes, seed=f"{seed} {number} {n}")
             all_of_them.append(
-                threading.Thread(target=work, args=(recorder, reader, ranges, kinds, shortage, schedule))
+                threading.Thread(target=work, args=(recorder, reader, ranges, kinds, shortage, schedule, sent))
             )
         for one in all_of_them:
             one.start()
         for one in all_of_them:
             one.join()
-    sender.send((*recorder.totals("read"), sorted(kinds)))
+    sender.send((*recorder.totals("read"), sorted(kinds), sum(sent)))
 
 
 def shares(threads: int, processors: int) -> list[int]:
@@ -203,6 +213,8 @@ def main() -> None:
     totals = [result.recv() for result in results]
     succeeded, failed = (sum(total[n] for total in totals) for n in range(2))
     kinds = sorted({kind for total in totals for kind in total[2]})
+    requests = sum(total[3] for total in totals)
+    output.write_rows(REQUESTS, [Separate(REQUESTS, "s3_gets", requests)], phase_environment.results())
     print(f"{succeeded} reads succeeded, {failed} failed: {', '.join(kinds) or 'no errors'}")
     if not succeeded and not (failed and all(kind.startswith(OVERLOAD) for kind in kinds)):
         sys.exit(f"no read succeeded in the measured time: {', '.join(kinds) or 'measure longer than a read takes'}")

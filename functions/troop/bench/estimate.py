@@ -59,9 +59,10 @@ PAST_EXPIRY = 1800
 
 TRAFFIC, OWN = "traffic between zones, as stated", "Troop's own calls"
 LICENSE, NODE_HOUR = "license, as stated", "node-hour"
+STATED, COUNTED = "as stated", "as counted"
 REQUESTS: Mapping[str, tuple[str, Decimal]] = {
-    S3_GETS: ("S3 GET requests, as stated", GET),
-    S3_PUTS: ("S3 PUT and LIST requests, as stated", PUT),
+    S3_GETS: ("S3 GET requests", GET),
+    S3_PUTS: ("S3 PUT and LIST requests", PUT),
 }
 """Lines for the requests of scripts, and the price of one in USD."""
 
@@ -199,16 +200,18 @@ def cell_cost(benchmark: Benchmark, seconds: int, own: Decimal, billing: str, pr
     return costs.cost_of(items, prices.currency)
 
 
-def requests(counts: Mapping[str, Decimal], currency: str) -> Iterator[Item]:
+def requests(stated: Mapping[str, Decimal], currency: str, counted: Mapping[str, int] | None = None) -> Iterator[Item]:
     """Yields the lines of requests; none in a currency in which their prices are not known.
 
     Args:
-        counts: as in :class:`troop.bench.money.Money`.
+        stated: as in :class:`troop.bench.money.Money`.
+        counted: by nodes during the run; they take the place of stated ones of their kind.
     """
+    counted = counted or {}
     if currency == USD:
-        for name, count in counts.items():
-            what, price = REQUESTS[name]
-            yield Item(what, count, "request", price)
+        for name, (what, price) in REQUESTS.items():
+            how = COUNTED if name in counted else STATED
+            yield Item(f"{what}, {how}", Decimal(counted.get(name, stated.get(name, ZERO))), "request", price)
 
 
 def _cell(cell: str, label: str, benchmark: Benchmark, billing: str, prices: Prices) -> CellEstimate:

@@ -20,6 +20,8 @@ ZERO = Decimal(0)
 
 CROSS_ZONE = "cross_zone_gb"
 S3_GETS, S3_PUTS = "s3_gets", "s3_puts"
+BILLED = (S3_GETS, S3_PUTS)
+"""Kinds of requests that scripts send, and AWS bills."""
 STORAGE = ("gp3", "gp2", "io1", "io2", "st1", "sc1")
 INITIALIZATION = "initialization"
 OTHERS = (*STORAGE, CROSS_ZONE, INITIALIZATION)
@@ -131,7 +133,7 @@ def money_of(document: Mapping[str, Any]) -> Money:
         other_prices={name: Decimal(str(price)) for name, price in prices.items() if name in OTHERS},
         accept_unknown_prices=document.get("accept_unknown_prices", False),
         cross_zone_gb=exact(traffic.get(CROSS_ZONE)),
-        requests={name: count for name in (S3_GETS, S3_PUTS) if (count := exact(traffic.get(name)))},
+        requests={name: count for name in BILLED if (count := exact(traffic.get(name)))},
     )
 
 

@@ -139,6 +139,7 @@ class Cell:
             point is merged, and without a search.
         replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.replacing.Dud` with ``at``;
             at most :data:`troop.bench.replacing.MOST_RECORDED`. None without any.
+        requests: those that nodes have counted in measured phases, by :data:`troop.bench.money.BILLED`; None for none.
         data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.
     """
 
@@ -159,6 +160,7 @@ class Cell:
     searches: list[dict[str, Any]] | None = None
     data_gone_at: datetime | None = None
     replaced_nodes: list[dict[str, str]] | None = None
+    requests: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)

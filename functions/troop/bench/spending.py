@@ -25,7 +25,9 @@ FORMAT = "troop.terms/1"
 UNKNOWN = "unknown"
 
 MEASURED = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID})
-"""Statuses of cells whose traffic between zones and requests are counted in full, as stated in the file."""
+"""Statuses of cells whose traffic between zones and requests count in full: as stated in the file, except for requests
+that nodes have counted.
+"""
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
         return
     if cell.status in MEASURED:
         yield Item(TRAFFIC, known.cross_zone_gb, "GB", terms.prices.cross_zone_gb)
-        yield from requests(known.requests, terms.prices.currency)
+        yield from requests(known.requests, terms.prices.currency, cell.requests)
     if cell.status is not CellStatus.PENDING and names.BOOT in cell.phases and terms.prices.currency == USD:
         yield Item(OWN, Decimal(1), "cell", known.own)
 

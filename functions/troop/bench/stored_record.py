@@ -168,6 +168,7 @@ def _cell_document(cell: Cell) -> dict[str, Any]:
         "cost": cell.cost and costs.to_document(cell.cost),
         "order": cell.order,
         "data_gone_at": _iso(cell.data_gone_at),
+        "requests": cell.requests,
     }
 
 
@@ -184,6 +185,7 @@ def _cell_of(run: str, document: Mapping[str, Any]) -> Cell:
         cost=_cost_of(document.get("cost")),
         order=None if document.get("order") is None else int(document["order"]),
         data_gone_at=_moment(document.get("data_gone_at")),
+        requests=document.get("requests"),
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import operator
 import statistics
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, Callable
@@ -32,6 +33,7 @@ from troop.measure.operations import (
     Rate,
     aligned_sum,
 )
+from troop.measure.separate import REQUESTS
 from troop.measure.summary import COUNTERS, LEVELS, SERIES, Clock, Samples, Summary, SummaryError, is_left_out
 
 PERCENTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99, "p99_9_ms": 99.9}
@@ -112,13 +114,18 @@ class _Separate:
     Attributes:
         rows: each with its sort key. At times longer than the limit, because sorting takes time.
         left_out: the number of rows that were left out.
+        requests: the sums of :data:`troop.measure.separate.REQUESTS`.
     """
 
     rows: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
     left_out: int = 0
+    requests: Counter[str] = field(default_factory=Counter)
 
     def add(self, summary: Summary) -> None:
         for row in summary.separate:
+            if row.tool == REQUESTS:
+                self.requests[row.operation] += row.count
+                continue
             row_document = {"node": summary.node, "role": summary.role, "rank": summary.rank, **row.document()}
             order = (summary.role, summary.rank, summary.node, row.tool, row.operation, json.dumps(row_document))
             self.rows.append((order, row_document))
@@ -127,6 +134,7 @@ class _Separate:
     def merge(self, other: _Separate) -> None:
         self.rows += other.rows
         self.left_out += other.left_out
+        self.requests.update(other.requests)
         self._cut(2 * MOST_SEPARATE)
 
     def _cut(self, longest: int) -> None:
@@ -138,7 +146,8 @@ class _Separate:
     def document(self) -> dict[str, Any]:
         self._cut(MOST_SEPARATE)
         rows = [row_document for _, row_document in sorted(self.rows, key=operator.itemgetter(0))]
-        return {"separate": rows, "separate_left_out": self.left_out}
+        requests = {"requests": dict(self.requests)} if self.requests else {}
+        return {"separate": rows, "separate_left_out": self.left_out, **requests}
 
 
 @dataclass

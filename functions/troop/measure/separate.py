@@ -16,6 +16,10 @@ from typing import Any
 from troop.measure.operations import NAME, OperationsError, errors_in, timing_of, whole
 
 FORMAT = "troop.separate/1"
+REQUESTS = "billed-requests"
+"""The tool of rows that count what a script has asked of services that bill requests: their operations are keys of the
+file's ``traffic``, such as ``s3_gets``. They are added up over nodes for the cost, and are no results.
+"""
 MOST_ROWS = 256
 """Rows of a node."""
 MOST_PERCENTILES = 32

@@ -21,6 +21,7 @@ from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.s3_scripts import Scripts, module
 from troop.measure.operations import Operation
 from troop.measure.s3 import addresses, credentials, signing
+from troop.measure.separate import REQUESTS, parse_file
 
 
 def is_enough_of(scripts: Scripts) -> Callable[[Operation], bool]:
@@ -35,6 +36,11 @@ def test_ranges_are_read_and_recorded(scripts: Scripts) -> None:
     assert read.errors == {}
     assert 100 <= read.bytes / read.times.count <= 1000
     assert len(scripts.account.ranges) > read.times.count, "the warm-up has read, too"
+    billed = [
+        row for path in scripts.folder.glob("separate-*.json") for row in parse_file(json.loads(path.read_text()))
+    ]
+    assert {(row.tool, row.operation) for row in billed} == {(REQUESTS, "s3_gets")}
+    assert sum(row.count for row in billed) == len(scripts.account.ranges)
     lengths = {1 + int(last) - int(first) for first, last in (r[6:].split("-") for r in scripts.account.ranges)}
     assert min(lengths) >= 100
     assert max(lengths) <= 1000

@@ -132,7 +132,7 @@ def test_what_crosses_zones_is_as_the_author_says_and_troops_own_calls_are_cents
 
 
 def test_requests_to_s3_are_as_the_author_says_and_cost_the_list_price() -> None:
-    gets, puts = (what for what, _ in REQUESTS.values())
+    gets, puts = (f"{what}, as stated" for what, _ in REQUESTS.values())
     stated = an_hour(SERVERS, money=Money(requests={S3_GETS: D(2_500_000), S3_PUTS: D(10_000)}))
     amounts, without = lines(of(stated)), lines(of(an_hour(SERVERS)))
     assert (amounts[gets], amounts[puts]) == ((D(2_500_000), D(1)), (D(10_000), D("0.05")))

@@ -90,6 +90,18 @@ def test_the_study_of_2011_by_the_started_hour() -> None:
     assert hour.amount == 288 * D("0.68") + 60 * D("2.00") == D("315.84")
 
 
+def test_requests_that_nodes_have_counted_are_billed_in_place_of_stated_ones() -> None:
+    of_nine = replace(DONE, requests={S3_GETS: 9})
+    terms = replace(TERMS, cells={"c001": replace(CELL, requests={S3_GETS: D(1_000_000), S3_PUTS: D(1000)})})
+    assert bill(terms=terms)["S3 GET requests, as stated"] == (1_000_000, D("0.4"))
+    counted = bill(terms=terms, cells=(replace(DONE, requests={S3_GETS: 34_356}),))
+    assert counted["S3 GET requests, as counted"] == (34_356, 34_356 * D("0.0000004"))
+    assert "S3 GET requests, as stated" not in counted
+    assert counted["S3 PUT and LIST requests, as stated"][0] == 1000, "nobody counts these"
+    unstated = bill(terms=replace(TERMS, cells={"c001": replace(CELL, requests={})}), cells=(of_nine,))
+    assert unstated["S3 GET requests, as counted"][0] == 9
+
+
 def test_a_license_is_paid_for_the_time_of_each_node_of_its_role() -> None:
     """A fleet that starts later or ends earlier pays its own time."""
     terms = replace(TERMS, cells={"c001": replace(CELL, licenses={"servers": D("0.5")})})
@@ -168,7 +180,7 @@ def test_what_is_there_still_costs_until_now() -> None:
 def test_what_crossed_zones_is_counted_of_cells_that_came_so_far(status: CellStatus, traffic: bool) -> None:
     amounts = bill(cells=(replace(DONE, status=status),))
     assert (TRAFFIC in amounts) is traffic
-    assert amounts.get(REQUESTS[S3_GETS][0]) == ((1_000_000, D("0.4")) if traffic else None)
+    assert amounts.get(f"{REQUESTS[S3_GETS][0]}, as stated") == ((1_000_000, D("0.4")) if traffic else None)
     assert amounts[OWN] == (1, D("0.01"))
     assert bill(cells=(Cell(RUN, "c001"),)) == {}, "one that was never launched costs nothing"
 

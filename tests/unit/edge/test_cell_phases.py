@@ -13,6 +13,7 @@ from troop.bench import names, stored_table
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import GRACE
 from troop.flows.bench.cell import CellDamagedError
+from troop.measure.separate import REQUESTS, Separate
 from troop.measure.summary import SummaryError
 
 
@@ -305,6 +306,20 @@ def test_strangers_in_a_phase_are_passed_over(bench: Bench) -> None:
     assert bench.check(1) == "done"
     bench.step("collect")
     assert bench.get(names.results_key(bench.run, CELL))["phases"][0]["nodes"] == 3
+
+
+def test_requests_that_nodes_count_are_on_record_for_the_cost(bench: Bench) -> None:
+    bench.measuring()
+    drivers = bench.nodes("drivers")
+    bench.finish("measure", drivers)
+    for rank, node in enumerate(drivers):
+        key = f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{node}.json"
+        document = bench.get(key)
+        rows = [Separate(REQUESTS, "s3_gets", 100 + rank).document(), Separate(REQUESTS, "emails", 5).document()]
+        bench.put(key, document | {"separate": rows})
+    assert bench.check(1) == "done"
+    bench.step("collect")
+    assert bench.cell().requests == {"s3_gets": sum(100 + rank for rank in range(len(drivers)))}
 
 
 def test_a_table_that_no_item_has_room_for_is_cut_on_record_alone(

@@ -14,7 +14,7 @@ from tests.unit.measure.build import START, histogram_of, latencies, sampled, su
 from troop.measure import merge, operations
 from troop.measure.merge import MOST_SEPARATE, Merger
 from troop.measure.operations import Operation, PerSecond
-from troop.measure.separate import MOST_ROWS, Separate
+from troop.measure.separate import MOST_ROWS, REQUESTS, Separate
 from troop.measure.summary import Clock, Samples, Summary, SummaryError, parse
 from troop.measure.windows import Windows
 from troop.report import document as report
@@ -331,6 +331,15 @@ def test_what_single_nodes_tell_stands_side_by_side() -> None:
     assert document["table"] == []
     for row in document["separate"]:
         assert report.Separate.model_validate(row).tool == "wrk"
+
+
+def test_billed_requests_are_added_up_and_are_no_results() -> None:
+    parts = [summary(n, separate=(Separate(REQUESTS, "s3_gets", 10 + n), Separate("wrk", "get", 1))) for n in range(9)]
+    whole = merged(*parts[:4])
+    whole.merge(merged(*parts[4:]))
+    assert whole.document()["requests"] == {"s3_gets": 9 * 10 + 36}
+    assert {row["tool"] for row in whole.document()["separate"]} == {"wrk"}
+    assert "requests" not in merged(summary(0)).document()
 
 
 def test_of_very_many_such_rows_the_first_are_kept_and_the_others_counted() -> None:

@@ -73,9 +73,10 @@ class RunCells:
         point: PointOf | None = None,
         limits: list[dict[str, Any]] | None = None,
         searches: list[dict[str, Any]] | None = None,
+        requests: Mapping[str, int] | None = None,
     ) -> bool:
-        """Changes the given values. A cell that has ended keeps its status, reason, results, limits and searches: then
-        the call changes nothing and returns False, or True if the cell already has this status.
+        """Changes the given values. A cell that has ended keeps all of them except for its phase and point: then the
+        call changes nothing and returns False, or True if the cell already has this status.
 
         Args:
             phase: the cell's new phase; any cell can enter the next one.
@@ -89,7 +90,7 @@ class RunCells:
         values: dict[str, Any] = {":schema": SCHEMA}
         condition, removed = "attribute_exists(#item)", ""
         changes: dict[str, Any] = {"status": status.value if status else None, "reason": reason, "results": results}
-        changes |= {"limits": limits, "searches": searches}
+        changes |= {"limits": limits, "searches": searches, "requests": requests}
         for name, value in changes.items():
             if value is not None:
                 update.append(f"#{name} = :{name}")

@@ -201,13 +201,14 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "searches": cell.searches,
             "data_gone_at": _iso(cell.data_gone_at),
             "replaced_nodes": cell.replaced_nodes,
+            "requests": cell.requests,
         }
     )
 
 
 WITHOUT_FIGURES = (
     *("run", "item", "status", "phase", "phases", "reason", "closed_at"),
-    *("variant", "attempt", "cost", "point", "order", "data_gone_at", "replaced_nodes"),
+    *("variant", "attempt", "cost", "point", "order", "data_gone_at", "replaced_nodes", "requests"),
 )
 """Attributes of a cell except for its results, limits and searches, which can have 200 KB."""
 
@@ -239,6 +240,7 @@ def cell_of(item: Item) -> Cell:
         searches=jsonable(values["searches"]) if "searches" in values else None,
         data_gone_at=_moment(values, "data_gone_at"),
         replaced_nodes=values.get("replaced_nodes"),
+        requests={name: int(n) for name, n in values["requests"].items()} if "requests" in values else None,
     )
 
 

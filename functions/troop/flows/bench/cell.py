@@ -5,6 +5,7 @@ Each step can be repeated at any time: it acts on what it finds, and never chang
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from troop.bench.attempts import latest
 from troop.bench.barriers import BarrierState, barrier, began, chosen, is_released, release
 from troop.bench.booting import FleetStatus, of_boot
 from troop.bench.definition import Benchmark, Step, from_document, is_load, point_document
+from troop.bench.money import BILLED
 from troop.bench.open_loop import targets
 from troop.bench.progress import FIRST_WAIT, wait, wait_in_phase
 from troop.bench.record import FINAL, CellStatus, RunStatus
@@ -84,11 +86,13 @@ class Results:
         phases: number of phases and points.
         table: the rows of all of them.
         limits: whether they hold the file's limits, see :func:`troop.bench.judging.entry`.
+        requests: the requests that nodes have counted, as in :class:`troop.bench.record.Cell`.
     """
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.table: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
+        self.requests: Counter[str] = Counter()
         self._is_complete = is_complete
         self._encoded: list[bytes] = []
 
@@ -102,6 +106,7 @@ class Results:
         self.table += [{**place, **row} for row in phase["table"]]
         if entry := judging.entry(phase):
             self.limits.append(entry)
+        self.requests.update({name: n for name, n in phase.get("requests", {}).items() if name in BILLED})
         self._encoded.append(encoded(phase))
 
     def body(self, searches: list[dict[str, Any]]) -> bytes:
@@ -277,6 +282,7 @@ class CellSteps:
             results=stored_table(results.table),
             limits=results.limits or None,
             searches=searches or None,
+            requests=dict(results.requests) or None,
         )
         self.runs.cells.change(run, cell, phase=names.TEARDOWN, at=self.clock())
         return Answer(run, cell, State.DONE)

@@ -126,6 +126,17 @@ def test_each_operation_of_each_cell_has_its_row(study: Read) -> None:
     assert study.row("read", formatting.plain(read.per_second))[-1] == formatting.money(read.cost_per_million)
 
 
+def test_the_output_of_a_failed_cell_is_folded_and_keeps_its_lines() -> None:
+    report = samples.study()
+    output = "last lines of i-1:\nTraceback\n  line 7"
+    cells = [*report.cells[:-1], report.cells[-1].model_copy(update={"reason": f"exit code 1\n{output}"})]
+    page = html.report_page(report.model_copy(update={"cells": cells}), "")
+    assert (
+        page.count(f'exit code 1<details><summary>Output</summary><pre tabindex="0" aria-label="Output">{output}</pre>')
+        == 1
+    )
+
+
 def test_a_failed_cell_says_why(study: Read) -> None:
     row = study.row("n12, threads=200, repetition 3 c018 FAILED")
     assert "refused the connection" in row[1]

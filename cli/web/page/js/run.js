@@ -72,7 +72,7 @@ export async function show(main, signal, run) {
         ),
       ),
       reporting?.message,
-      it.reason && h("p", { class: "problem" }, it.reason),
+      it.reason && h("div", { class: "problem" }, explained(it.reason)),
       facts([
         ["Run", h("code", {}, it.run)],
         ["Started", moment(it.at)],
@@ -143,7 +143,7 @@ function cellTables({ run, cells }, more) {
   const columns = several ? [{ label: "Cell", cell: ({ cell }) => label(cell) }, ...RESULTS] : RESULTS;
   return [
     h("h2", {}, "Cells"),
-    cells.length ? table("Cells of the run", CELLS, cells) : h("p", { class: "muted" }, "No cell has started."),
+    cells.length ? table("Cells of the run", CELLS, cells.map((cell) => ({ ...cell, told: run.reason ?? "" }))) : h("p", { class: "muted" }, "No cell has started."),
     h("h2", {}, "Results"),
     rows.length ? table("Measurements", columns, rows) : h("p", { class: "muted" }, run.ended_at ? "There are no results." : "No results yet. Each cell shows its results when it ends."),
     h("div", { class: "buttons" }, absent.map((cell) => h("button", { type: "button", onclick: () => more(cell.cell) }, "Load results of ", cell.cell))),
@@ -156,8 +156,24 @@ const CELLS = [
   { label: "Phase", cell: (cell) => (cell.phase === "over" ? null : cell.phase || null) },
   { label: "Duration", number: true, cell: cellDuration },
   { label: "Cost", number: true, cell: (cell) => cell.cost && money(cell.cost.amount, cell.cost.currency) },
-  { label: "Reason", wide: true, cell: (cell) => cell.reason },
+  { label: "Reason", wide: true, cell: (cell) => cell.reason && explained(cell.reason, cell.told) },
 ];
+
+const unfolded = new Set(); // outputs that stay open when the page is drawn again
+
+/** The first line of a reason, and the output below it to unfold, unless `told` has the output already. */
+function explained(reason, told = "") {
+  const [first, ...rest] = reason.split("\n");
+  const output = rest.join("\n");
+  if (!output || told.includes(output)) return h("p", {}, first);
+  const fold = h(
+    "details",
+    { open: unfolded.has(reason), ontoggle: () => (fold.open ? unfolded.add(reason) : unfolded.delete(reason)) },
+    h("summary", {}, "Output"),
+    h("pre", { tabindex: "0", "aria-label": "Output" }, output),
+  );
+  return [h("p", {}, first), fold];
+}
 
 const time = (key) => ({ label: key, number: true, cell: ({ result }) => milliseconds(result[`${key}_ms`]) });
 const errors = (counts) => Object.entries(counts ?? {}).map(([kind, number]) => `${kind} ${count(number)}`).join(", ") || "0";

@@ -93,7 +93,11 @@ def world(world: World) -> World:
     running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)
     world.runs = {
         RUNNING: {"run": running, "cells": [cell(1, "n3", "RUNNING")], "resources": []},
-        OTHER: {"run": run(run=OTHER, status="PARTIAL", reason="i-0abc was lost"), "cells": cells, "resources": []},
+        OTHER: {
+            "run": run(run=OTHER, status="PARTIAL", reason="i-0abc was lost\nlast lines of i-0abc:\nout of memory"),
+            "cells": cells,
+            "resources": [],
+        },
         RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
     }
     world.live = live_answer(live_cell())

@@ -36,6 +36,24 @@ def test_benchmarks(looking: Looking) -> None:
     assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
 
 
+def test_the_output_of_a_failure_is_told_once_with_its_lines(looking: Looking) -> None:
+    why, output = "measure.py failed on i-0abc: exit code 1", "last lines of i-0abc:\nTraceback\n  line 7"
+    failed = cell(1, "n3", "FAILED") | {"reason": f"{why}\n{output}"}
+    other = cell(2, "n6", "FAILED") | {"reason": f"{why}2\nlast lines of i-2:\nsegfault"}
+    reason = f"c001 FAILED: {why}\n{output}"
+    looking.world.runs = {RUN: {"run": run(status="FAILED", reason=reason), "cells": [failed, other], "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    problem = page.locator(".headline ~ .problem")
+    expect(problem.locator("> p")).to_have_text(f"c001 FAILED: {why}")
+    expect(page.get_by_text("Traceback")).to_be_hidden()
+    problem.locator("summary").press("Enter")
+    assert problem.locator("pre").inner_text() == output
+    cells = page.get_by_role("table", name="Cells of the run")
+    expect(cells.get_by_role("row", name=re.compile("c001"))).to_contain_text(why)
+    expect(page.get_by_text("Traceback")).to_have_count(1)
+    expect(cells.locator("summary")).to_have_count(1)  # of the other cell
+
+
 def test_results_that_were_loaded_by_hand_stay(timed: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
     going: dict[str, Any] = {
         "run": run(status="RUNNING", ended_at=None),

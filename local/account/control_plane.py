@@ -48,6 +48,7 @@ from .patches import (
     states_start,
     states_stop,
     states_timeout,
+    supported_resources,
     unmapped_actions,
 )
 from .reference import Reference
@@ -59,7 +60,7 @@ from .secret import Secrets
 def patch(config: Config, drawn: Secrets) -> None:
     """Applies every patch. Raises an error if one no longer fits."""
     check_versions()
-    schemas = Schemas(config.schemas)
+    schemas, reference = Schemas(config.schemas), Reference(config.reference)
     ministack_speed.apply()
     listeners.apply()
     root_key.apply(drawn)
@@ -68,6 +69,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     api_throttle.apply()
     decision_log.apply()
     leading_keys.apply()
+    supported_resources.apply(reference)
     unmapped_actions.apply()
     lambda_errors.apply()
     lambda_settings.apply()
@@ -86,7 +88,7 @@ def patch(config: Config, drawn: Secrets) -> None:
     service_linked_roles.apply()
     policy_documents.apply()
     s3_requests.apply()
-    resource_types.apply(Reference(config.reference))
+    resource_types.apply(reference)
     ssm_public.apply()
     ssm_calendars.apply()
     precise_resources.apply()

@@ -34,7 +34,8 @@ class Reference:
         kinds = self._part("resourceTypes", name.partition(":")[0])
         for kind in entry["resourceTypes"]:
             known, keys = kind["name"].lower(), frozenset(map(str.lower, kind["conditionKeys"]))
-            yield _pattern(kinds[known]["arn"]), bool(kind["required"]), keys
+            for arn in str(kinds[known]["arn"]).split(", "):
+                yield _pattern(arn), bool(kind["required"]), keys
             if labelled := kinds.get(f"labelled {known}"):  # executions of a Map Run, which the actions do not list
                 yield _pattern(labelled["arn"]), False, keys
 

@@ -331,3 +331,16 @@ def test_networks_made_by_cloudformation_reach_the_groups(world: World, fleet: F
     (instance,) = fleet.members(group)
     assert fleet.instance(instance)["SubnetId"] == subnet["SubnetId"]
     assert [one["GroupId"] for one in fleet.instance(instance)["SecurityGroups"]] == [outputs["Group"]]
+
+
+def test_a_resource_of_another_type_allows_nothing(world: World) -> None:
+    """IAM asks for the profile, to which the role is added."""
+    added = world.role()
+    name = unique("profile")
+    world.iam.create_instance_profile(InstanceProfileName=name)
+    call = {"InstanceProfileName": name, "RoleName": added.rpartition("/")[2]}
+    action = "iam:AddRoleToInstanceProfile"
+    needed = allow("iam:PassRole", added)
+    by_role, by_all = world.role(needed, allow(action, added)), world.role(needed, allow(action))
+    assert attempt(world, by_role, "iam", "add_role_to_instance_profile", **call) == "AccessDenied"
+    assert attempt(world, by_all, "iam", "add_role_to_instance_profile", **call) == "allowed"

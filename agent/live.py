@@ -18,6 +18,7 @@ from typing import Callable
 
 from agent.boot import Boot
 from agent.log import say
+from agent.sampler import Cpu
 from agent.web import ERRORS, Web
 from troop.measure.live import (
     FILES,
@@ -52,14 +53,15 @@ class LiveUpload:
     Args:
         blank: the node's summary, without a time and without operations.
         results: the folder with the files of the script's processes.
-        cpu: returns the thousandths of all processors that worked in the last so many seconds; None if unknown.
+        cpu: returns the thousandths of all processors that worked in the last so many seconds, and of those that waited
+            for disks; None if unknown.
     """
 
     def __init__(
         self,
         blank: Live,
         results: Path,
-        cpu: Callable[[int], int | None],
+        cpu: Callable[[int], Cpu],
         put: Put,
         clock: Callable[[], float] = time.time,
         interval: float | None = None,
@@ -99,11 +101,13 @@ class LiveUpload:
         now = int(self._clock())
         paths = sorted(self._results.glob(FILES))[:MOST_FILES]
         until, seconds, operations = _added_up(paths, now - 2 * INTERVAL_SECONDS)
+        cpu, iowait = self._cpu(INTERVAL_SECONDS)
         return replace(
             self._blank,
             until=until or now,
             seconds=seconds,
-            cpu=self._cpu(INTERVAL_SECONDS),
+            cpu=cpu,
+            iowait=iowait,
             operations=operations,
         )
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from agent import block_devices, proc
 from agent.ethtool import NetworkLimits
@@ -57,11 +57,12 @@ class Series:
         series = {name: [(one or {}).get(name) for one in nodes.values] for name in SERIES}
         return Samples(nodes.start, nodes.interval, series, self._device_samples(describe))
 
-    def cpu(self, seconds: int) -> int | None:
-        """Returns the mean of the last ``seconds``, in thousandths of all processors that are busy; None if unknown."""
-        last = self._nodes.values[-max(1, seconds // self._nodes.interval) :]
-        known = [value for one in last if one and (value := busy(one)) is not None]
-        return min(1000, int(sum(known) // len(known))) if known else None
+    def cpu(self, seconds: int) -> Cpu:
+        """Returns the means of the last ``seconds``, in thousandths of all processors: how many are busy, and how many
+        wait for disks (iowait); None if unknown.
+        """
+        last = [one for one in self._nodes.values[-max(1, seconds // self._nodes.interval) :] if one]
+        return _mean(map(busy, last)), _mean(one.get("cpu_iowait") for one in last)
 
     def _device_samples(self, describe: Describe | None) -> DeviceSamples | None:
         devices = self._devices
@@ -75,6 +76,12 @@ class Series:
         return DeviceSamples(devices.start, devices.interval, series, describe(names) if describe else {})
 
 
+def _mean(values: Iterable[float | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return min(1000, int(sum(known) // len(known))) if known else None
+
+
+Cpu = tuple[Optional[int], Optional[int]]
 Describe = Callable[[Iterable[str]], Mapping[str, Device]]
 
 
@@ -135,7 +142,7 @@ class Sampler:
     def start(self) -> None:
         self._thread.start()
 
-    def cpu(self, seconds: int) -> int | None:
+    def cpu(self, seconds: int) -> Cpu:
         """Returns what :meth:`Series.cpu` does, while this samples."""
         return self._series.cpu(seconds)
 

@@ -15,7 +15,7 @@ COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
 DROPPED = ("role", "p50")
 """The columns that a narrow terminal omits."""
 
-ROLE_COLUMNS = ("role", "nodes", "CPU", "busiest")
+ROLE_COLUMNS = ("role", "nodes", "CPU", "busiest", "iowait")
 
 _ALL = "all"
 
@@ -61,7 +61,11 @@ def operation_rows(cell: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 def role_rows(cell: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [
-        (one["role"], _nodes(one), _percent(one["cpu_percent"]), _percent(one["cpu_percent_max"]))
+        (
+            one["role"],
+            _nodes(one),
+            *(_percent(one.get(key)) for key in ("cpu_percent", "cpu_percent_max", "iowait_percent")),
+        )
         for one in cell["roles"]
     ]
 

@@ -47,8 +47,13 @@ class RoleViewOut(Out):
     role: str
     reporting: int = Field(description="The number of nodes whose running summary is at most a minute old")
     expected: int | None = Field(description="The number of nodes that take part in the phase; null if unknown")
-    cpu_percent: float | None = Field(description="Use of all processors, mean of the nodes; null if unknown")
+    cpu_percent: float | None = Field(
+        description="Use of all processors, without iowait; mean of the nodes; null if unknown"
+    )
     cpu_percent_max: float | None = Field(description="The same of the busiest node")
+    iowait_percent: float | None = Field(
+        description="Processors that wait for disks; mean of the nodes; null if unknown"
+    )
 
 
 class LiveCellOut(Out):

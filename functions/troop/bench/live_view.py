@@ -87,7 +87,9 @@ class RoleView:
 
     Attributes:
         expected: nodes that take part in the phase; None if unknown.
-        cpu_percent, cpu_percent_max: the mean and the maximum of the nodes, of all their processors; None if unknown.
+        cpu_percent, cpu_percent_max: the mean and the maximum of the nodes, of all their processors, without iowait;
+            None if unknown.
+        iowait_percent: the mean of the nodes; None if unknown.
     """
 
     role: str
@@ -95,6 +97,7 @@ class RoleView:
     expected: int | None
     cpu_percent: float | None
     cpu_percent_max: float | None
+    iowait_percent: float | None = None
 
 
 @dataclass(frozen=True)
@@ -320,9 +323,13 @@ def _roles(lives: Sequence[Live], expected: Mapping[str, int] | None) -> list[Ro
 
 
 def _role(role: str, lives: Sequence[Live], expected: Mapping[str, int] | None) -> RoleView:
-    cpu = [one.cpu for one in lives if one.cpu is not None]
-    mean, most = (round(sum(cpu) / len(cpu) / 10, 1), max(cpu) / 10) if cpu else (None, None)
-    return RoleView(role, len(lives), None if expected is None else expected.get(role, len(lives)), mean, most)
+    cpu, iowait = ([value for one in lives if (value := getattr(one, key)) is not None] for key in ("cpu", "iowait"))
+    takes_part = None if expected is None else expected.get(role, len(lives))
+    return RoleView(role, len(lives), takes_part, _percent(cpu), max(cpu) / 10 if cpu else None, _percent(iowait))
+
+
+def _percent(thousandths: Sequence[int]) -> float | None:
+    return round(sum(thousandths) / len(thousandths) / 10, 1) if thousandths else None
 
 
 def _continued(

@@ -78,7 +78,7 @@ class Live:
     Attributes:
         until: the end of the time that it covers, seconds since 1970.
         seconds: the length of this time, from the first operation on; 0 before it.
-        cpu: thousandths of all processors that worked in this time; None if unknown.
+        cpu, iowait: thousandths of all processors that worked in this time, and that waited for disks; None if unknown.
         operations: by name, at most :data:`MOST_OPERATIONS`.
     """
 
@@ -90,6 +90,7 @@ class Live:
     measured_from: float
     measured_seconds: float
     cpu: int | None = None
+    iowait: int | None = None
     operations: Mapping[str, LiveOperation] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
@@ -103,6 +104,7 @@ class Live:
             "measured_from": self.measured_from,
             "measured_seconds": self.measured_seconds,
             "cpu": self.cpu,
+            "iowait": self.iowait,
             "operations": operations_document(self.operations),
         }
 
@@ -204,7 +206,7 @@ def parse(document: Any) -> Live:
     measured: list[Any] = [document.get(key) for key in ("measured_from", "measured_seconds")]
     if not all(type(one) in (int, float) and 0 <= one <= LATEST for one in measured):  # also excludes NaN
         raise LiveError(f"measured_from and measured_seconds must be from 0 to {LATEST}")
-    cpu = document.get("cpu")
+    cpu, iowait = (None if document.get(key) is None else _whole(document[key], key, 1000) for key in ("cpu", "iowait"))
     return Live(
         node,
         role,
@@ -213,7 +215,8 @@ def parse(document: Any) -> Live:
         seconds,
         float(measured[0]),
         float(measured[1]),
-        None if cpu is None else _whole(cpu, "cpu", 1000),
+        cpu,
+        iowait,
         parse_operations(document.get("operations")),
     )
 

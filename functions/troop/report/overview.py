@@ -175,7 +175,7 @@ def _growth(report: Report, lead: _Lead | None = None) -> Iterator[Key]:
     """Yields the efficiency at the most nodes: of the leading role's operation with the highest throughput, which is
     its total if it has one. It is the mean of the repetitions.
     """
-    every = [one for one in report.scaling if one.points]
+    every = [one for one in report.scaling if len({point.nodes for point in one.points}) > 1]
     of_lead = [one for one in every if (one.phase, one.role) == lead] or every
     most = max(of_lead, key=_nodes_and_rate, default=None)
     if most is None:

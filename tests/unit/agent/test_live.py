@@ -29,7 +29,9 @@ BLANK = Live("i-1", "drivers", PHASE, 0, 0, NOW - 60.0, 600.0)
 
 
 def upload(results: Path, put: Any = None, **options: Any) -> LiveUpload:
-    return LiveUpload(BLANK, results, lambda seconds: 10 * seconds, put, **{"clock": lambda: NOW + 0.5, **options})
+    return LiveUpload(
+        BLANK, results, lambda seconds: (10 * seconds, 2 * seconds), put, **{"clock": lambda: NOW + 0.5, **options}
+    )
 
 
 def left(results: Path, name: str, until: int, seconds: int = 15, **operations: LiveOperation) -> None:
@@ -46,7 +48,7 @@ def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsy
     (tmp_path / "live-7-0.json").write_text(json.dumps({**document_of(NOW, Recent(0, {})), "operations": 7}))
     summary = upload(tmp_path).summary()
     assert summary.operations == {"read": LiveOperation(15, 1, {3: 12, 7: 3}), "write": LiveOperation(1)}
-    assert (summary.until, summary.seconds, summary.cpu) == (NOW - 3, 6, 150)
+    assert (summary.until, summary.seconds, summary.cpu, summary.iowait) == (NOW - 3, 6, 150, 30)
     assert parse(json.loads(json.dumps(summary.document()))) == summary
     output = capsys.readouterr()
     assert all(f"live-{n}-0.json cannot be read" in output.out + output.err for n in (4, 5, 7))
@@ -85,7 +87,7 @@ def test_the_use_of_processors_is_the_mean_of_the_last_samples(
 ) -> None:
     series = Series(interval)
     series._nodes.values = values
-    assert series.cpu(15) == expected
+    assert series.cpu(15) == (expected, 500 if any(one and "cpu_iowait" in one for one in values) else None)
 
 
 def test_a_measured_phase_uploads_while_its_script_runs(

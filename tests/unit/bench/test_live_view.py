@@ -59,10 +59,10 @@ def test_one_node_with_a_wrong_clock_does_not_change_the_time_left() -> None:
 
 
 def test_processors_are_by_role_and_silent_nodes_are_seen() -> None:
-    lives = [live("i-1", cpu=200), live("i-2", cpu=901), live("i-3", role="servers", cpu=None)]
+    lives = [live("i-1", cpu=200, iowait=300), live("i-2", cpu=901, iowait=100), live("i-3", role="servers", cpu=None)]
     view = cell_view(CELL, lives, NOW, is_measured=True, expected={"drivers": 3, "servers": 1})
     drivers, servers = view.roles
-    assert (drivers.cpu_percent, drivers.cpu_percent_max) == (55.0, 90.1)
+    assert (drivers.cpu_percent, drivers.cpu_percent_max, drivers.iowait_percent) == (55.0, 90.1, 20.0)
     assert (drivers.reporting, drivers.expected, servers.reporting) == (2, 3, 1)
     assert (servers.cpu_percent, view.reporting, view.expected) == (None, 3, 4)
     assert view.total is None, "nobody has counted an operation"

@@ -140,7 +140,7 @@ def live_cell(merges: int = 20, **more: Any) -> dict[str, Any]:
     ]
     figures = {"per_second": 20_000.4, "errors_per_second": 0.2, "p50_ms": 1.7, "p99_ms": 9.3}
     operation = {"role": "drivers", "operation": "insert"}
-    cpu = {"reporting": 6, "expected": 6, "cpu_percent": 71.2, "cpu_percent_max": 88.0}
+    cpu = {"reporting": 6, "expected": 6, "cpu_percent": 71.2, "cpu_percent_max": 88.0, "iowait_percent": 3.4}
     return {
         "cell": "c001",
         "label": "n6",

@@ -20,7 +20,14 @@ FIGURES = {"per_second": 12_345.6, "errors_per_second": 0.2, "p50_ms": 1.02, "p9
 def live(second: int = 4, **cell: Any) -> dict[str, Any]:
     """What GET /benchmarks/{run}/live says at so many seconds after the merge."""
     quiet = {"per_second": 10.0, "errors_per_second": 0.0, "p50_ms": None, "p99_ms": None}
-    role = {"role": "drivers", "reporting": 2, "expected": 3, "cpu_percent": 55.04, "cpu_percent_max": 90.1}
+    role = {
+        "role": "drivers",
+        "reporting": 2,
+        "expected": 3,
+        "cpu_percent": 55.04,
+        "cpu_percent_max": 90.1,
+        "iowait_percent": 12.4,
+    }
     one = {
         "cell": "c001",
         "label": "n3",
@@ -34,7 +41,17 @@ def live(second: int = 4, **cell: Any) -> dict[str, Any]:
             {**FIGURES, "role": "drivers", "operation": "read"},
             {**quiet, "role": "drivers", "operation": "write"},
         ],
-        "roles": [role, {**role, "role": "servers", "expected": None, "cpu_percent": None, "cpu_percent_max": None}],
+        "roles": [
+            role,
+            {
+                **role,
+                "role": "servers",
+                "expected": None,
+                "cpu_percent": None,
+                "cpu_percent_max": None,
+                "iowait_percent": None,
+            },
+        ],
         "history": [],
     }
     minute, rest = divmod(second, 60)
@@ -80,9 +97,9 @@ def test_it_shows_rates_times_processors_and_time_left_and_then_the_results(
         "drivers read 12,345.6 0.2 1.02 ms 101 ms",
         "drivers write 10.0 0.0 - -",
         "all - 12,355.6 0.2 1.02 ms 101 ms",
-        "role nodes CPU busiest",
-        "drivers 2 of 3 55 % 90 %",
-        "servers 2 - -",
+        "role nodes CPU busiest iowait",
+        "drivers 2 of 3 55 % 90 % 12 %",
+        "servers 2 - - -",
     ]
     assert any("120,000" in line for line in lines)
     assert pauses == [15]

@@ -119,6 +119,7 @@ const ROLES = [
   { label: "Nodes that report", number: true, cell: (one) => (one.expected === null ? count(one.reporting) : `${count(one.reporting)} of ${count(one.expected)}`) },
   { label: "CPU", number: true, cell: (one) => percent(one.cpu_percent) },
   { label: "CPU of the busiest", number: true, cell: (one) => percent(one.cpu_percent_max) },
+  { label: "iowait", number: true, cell: (one) => percent(one.iowait_percent ?? null) },
 ];
 
 function history({ cell, history: points }, opened) {

@@ -90,7 +90,14 @@ def test_it_shows_rates_times_processors_and_time_left(half: Half, calls: Counte
     assert cell["total"] == figures
     assert cell["operations"] == [{**figures, "role": "drivers", "operation": "read"}]
     assert cell["roles"] == [
-        {"role": "drivers", "reporting": 2, "expected": 2, "cpu_percent": 42.0, "cpu_percent_max": 42.0}
+        {
+            "role": "drivers",
+            "reporting": 2,
+            "expected": 2,
+            "cpu_percent": 42.0,
+            "cpu_percent_max": 42.0,
+            "iowait_percent": None,
+        }
     ]
     assert cell["history"] == [{**figures, "at": answer["at"], "phase": "measure"}]
 
@@ -157,7 +164,8 @@ def test_summaries_of_a_minute_ago_or_of_another_phase_do_not_count(half: Half, 
     answer = get(f"/benchmarks/{run}/live")
     assert answer["state"] == "waiting"
     assert answer["cells"][0]["roles"][0] == {
-        "role": "drivers", "reporting": 0, "expected": 2, "cpu_percent": None, "cpu_percent_max": None
+        "role": "drivers", "reporting": 0, "expected": 2, "cpu_percent": None, "cpu_percent_max": None,
+        "iowait_percent": None
     }  # fmt: skip
 
 

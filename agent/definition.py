@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent.errors import UNREADABLE, AgentError
+from troop.measure.summary_size import TARGET_BYTES
 
 FORMAT = "troop.benchmark/1"
 READ = "read"
@@ -39,6 +40,7 @@ class Definition:
         has_targets: whether the role has targets, which a further object describes.
         read_volumes: device names of the volumes that the node reads whole before it registers.
         own_data: whether scripts create objects to measure with.
+        summary_bytes: the size of a summary above which data is left out.
     """
 
     steps: tuple[str, ...]
@@ -51,6 +53,7 @@ class Definition:
     read_volumes: tuple[str, ...] = ()
     has_targets: bool = False
     own_data: bool = False
+    summary_bytes: int = TARGET_BYTES
 
 
 def read(path: Path, role: str) -> Definition:
@@ -75,6 +78,7 @@ def read(path: Path, role: str) -> Definition:
             read_volumes=_read_volumes(document, role),
             has_targets=any(role in one["roles"] for one in document.get("targets", {}).values()),
             own_data=bool(document.get("own_data")),
+            summary_bytes=int(document.get("summary_bytes") or TARGET_BYTES),
             artifacts={_inside(one["name"]): str(one["sha256"]) for one in document.get("artifacts") or ()},
         )
     except (OSError, *UNREADABLE) as error:

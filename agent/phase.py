@@ -17,8 +17,8 @@ from agent.place import Place
 from agent.sampler import Sampler
 from agent.script_samples import samples_with
 from troop.measure.live import Live
-from troop.measure.summary import FAILED, LOST, OK, TIMED_OUT, Clock, Summary
-from troop.measure.summary_size import fitted
+from troop.measure.summary import FAILED, LOST, MOST_BYTES, OK, TIMED_OUT, Clock, Summary
+from troop.measure.summary_size import TARGET_BYTES, fitted
 
 LOST_CODE = 75
 """The exit code of a script whose subject is lost, such as a server that has died."""
@@ -40,7 +40,13 @@ class Done:
 
 
 def perform(
-    place: Place, phase: str, rank: int | None, release: Release, clock: Clock | None, put_live: Put | None = None
+    place: Place,
+    phase: str,
+    rank: int | None,
+    release: Release,
+    clock: Clock | None,
+    put_live: Put | None = None,
+    summary_bytes: int = TARGET_BYTES,
 ) -> Done:
     """Performs a phase or a point from start to end. Raises nothing: the summary contains every failure.
 
@@ -49,6 +55,7 @@ def perform(
         rank: None in a standing fleet, whose nodes have none.
         clock: how far this node's clock is off; corrects the common start if it is certainly wrong.
         put_live: stores running summaries; None for none.
+        summary_bytes: above which data is left out. A summary that stays twice as large fails the phase.
     """
     begun = blank(place, phase, rank or 0, clock)
     begun = replace(begun, measured_seconds=release.measured_seconds)
@@ -89,7 +96,7 @@ def perform(
     summary = replace(summary, samples=samples_with(place.results(phase), summary.samples, problems))
     if problems and summary.outcome == OK:
         summary = replace(summary, outcome=FAILED, reason="; ".join(problems[:MOST_PROBLEMS]))
-    summary, left_out = fitted(summary)
+    summary, left_out = fitted(summary, summary_bytes, min(MOST_BYTES, 2 * summary_bytes))
     for sentence in left_out:
         say(sentence)
     say(f"{phase}: {summary.outcome}" + (f", {summary.reason}" if summary.reason else ""))

@@ -103,7 +103,8 @@ class Session:
                 self._write_parameters(
                     self._place.parameters_of(self.phase), {**definition.parameters, **release.parameters}
                 )
-            done = perform(self._place, self.phase, self._rank, release, clock, live.put)
+            size = definition.summary_bytes
+            done = perform(self._place, self.phase, self._rank, release, clock, live.put, size)
             self._deliver(done)
             if done.summary.outcome == LOST:
                 return False

@@ -17,6 +17,7 @@ from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.network import Network
 from infra.nodes import Nodes
+from troop.bench.merging import FUNCTION_SECONDS
 from troop.environment import Variable
 
 _FAILED_REPORT_HOURS = 6
@@ -80,7 +81,7 @@ def make_bench_functions(
         "cell",
         bench_permissions.cell(stack, bench),
         {**record, Variable.NODE_PROFILE: profile},
-        seconds=300,  # one call merges the samples of all nodes
+        seconds=FUNCTION_SECONDS,  # one call merges the samples of all nodes
         megabytes=1769,  # a whole processor
     )
     teardown = functions.make(

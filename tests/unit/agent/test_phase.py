@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from tests.unit.agent.test_collect import left, named
 from troop.measure import phase_environment
 from troop.measure.recorder import Recorder
 from troop.measure.summary import Summary
-from troop.measure.summary_size import fitted
 
 PHASE = "measure"
 
@@ -43,13 +41,11 @@ def done(place: Place, script: str = "#!/bin/sh\n") -> Summary:
     return perform(place, PHASE, 0, Release("run.sh", 300, 0, 5, None), None).summary
 
 
-def test_a_summary_that_would_be_too_large_says_so_at_once(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_summary_that_would_be_too_large_says_so_at_once(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     left(place.results(PHASE), named("get", 2, 1))
     assert set(done(place).operations) == {"get", "get001"}
-    monkeypatch.setattr(phases, "fitted", partial(fitted, target=0, most=10))
-    summary = done(place)
+    release = Release("run.sh", 300, 0, 5, None)
+    summary = perform(place, PHASE, 0, release, None, summary_bytes=5).summary
     assert (summary.outcome, summary.operations) == ("failed", {})
     assert "record fewer operations" in str(summary.reason)
     output = capsys.readouterr()

@@ -24,6 +24,7 @@ from troop.bench.costs import Cost
 from troop.bench.definition import AROUND, Benchmark, to_document
 from troop.bench.images import ImageFacts, forbidden_images, unusable_images
 from troop.bench.limits import Limits, forbidden_data, no_room, setting
+from troop.bench.merging import unmergeable
 from troop.bench.plan import Plan, to_plan_document
 from troop.bench.problems import BadBenchmarkError, Problem
 from troop.bench.reach import Balancer, forbidden_targets, unreachable_targets, without_endpoint
@@ -281,7 +282,7 @@ class Benchmarks:
             raise BucketError(wrong, allowed)
         limits = Limits.of(self.settings)
         over = admission.over_limits(benchmark, plan, limits)
-        problems = [*over]
+        problems = [*over, *admission.in_all_cells(benchmark, plan, unmergeable)]
         problems += self._problems_of_buckets(benchmark, plan, buckets)
         types = sorted({kind for cell in cells for fleet in cell.fleets for kind in fleet.types})
         offers = read_offers(self.ec2, types, self.subnets)

@@ -18,8 +18,9 @@ from troop.aws.bench.service_roles import ServiceRoles
 from troop.bench import names
 from troop.bench.barriers import BarrierState, barrier
 from troop.bench.choices import chosen
-from troop.bench.definition import ON_DEMAND, Benchmark, Fleet, to_document
+from troop.bench.definition import ON_DEMAND, Benchmark, Fleet
 from troop.bench.fleet_requests import Image, LaunchImpossibleError, architecture, choose_subnets
+from troop.bench.merging import for_nodes
 from troop.bench.plan import from_plan_document
 from troop.bench.reach import balancers_of, egress_to_targets, targets_document
 from troop.bench.record import CellStatus, Kind, Launch, Resource, Run
@@ -102,7 +103,7 @@ class Launching:
         """Returns the cell's benchmark, and stores it under the cell for its nodes and the other steps."""
         planned = from_plan_document(self.store.read(names.plan_key(run))).of(cell)
         benchmark = chosen(planned, choices_at(self.store, run, cell))
-        self.store.write(names.cell_definition_key(run, cell), to_document(benchmark))
+        self.store.write(names.cell_definition_key(run, cell), for_nodes(benchmark))
         return benchmark
 
     def _launch(self, record: Run, launch: Launch, benchmark: Benchmark) -> None:

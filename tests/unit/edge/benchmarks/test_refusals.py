@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from tests.unit.edge.account import Account, calls
 from tests.unit.edge.asking import ask
-from tests.unit.edge.bench import FILES, Half, changed, post, problems, request
+from tests.unit.edge.bench import FILE, FILES, Half, changed, post, problems, request
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,11 @@ def test_a_deployment_without_benchmarks_says_so(account: Account, method: str, 
         403,
         "this deployment does not run benchmarks: its setting troop:benchmarks is false",
     )
+
+
+def test_more_summaries_than_a_function_can_merge_are_refused_before_nodes_cost_anything(half: Half) -> None:
+    (phase,) = FILE["phases"]
+    phases = [{**phase, "name": f"measure-{n}"} for n in range(4)]
+    file = {**FILE, "phases": phases, "fleets": {"drivers": {**FILE["fleets"]["drivers"], "count": 320}}}
+    refused = problems(definition=file)["body.definition.phases"]
+    assert refused.startswith("with `measured` write 1280 summaries that are merged together: must be at most 1250")

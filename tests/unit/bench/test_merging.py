@@ -1,0 +1,54 @@
+"""What nodes may store, so that a function can merge it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent import definition as agents
+from tests.unit.bench.build import BENCHMARK, DRIVERS, MEASURE, SERVERS
+from troop.bench.definition import Benchmark, Point, from_document
+from troop.bench.merging import FUNCTION_SECONDS, LEAST_MIB, SECONDS_A_MIB, for_nodes, most_bytes, unmergeable
+from troop.measure.summary_size import TARGET_BYTES
+
+
+def of(drivers: int, phases: int = 1, points: int = 0) -> Benchmark:
+    fleets = (SERVERS, replace(DRIVERS, count=drivers))
+    swept = tuple(Point({"threads": n}) for n in range(1, points + 1))
+    measured = tuple(replace(MEASURE, name=f"measure-{n}", points=swept) for n in range(phases))
+    return replace(BENCHMARK, fleets=fleets, phases=measured)
+
+
+@given(st.integers(1, 2000), st.integers(1, 8), st.sampled_from([0, 2, 9]))
+def test_what_is_admitted_is_merged_in_half_of_the_time(drivers: int, phases: int, points: int) -> None:
+    benchmark = of(drivers, phases, points)
+    together = drivers * (1 if points else phases)
+    if not unmergeable(benchmark):
+        assert together * most_bytes(benchmark) / (1 << 20) * SECONDS_A_MIB <= FUNCTION_SECONDS / 2
+        assert most_bytes(benchmark) / (1 << 20) >= LEAST_MIB
+        assert most_bytes(benchmark) <= TARGET_BYTES
+
+
+def test_too_many_summaries_are_refused_and_points_are_a_way_out() -> None:
+    (problem,) = unmergeable(of(400, phases=4))
+    assert problem.where == "phases"
+    assert problem.message == "with `measured` write 1600 summaries that are merged together"
+    assert problem.allowed.startswith("at most 1250: use fewer nodes")
+    assert not unmergeable(of(400, phases=4, points=2))
+    assert not unmergeable(of(400, phases=3))
+    assert not unmergeable(replace(of(1), phases=(replace(MEASURE, measured=0),)))
+
+
+@pytest.mark.parametrize("drivers", [10, 348])
+def test_nodes_know_their_limit(drivers: int, tmp_path: Path) -> None:
+    benchmark = of(drivers)
+    document = for_nodes(benchmark)
+    path = tmp_path / "definition.json"
+    path.write_text(json.dumps(document))
+    assert agents.read(path, "drivers").summary_bytes == most_bytes(benchmark)
+    assert from_document(document) == benchmark

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import Final
 
 from troop.report.document import Node, Phase, Report, Series, Use
+from troop.report.formatting import sentence
 
 FULL: Final = 85.0
 """Percent of all processors from which they may limit the result."""
@@ -58,7 +59,8 @@ def loads(uses: Iterable[Use]) -> list[Load]:
 
 def waits(several: Iterable[Load]) -> str:
     """Returns whose processors waited for disks, such as ``data for 99 % of the time``; empty if none did."""
-    return " and ".join(f"{one.role} for {one.iowait:.0f} % of the time" for one in several if one.waits)
+    parts = [f"{one.role} for {one.iowait:.0f} %" for one in several if one.waits]
+    return f"{sentence(parts)} of the time" if parts else ""
 
 
 def _most(values: Iterable[float | None]) -> float | None:

@@ -11,7 +11,7 @@ from cli.bench.report_source import parsed
 from tests.unit.report.sample_reports import study
 from troop.measure.collectors import sysstat
 from troop.measure.summary import BUSIEST, SERIES, busy
-from troop.report import activity, limits, saturation, series, trust
+from troop.report import activity, limits, processors, saturation, series, trust
 from troop.report.document import Cell, Fleet, Node, Operation, Phase, Point, Report, Scaling, Use
 
 WAITS = {"cpu_user": 9, "cpu_system": 6, "cpu_iowait": 980, "cpu_steal": 5, BUSIEST: 20}
@@ -89,6 +89,11 @@ def test_work_and_waiting_are_both_named() -> None:
     texts = sentences(limited_by_disks(cpu=91.0, iowait=8.0))
     assert "busy for 91 % of the time. Processors waited for disks (iowait): disks for 8 % of the time." in texts[0]
     assert "processors were busy: disks for 91 % of the time; others waited for disks (iowait): disks" in texts[-1]
+
+
+def test_several_roles_that_wait_are_one_list() -> None:
+    uses = [Use(role=role, nodes=1, cpu=1.0, iowait=part) for role, part in (("a", 9.0), ("b", 5.0), ("c", 60.0))]
+    assert processors.waits(processors.loads(uses)) == "a for 9 % and c for 60 % of the time"
 
 
 @pytest.mark.parametrize("version", ["earlier", "this"])

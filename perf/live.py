@@ -70,7 +70,7 @@ def measure(operations: int, repeat: int) -> None:
                 boot, address_of("results", REGION, account.url), "live", lambda: CredentialStore(lambda: credentials)
             )
             blank = Live("i-1", "drivers", "measure", 0, 0, float(_START), 600.0)
-            upload = LiveUpload(blank, results, lambda _: 500, stored.put, clock=lambda: float(until))
+            upload = LiveUpload(blank, results, lambda _: (500, 20), stored.put, clock=lambda: float(until))
             stops = _cpu_ms(repeat, lambda: recorder.recent(until))
             writes = _cpu_ms(
                 repeat, lambda: write_whole(results / "live-1-0.json", document_of(until, recorder.recent(until)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from troop.measure.operations import MOST_NAMES, NAME, OTHER, Operation, PerSecond
 from troop.measure.summary import LATEST
-from troop.measure.windows import BUCKETS, coarse
+from troop.measure.windows import BUCKETS, add_counts, coarse
 
 FORMAT = "troop.live/1"
 FILES = "live-*.json"
@@ -55,9 +55,8 @@ class LiveOperation:
         self.count += other.count
         self.errors += other.errors
         self.failed += other.failed
-        for mine, more in ((self.times, other.times), (self.measured, other.measured)):
-            for bucket, count in more.items():
-                mine[bucket] = mine.get(bucket, 0) + count
+        add_counts(self.times, other.times)
+        add_counts(self.measured, other.measured)
 
     def past(self) -> LiveOperation:
         """Returns it without what it did in the last seconds."""
@@ -109,10 +108,18 @@ class Live:
         }
 
 
-def recent(operations: Mapping[str, Operation], until: int, seconds: int = INTERVAL_SECONDS) -> Recent:
+def recent(
+    operations: Mapping[str, Operation],
+    until: int,
+    seconds: int = INTERVAL_SECONDS,
+    measured: Mapping[str, dict[int, int]] | None = None,
+) -> Recent:
     """Returns what operations did in at most ``seconds`` to ``until``, in seconds since 1970.
 
-    Takes no time for each operation: it reads counts by second, times by step, and the totals by bucket.
+    Takes no time for each operation: it reads counts by second, and times by step.
+
+    Args:
+        measured: times by bucket since the measured time began, where they are known; otherwise they are computed.
     """
     begin, end = _covered(operations, until - seconds, until)
     totals: dict[str, LiveOperation] = {}
@@ -129,7 +136,7 @@ def recent(operations: Mapping[str, Operation], until: int, seconds: int = INTER
             sum(counted.count[first:last]),
             sum(counted.errors[first:last]),
             times,
-            coarse(operation.times),
+            coarse(operation.times) if measured is None else measured[name],
             sum(operation.errors.values()),
         )
     return Recent(max(0, end - begin), bounded(totals))

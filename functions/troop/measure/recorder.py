@@ -45,7 +45,7 @@ from troop.measure.operations import (
 )
 from troop.measure.schedule import Schedule
 from troop.measure.whole_file import write_whole
-from troop.measure.windows import Windows, step_for
+from troop.measure.windows import Windows, add_counts, step_for
 
 FORMAT = "troop.operations/1"
 
@@ -76,6 +76,7 @@ class _Recording:
 
     Attributes:
         times: of operations that ended from ``begin`` to before ``end``, seconds since 1970.
+        measured: times of earlier steps of the measured time, by bucket of :mod:`troop.measure.windows`.
         new: successes that are not counted yet. Threads add to its end without a lock.
     """
 
@@ -84,6 +85,7 @@ class _Recording:
     times: Histogram = field(default_factory=Histogram)
     begin: float = 0.0
     end: float = 0.0
+    measured: dict[int, int] = field(default_factory=dict)
     new: list[_Success] = field(default_factory=list)
     timing: str | None = None
 
@@ -101,9 +103,10 @@ class _Recording:
     def settle(self, measured_from: float) -> None:
         """Adds the times of the current step to both histograms."""
         if self.times.count:
-            self.over_time.take(self.begin, self.times)
+            added = self.over_time.take(self.begin, self.times)
             if self.begin >= measured_from:
                 self.operation.times.add(self.times)
+                add_counts(self.measured, added)
             self.times = Histogram()
 
 
@@ -321,7 +324,9 @@ class Recorder:
     def recent(self, until: int) -> Recent:
         """Returns what operations did in the interval of a running summary that ends at ``until``."""
         with self._lock:
-            return recent(self._settled(), until)
+            settled = self._settled()  # before the copies
+            measured = {name: dict(recording.measured) for name, recording in self._recordings.items()}
+            return recent(settled, until, measured=measured)
 
     def _with_unfinished(self) -> dict[str, Operation]:
         """Returns all operations with the errors of those that never ended. A schedule does not know names, so these

@@ -7,6 +7,7 @@ these add up step by step and bucket by bucket.
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -53,9 +54,20 @@ def coarse(times: Histogram) -> dict[int, int]:
     """Returns the counts of a histogram of microseconds by bucket of this module."""
     counts: dict[int, int] = {}
     for bucket, count in times.counts.items():
-        index = index_of(histogram.lowest_in(bucket))
+        index = _coarse(bucket)
         counts[index] = counts.get(index, 0) + count
     return counts
+
+
+def add_counts(totals: dict[int, int], more: Mapping[int, int]) -> None:
+    """Adds counts by bucket to ``totals``."""
+    for index, count in more.items():
+        totals[index] = totals.get(index, 0) + count
+
+
+@functools.cache
+def _coarse(bucket: int) -> int:
+    return index_of(histogram.lowest_in(bucket))
 
 
 class WindowsError(ValueError):
@@ -109,18 +121,21 @@ class Windows:
         counts, index = self._of(second), index_of(micros)
         counts[index] = counts.get(index, 0) + count
 
-    def take(self, second: float, times: Histogram) -> None:
+    def take(self, second: float, times: Histogram) -> dict[int, int]:
         """Counts all values of a histogram of microseconds in the step of ``second``, seconds since 1970.
 
         The result is the same as from recording each value, because every bucket of a histogram lies in one bucket
         here.
 
+        Returns:
+            The counts that were added, by bucket.
+
         Raises:
             ValueError: the second is too early or too late.
         """
-        counts = self._of(second) if times.count else {}
-        for index, count in coarse(times).items():
-            counts[index] = counts.get(index, 0) + count
+        added = coarse(times)
+        add_counts(self._of(second) if added else {}, added)
+        return added
 
     def _of(self, second: float) -> dict[int, int]:
         step = int(second) // self.step_seconds - self._first

@@ -23,7 +23,7 @@ from troop.measure.live import Live, LiveError, LiveOperation, Recent, bounded, 
 from troop.measure.live_writer import LiveWriter
 from troop.measure.phase_environment import Measured
 from troop.measure.recorder import Recorder
-from troop.measure.windows import BUCKETS, Windows
+from troop.measure.windows import BUCKETS, Windows, coarse
 
 START = 1_000_000
 
@@ -58,6 +58,17 @@ def test_it_tells_what_was_measured_since_the_measured_time_began() -> None:
     for micros in (10_000, 10_001, 20_000):
         expected.record(START, micros)
     assert (one.measured, one.failed) == (expected.buckets_within(START - START % 600, 1200), 3)
+
+
+def test_a_recorder_tells_the_same_without_reading_all_times_again(tmp_path: Path) -> None:
+    now = [float(START)]
+    recorder = Recorder(tmp_path, START + 10, 600, clock=lambda: now[0], warm_up_seconds=10)
+    for second in range(0, 45, 2):
+        now[0] = START + second + 0.5
+        recorder.ok("read", 0.001 * (second + 1))
+        one = recorder.recent(START + second + 1).operations["read"]
+        assert one.measured == coarse(recorder._settled()["read"].times)
+    assert sum(one.measured.values()) == 18
 
 
 def test_long_phases_have_times_of_their_last_whole_step() -> None:

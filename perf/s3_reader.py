@@ -2,7 +2,7 @@
 
     python -m perf.s3_reader [--seconds 5] [--rounds 3] [--threads 1 50 200] [--warm-up 4]
 
-One process reads ranges with several numbers of threads, by the functions of benchmarks/s3-range-read: it chooses,
+One process reads ranges over several numbers of connections, by the functions of benchmarks/s3-range-read: it chooses,
 signs, reads and records. A server in another process answers at once, over HTTP and over TLS. The ceiling is reads per
 second of *processor time* of the reading process, user and system together. So it does not depend on the speed of the
 server. A node with n cores reads at most n times as much, because read.py starts a process on each.
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "benchmarks" / "s3-range-read"
 SIZE, OBJECTS = 1 << 20, 1000
 LENGTHS = 1024, 10240
-_RANGE = re.compile(rb"range: bytes=(\d+)-(\d+)\r\n", re.IGNORECASE)
+_RANGE = re.compile(rb"range: ?bytes=(\d+)-(\d+)\r\n", re.IGNORECASE)
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3, help="measurements of each case, of which the median counts")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 50, 200])
-    parser.add_argument("--warm-up", type=float, default=4.0, help="seconds until all threads have connected")
+    parser.add_argument("--warm-up", type=float, default=4.0, help="seconds until all have connected")
     options = parser.parse_args()
     print(f"{'':10} {'threads':>7} {'bytes':>6} {'reads/s a core':>14} {'us a read':>9} {'reads/s':>8} {'busy':>5}")
     with tempfile.TemporaryDirectory() as folder:

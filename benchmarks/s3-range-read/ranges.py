@@ -1,16 +1,24 @@
-"""Reads byte ranges over one connection, with as little work of Python as possible: a node's processors limit the rate.
+"""Reads byte ranges over many connections in one thread, with as little work of Python as possible: a node's processors
+limit the rate. Threads would take turns, which costs more than the reads.
 
 It parses only what S3 answers to a range read: a status, a length, and the bytes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import math
+import os
 import random
 import re
+import select
 import socket
 import ssl
+import threading
 import time
+from collections.abc import Generator
+from typing import Any
 
 from s3 import SKEWED, code_of, skew
 
@@ -23,9 +31,18 @@ SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE})
 BLOCK = 65536
 MOST_HEAD, MOST_ERROR = 65536, 65536
 """The most bytes of an answer's headers, and of an error's body."""
+UPKEEP_SECONDS = 1.0
+TICK_SECONDS = 0.05
+"""Between two looks for readers that have waited too long."""
+_END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)
 _DATE = re.compile(rb"\r\ndate:[ \t]*([^\r]+)", re.IGNORECASE)
+_NOT_READY = BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError
+_CLOSED = ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError
+
+Steps = Generator[None, Any, Any]
+"""Work that yields where it must wait, and is then continued by the loop."""
 
 
 class ReadError(Exception):
@@ -36,29 +53,138 @@ class _Ended(Exception):
     """The server closed the connection before it answered."""
 
 
-class Reader:
-    """One thread's connection.
+class Upkeep:
+    """Renews the credentials and finds the addresses of S3, in a thread, because all reads would wait for it.
+
+    Attributes:
+        credentials: the current ones.
+        places: those of S3's servers; empty if there are none.
+    """
+
+    def __init__(self, address: Address, store: CredentialStore) -> None:
+        self._address, self._store = address, store
+        self._renew()
+        threading.Thread(target=self._run, name="upkeep", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(UPKEEP_SECONDS)
+            self._renew()
+
+    def _renew(self) -> None:
+        self.credentials = self._store.current()
+        try:
+            answers = socket.getaddrinfo(self._address.name, self._address.port, socket.AF_INET, socket.SOCK_STREAM)
+            self.places = [answer[4] for answer in answers]
+        except OSError:
+            self.places = []
+
+
+class Loop:
+    """Continues readers, each when its socket is ready or its time is over.
 
     Args:
-        signer: shared by the threads of a process, like ``store``.
+        exact: whether waits must be exact to less than a millisecond.
+
+    Attributes:
+        block: receives what sockets have.
+        requests: the number of all that were sent.
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        self._epoll, self._exact, self._tick = select.epoll(), exact, 0.0
+        self._readers: list[Reader] = []
+        self._waiting: dict[int, Reader] = {}
+        self.block, self.requests = bytearray(BLOCK), 0
+
+    def begin(self, reader: Reader, steps: Steps) -> None:
+        reader.steps = steps
+        self._readers.append(reader)
+        reader.go_on()
+
+    def watch(self, reader: Reader, descriptor: int) -> None:
+        self._waiting[descriptor] = reader
+        self._epoll.register(descriptor, select.EPOLLOUT)
+
+    def change(self, descriptor: int, events: int) -> None:
+        self._epoll.modify(descriptor, events)
+
+    def forget(self, descriptor: int) -> None:
+        del self._waiting[descriptor]  # the kernel forgets it when it is closed
+
+    def turn(self, seconds: float = TICK_SECONDS) -> None:
+        """Waits until a socket is ready, at most so long and for a tick, and continues its reader."""
+        if self._exact:
+            select.select([self._epoll], [], [], max(0.0, min(seconds, TICK_SECONDS)))  # epoll counts in milliseconds
+            seconds = 0.0
+        waiting = self._waiting
+        for descriptor, _ in self._epoll.poll(seconds):
+            waiting[descriptor].go_on()
+        now = time.monotonic()
+        if now >= self._tick:
+            self._tick = now + TICK_SECONDS
+            for reader in self._readers:
+                if reader.until <= now:
+                    reader.time_out()
+
+    def close(self) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._epoll.close()
+
+
+class Reader:
+    """One connection. A method that returns steps waits for the socket.
+
+    Args:
+        signer: shared by the readers of a process, like ``store``, ``upkeep`` and ``loop``.
         trust: for TLS.
         connect_seconds: the limit for a new connection, with TLS.
         read_seconds: the limit from the request to the last byte.
+
+    Attributes:
+        steps: what it does.
+        until: when it has waited too long, by the monotonic clock.
     """
+
+    steps: Steps
 
     def __init__(
         self,
         address: Address,
         signer: Signer,
         store: CredentialStore,
+        upkeep: Upkeep,
+        loop: Loop,
         trust: ssl.SSLContext,
         connect_seconds: float,
         read_seconds: float,
     ) -> None:
         self._address, self._signer, self._store, self._trust = address, signer, store, trust
+        self._upkeep, self._loop = upkeep, loop
         self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
         self._socket: socket.socket | None = None
-        self._block = bytearray(BLOCK)
+        self._descriptor = -1
+        self.until = math.inf
+
+    def go_on(self, value: Any = None) -> None:
+        """Continues the steps."""
+        try:
+            self.steps.send(value)
+        except StopIteration:
+            self.until = math.inf
+
+    def time_out(self) -> None:
+        """Continues the steps, which have waited too long."""
+        self.until = math.inf
+        with contextlib.suppress(StopIteration):
+            self.steps.throw(TimeoutError())
+
+    def pause(self, seconds: float) -> Steps:
+        """Waits."""
+        self.until = time.monotonic() + seconds
+        with contextlib.suppress(TimeoutError):
+            yield
 
     def request(self, path: str, first: int, count: int) -> bytes:
         """Returns a signed request for ``count`` bytes from ``first``.
@@ -66,13 +192,10 @@ class Reader:
         Args:
             path: encoded, without the address's beginning.
         """
-        address, path = self._address, self._address.base + path
-        headers = {"host": address.host, "range": f"bytes={first}-{first + count - 1}"}
-        signed = self._signer.headers("GET", path, "", headers)
-        lines = "\r\n".join([f"{name}: {value}" for name, value in signed.items()])
-        return f"GET {path} HTTP/1.1\r\n{lines}\r\n\r\n".encode("ascii")
+        headers = {"host": self._address.host, "range": f"bytes={first}-{first + count - 1}"}
+        return self._signer.request(self._address.base + path, headers)
 
-    def read(self, request: bytes, count: int) -> int:
+    def read(self, request: bytes, count: int) -> Generator[None, Any, int]:
         """Sends a request, and returns the number of bytes read: ``count``.
 
         S3 closes connections that were idle. If it has closed this one before it answered, a new one is opened, which
@@ -85,15 +208,14 @@ class Reader:
         try:
             if self._socket is not None:
                 try:
-                    return self._exchange(self._socket, request, count)
-                except (_Ended, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                    return (yield from self._exchange(self._socket, request, count))
+                except (_Ended, *_CLOSED):
                     self.close()
-            self._socket = self._connected()
-            return self._exchange(self._socket, request, count)
+            return (yield from self._exchange((yield from self._connected()), request, count))
         except ReadError:
             self.close()
             raise
-        except (socket.timeout, TimeoutError):
+        except TimeoutError:
             self.close()
             raise ReadError("read-timeout") from None
         except (_Ended, OSError) as error:
@@ -102,62 +224,118 @@ class Reader:
                 raise
             raise ReadError("tls" if isinstance(error, ssl.SSLError) else "connection") from None
 
-    def _connected(self) -> socket.socket:
+    def _connected(self) -> Generator[None, Any, socket.socket]:
         """Returns a new connection to one of the addresses of S3, at random: so nodes use many of its servers."""
-        address, until = self._address, time.monotonic() + self._connect_seconds
-        connection = None
+        self.until, places = time.monotonic() + self._connect_seconds, self._upkeep.places
+        if not places:
+            raise ReadError("connection")
+        connection = self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            places = socket.getaddrinfo(address.name, address.port, socket.AF_INET, socket.SOCK_STREAM)
-            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.settimeout(self._connect_seconds)
-            connection.connect(random.choice(places)[4])
-            if address.is_tls:
-                connection.settimeout(_left(until, "connect-timeout"))
-                connection = self._trust.wrap_socket(connection, server_hostname=address.name)
-            return connection
-        except BaseException as error:
-            if connection is not None:
-                connection.close()
-            if isinstance(error, (socket.timeout, TimeoutError)):
-                raise ReadError("connect-timeout") from None
-            raise
+            self._descriptor = connection.fileno()
+            self._loop.watch(self, self._descriptor)
+            code = connection.connect_ex(random.choice(places))
+            if code == errno.EINPROGRESS:
+                yield
+                code = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                raise OSError(code, os.strerror(code))
+            if self._address.is_tls:
+                connection = self._socket = self._trust.wrap_socket(
+                    connection, server_hostname=self._address.name, do_handshake_on_connect=False
+                )
+                yield from self._shake_hands(connection)
+        except TimeoutError:
+            raise ReadError("connect-timeout") from None
+        self._loop.change(self._descriptor, select.EPOLLIN)
+        return connection
 
-    def _exchange(self, connection: socket.socket, request: bytes, count: int) -> int:
-        until = time.monotonic() + self._read_seconds
-        connection.settimeout(self._read_seconds)
-        connection.sendall(request)
-        size = connection.recv_into(self._block)
+    def _shake_hands(self, connection: ssl.SSLSocket) -> Steps:
+        while True:
+            try:
+                return connection.do_handshake()
+            except ssl.SSLWantReadError:
+                self._loop.change(self._descriptor, select.EPOLLIN)
+            except ssl.SSLWantWriteError:
+                self._loop.change(self._descriptor, select.EPOLLOUT)
+            yield
+
+    def _exchange(self, connection: socket.socket, request: bytes, count: int) -> Generator[None, Any, int]:
+        self.until = time.monotonic() + self._read_seconds
+        self._loop.requests += 1
+        sent = self._sent(connection, request)
+        if sent < len(request):
+            yield from self._send_rest(connection, request, sent)
+        yield
+        block = self._loop.block
+        try:
+            size = connection.recv_into(block)
+        except _NOT_READY:
+            size = yield from self._received(connection)
         if not size:
             raise _Ended
-        head, end, body = bytes(self._block[:size]).partition(b"\r\n\r\n")
-        while not end:
-            head, end, body = (head + self._more(connection, until, MOST_HEAD - len(head))).partition(b"\r\n\r\n")
-        if head[9:12] != b"206":  # 200 would be the whole object
-            raise ReadError(self._kind(connection, head, body, until))
+        end = block.find(_END, 0, size)
+        if end < 0 or block[9:12] != b"206":
+            head, body = yield from self._answer(connection, bytes(block[:size]))
+        else:
+            head, body = bytes(block[:end]), size - end - len(_END)
         length = _LENGTH.search(head)
         if length is None or int(length.group(1)) != count:
             raise ReadError("short")
-        missing = count - len(body)
+        missing = count - body
         while missing > 0:
-            connection.settimeout(_left(until))
-            size = connection.recv_into(self._block)
+            size = yield from self._received(connection)
             if not size:
                 raise ReadError("short")
             missing -= size
-        if _CLOSE.search(head):
+        if b"close" in head and _CLOSE.search(head):
             self.close()
         return count
 
-    def _more(self, connection: socket.socket, until: float, most: int) -> bytes:
-        """Returns the next bytes of an answer."""
-        connection.settimeout(_left(until))
-        part = connection.recv(BLOCK) if most > 0 else b""
-        if not part:
-            raise ReadError("connection")
-        return part
+    def _send_rest(self, connection: socket.socket, request: bytes, sent: int) -> Steps:
+        self._loop.change(self._descriptor, select.EPOLLOUT)
+        while sent < len(request):
+            yield
+            sent += self._sent(connection, request[sent:])
+        self._loop.change(self._descriptor, select.EPOLLIN)
 
-    def _kind(self, connection: socket.socket, head: bytes, body: bytes, until: float) -> str:
+    def _answer(self, connection: socket.socket, answer: bytes) -> Generator[None, Any, tuple[bytes, int]]:
+        """Returns the headers of an answer that has begun, and the number of bytes that it has read of the body.
+
+        Raises:
+            ReadError: it is no part of an object.
+        """
+        head, end, body = answer.partition(_END)
+        while not end:
+            head, end, body = (head + (yield from self._more(connection, MOST_HEAD - len(head)))).partition(_END)
+        if head[9:12] != b"206":  # 200 would be the whole object
+            raise ReadError((yield from self._kind(connection, head, body)))
+        return head, len(body)
+
+    @staticmethod
+    def _sent(connection: socket.socket, request: bytes) -> int:
+        try:
+            return connection.send(request)
+        except _NOT_READY:
+            return 0
+
+    def _received(self, connection: socket.socket) -> Generator[None, Any, int]:
+        """Returns the number of bytes that it has received into the loop's block; 0 at the end."""
+        while True:
+            try:
+                return connection.recv_into(self._loop.block)
+            except _NOT_READY:
+                yield
+
+    def _more(self, connection: socket.socket, most: int) -> Generator[None, Any, bytes]:
+        """Returns the next bytes of an answer."""
+        size = (yield from self._received(connection)) if most > 0 else 0
+        if not size:
+            raise ReadError("connection")
+        return bytes(self._loop.block[:size])
+
+    def _kind(self, connection: socket.socket, head: bytes, body: bytes) -> Generator[None, Any, str]:
         """Returns the kind of an error: its status, and S3's code, which its body contains."""
         status = head[9:12].decode("ascii", "replace")
         if not status.isdigit():
@@ -167,7 +345,7 @@ class Reader:
         code = code_of(body)
         try:
             while status != "200" and not code and len(body) < most:
-                body += self._more(connection, until, most)
+                body += yield from self._more(connection, most)
                 code = code_of(body)
         except (ReadError, OSError):
             pass  # the status alone
@@ -179,13 +357,7 @@ class Reader:
 
     def close(self) -> None:
         if self._socket is not None:
+            if self._descriptor >= 0:
+                self._loop.forget(self._descriptor)
             self._socket.close()
-            self._socket = None
-
-
-def _left(until: float, kind: str = "read-timeout") -> float:
-    """Returns the seconds that are left, for the whole read and not for each packet."""
-    left = until - time.monotonic()
-    if left <= 0:
-        raise ReadError(kind)
-    return left
+            self._socket, self._descriptor = None, -1

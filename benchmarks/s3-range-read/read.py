@@ -1,10 +1,11 @@
-"""Reads random byte ranges of objects with many threads over open connections, until the measured time is over.
+"""Reads random byte ranges of objects over many open connections, until the measured time is over.
 
 Parameters: ``bucket``; ``min_bytes`` and ``max_bytes`` of a range, all of ``max_bytes`` with ``min_bytes: 0``;
-``threads`` of this node, in as many processes as it has processors; ``connect_timeout_seconds`` of a new connection;
+``threads``, the connections of this node, in as many processes as it has processors; ``connect_timeout_seconds`` of a
+new connection;
 ``read_timeout_seconds`` from a request to its last byte; ``disjoint``, whether each node has objects of its own.
 
-``rate``, reads per second of this node (default 0: each thread reads without a pause).
+``rate``, reads per second of this node (default 0: each connection reads without a pause).
 
 Recorded as ``read``: the time from the request to the last byte, including a new connection if needed. With a rate, it
 begins when the read was due, and the time from the request is recorded as its service time. Errors by kind:
@@ -21,16 +22,16 @@ import os
 import random
 import resource
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fill import FillError, bucket_of, share
 from objects import Objects
 from prepare import range_bytes
-from ranges import SHORTAGES, Reader, ReadError
+from ranges import SHORTAGES, TICK_SECONDS, Loop, Reader, ReadError, Steps, Upkeep
 from s3 import S3Error, region_of
 
 from troop.measure import phase_environment
@@ -84,52 +85,58 @@ def share_of(parameters: Mapping[str, Any], objects: int) -> tuple[int, int]:
     return rank, nodes
 
 
-def without_pause(recorder: Recorder) -> Iterator[None]:
-    """Yields whenever asked, until the measured time is over: a closed loop."""
-    while recorder.now() < recorder.measured_until:
-        yield None
-
-
-def work(
-    recorder: Recorder,
-    reader: Reader,
-    ranges: Ranges,
-    kinds: set[str],
-    shortage: Any,
-    schedule: Schedule | None = None,
-    sent: list[int] | None = None,
-) -> None:
-    """Reads until the measured time is over or a shortage is reported; runs in each thread.
+def work(recorder: Recorder, reader: Reader, ranges: Ranges, kinds: set[str], free: deque[Reader] | None) -> Steps:
+    """Reads over one connection, without an end.
 
     Args:
-        kinds: receives the kinds of errors, of all threads.
-        schedule: says when reads are due, for all threads together; None for a closed loop.
-        sent: receives the number of this thread's requests, with those of the warm-up and those that failed.
+        kinds: receives the kinds of errors, of all readers.
+        free: receives the reader when it waits for the moment at which its next read is due, which it is then sent;
+            None for a closed loop.
     """
-    tries = 0
-    for due in schedule or without_pause(recorder):
-        if shortage.value:
-            break
+    due = None
+    while True:
+        if free is not None:
+            free.append(reader)
+            while (due := (yield)) is None:
+                reader.close()  # S3 has closed the idle connection
         try:
             path, first, count = ranges.next()
             request = reader.request(path, first, count)
             started = time.perf_counter()
-            tries += 1
-            moved = reader.read(request, count)
+            moved = yield from reader.read(request, count)
         except ReadError as error:
-            recorder.error("read", str(error))
+            recorder.error("read", str(error), due)
             kinds.add(str(error))
             if due is None:  # a schedule limits the rate of errors, too
-                time.sleep(PAUSE_SECONDS)
-        except OSError as error:
-            if error.errno not in SHORTAGES:
-                raise
-            shortage.value = error.errno
+                yield from reader.pause(PAUSE_SECONDS)
         else:
-            recorder.ok("read", time.perf_counter() - started, moved, due=due)
-    reader.close()
-    if sent is not None:
-        sent.append(tries)
+            recorder.ok("read", time.perf_counter() - started, moved, due)
+
+
+def run(
+    recorder: Recorder, loop: Loop, free: deque[Reader], schedule: Schedule | None, distance: float, shortage: Any
+) -> None:
+    """Lets the readers read until the measured time is over or a shortage is reported.
+
+    Args:
+        schedule: says when reads are due; None for a closed loop.
+        distance: seconds between two moments of the schedule.
+    """
+    now, until = recorder.now, recorder.measured_until
+    if schedule is None:
+        while now() < until and not shortage.value:
+            loop.turn()
+        return
+    upcoming = 0.0
+    while now() < until and not shortage.value:
+        while free and upcoming <= now():
+            due = next(schedule, until)
+            if due < until:
+                free.popleft().go_on(due)
+            upcoming = due + distance
+        loop.turn(upcoming - now() if free else TICK_SECONDS)
+    if not shortage.value:
+        next(schedule, None)  # notes the reads that were due and have not begun
 
 
 def process(
@@ -141,8 +148,8 @@ def process(
     shortage: Any,
     sender: Any,
 ) -> None:
-    """Runs one process with its threads, and sends the numbers of successful and failed reads, the kinds of errors, and
-    the number of all requests.
+    """Runs one process with its connections, and sends the numbers of successful and failed reads, the kinds of errors,
+    and the number of all requests.
 
     Args:
         number: from 0, of the processes, which share the rate evenly.
@@ -150,30 +157,32 @@ def process(
     """
     trusted, store, region = trust(), CredentialStore(), region_of(os.environ)
     address = address_of(bucket_of(parameters), region, endpoint_of(os.environ))
-    signer, objects = Signer(store.current, region), Objects(Path(os.environ["TROOP_SHARED"]))
+    upkeep, objects = Upkeep(address, store), Objects(Path(os.environ["TROOP_SHARED"]))
+    signer = Signer(lambda: upkeep.credentials, region)
     connect_seconds = float(parameters.get("connect_timeout_seconds", CONNECT_SECONDS))
     read_seconds = float(parameters.get("read_timeout_seconds", READ_SECONDS))
-    sizes, rate = range_bytes(parameters), float(parameters.get("rate", 0))
+    rate = float(parameters.get("rate", 0))
     # Points read different objects: what S3 has read before, it may answer faster.
     seed = " ".join(os.environ.get(f"TROOP_{name}", "") for name in ("NODE", "RUN", "CELL", "POINT"))
     with Recorder.of_this_phase() as recorder:
         schedule = recorder.schedule(rate, share=(number, processes)) if rate else None
-        all_of_them, kinds, sent = [], set[str](), list[int]()
-        for n in range(threads):
-            reader = Reader(address, signer, store, trusted, connect_seconds, read_seconds)
-            ranges = Ranges(objects, own, *sizes, seed=f"{seed} {number} {n}")
-            all_of_them.append(
-                threading.Thread(target=work, args=(recorder, reader, ranges, kinds, shortage, schedule, sent))
-            )
-        for one in all_of_them:
-            one.start()
-        for one in all_of_them:
-            one.join()
-    sender.send((*recorder.totals("read"), sorted(kinds), sum(sent)))
+        loop, kinds, free = Loop(exact=rate > 0), set[str](), deque[Reader]()
+        ranges = Ranges(objects, own, *range_bytes(parameters), seed=f"{seed} {number}")
+        try:
+            for _ in range(threads):
+                reader = Reader(address, signer, store, upkeep, loop, trusted, connect_seconds, read_seconds)
+                loop.begin(reader, work(recorder, reader, ranges, kinds, free if schedule else None))
+            run(recorder, loop, free, schedule, processes / rate if rate else 0.0, shortage)
+        except OSError as error:
+            if error.errno not in SHORTAGES:
+                raise
+            shortage.value = error.errno
+        loop.close()
+    sender.send((*recorder.totals("read"), sorted(kinds), loop.requests))
 
 
 def shares(threads: int, processors: int) -> list[int]:
-    """Returns the number of threads of each process."""
+    """Returns the number of connections of each process."""
     processes = max(1, min(threads, processors))
     return [threads // processes + (n < threads % processes) for n in range(processes)]
 

@@ -6,10 +6,13 @@ import contextlib
 import json
 import os
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +22,9 @@ from hypothesis import strategies as st
 from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.s3_scripts import Scripts, module
+from tests.unit.tls import certificate
 from troop.measure.operations import Operation
+from troop.measure.recorder import Recorder
 from troop.measure.s3 import addresses, credentials, signing
 from troop.measure.separate import REQUESTS, parse_file
 
@@ -193,18 +198,40 @@ class OneReader:
         self.account, self.ranges = account, module("ranges")
         self.store = credentials.CredentialStore()
         self.address = addresses.address_of("data", REGION, account.url)
-        self.signer = signing.Signer(self.store.current, REGION)
+        self.signer, self.loop = signing.Signer(self.store.current, REGION), self.ranges.Loop()
         before = account.connections
         self.reader = self.with_limits(PATIENCE, PATIENCE)
         self.before = before
 
     def with_limits(self, connect: float, read: float, address: Any = None) -> Any:
-        trust = addresses.trust()
-        return self.ranges.Reader(address or self.address, self.signer, self.store, trust, connect, read)
+        address = address or self.address
+        shared = self.signer, self.store, self.ranges.Upkeep(address, self.store), self.loop, addresses.trust()
+        return self.ranges.Reader(address, *shared, connect, read)
 
-    def read(self, first: int = 0, count: int = 10) -> int:
-        moved: int = self.reader.read(self.reader.request("a", first, count), count)
-        return moved
+    def begin(self, reader: Any, first: int, count: int) -> list[Any]:
+        """Begins a read, whose number of bytes or error is in the list when it is over."""
+        outcome: list[Any] = []
+
+        def steps() -> Iterator[None]:
+            try:
+                outcome.append((yield from reader.read(reader.request("a", first, count), count)))
+            except self.ranges.ReadError as error:
+                outcome.append(error)
+
+        self.loop.begin(reader, steps())
+        return outcome
+
+    def end(self, *outcomes: list[Any]) -> None:
+        until = time.monotonic() + PATIENCE
+        while not all(outcomes) and time.monotonic() < until:
+            self.loop.turn()
+
+    def read(self, first: int = 0, count: int = 10, reader: Any = None) -> int:
+        outcome = self.begin(reader or self.reader, first, count)
+        self.end(outcome)
+        if not isinstance(outcome[0], int):
+            raise outcome[0]
+        return outcome[0]
 
     @property
     def connections(self) -> int:
@@ -298,10 +325,10 @@ def test_answers_may_come_in_parts_or_break_off(one: OneReader, answers: list[by
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
     if kind is None:
-        assert reader.read(reader.request("a", 0, 10), 10) == 10
+        assert one.read(reader=reader) == 10
     else:
         with pytest.raises(one.ranges.ReadError, match=f"^{kind}$"):
-            reader.read(reader.request("a", 0, 10), 10)
+            one.read(reader=reader)
     server.close()
     thread.join(PATIENCE)
 
@@ -312,7 +339,65 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReade
         url = f"https://127.0.0.1:{server.getsockname()[1]}"
         reader = one.with_limits(0.1, PATIENCE, addresses.address_of("data", REGION, url))
         with pytest.raises(one.ranges.ReadError, match=r"^connect-timeout$"):
-            reader.read(reader.request("a", 0, 1), 1)
+            one.read(reader=reader)
+
+
+def test_a_slow_answer_delays_no_other_read(one: OneReader) -> None:
+    """All are in one thread."""
+    with socket.create_server(("127.0.0.1", 0)) as server:  # never accepts, so it never answers
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        stuck = one.begin(one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url)), 0, 10)
+        assert [one.read() for _ in range(3)] == [10] * 3
+        assert stuck == []
+
+
+def test_reads_over_many_connections_are_under_way_at_once(one: OneReader) -> None:
+    one.account.slowness = 0.05
+    outcomes = [one.begin(one.with_limits(PATIENCE, PATIENCE), number, 100 + number) for number in range(20)]
+    one.end(*outcomes)
+    assert outcomes == [[100 + number] for number in range(20)]
+    assert one.connections == 20
+
+
+@pytest.mark.parametrize("count", [10, 4_000_000])
+def test_ranges_of_any_size_are_read_over_tls(
+    one: OneReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    bundle = certificate(tmp_path)
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(bundle)
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with context.wrap_socket(server.accept()[0], server_side=True) as connection:
+            for _ in range(3):
+                connection.recv(65536)
+                connection.sendall(HEAD + f"Content-Length: {count}\r\n\r\n".encode() + bytes(count))
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    url = f"https://127.0.0.1:{server.getsockname()[1]}"
+    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
+    assert [one.read(0, count, reader) for _ in range(3)] == [count] * 3
+    server.close()
+    thread.join(PATIENCE)
+
+
+def test_a_connection_that_closes_while_it_waits_for_its_moment_is_replaced(one: OneReader, tmp_path: Path) -> None:
+    read, free = module("read"), deque[Any]()
+    recorder, due = Recorder(tmp_path, time.time(), PATIENCE), time.time()
+    chosen = SimpleNamespace(next=lambda: ("a", 0, 10))
+    one.account.drop = True
+    one.loop.begin(one.reader, read.work(recorder, one.reader, chosen, set(), free))
+    for number in range(1, 4):
+        free.popleft().go_on(due)
+        until = time.monotonic() + PATIENCE
+        while not free and time.monotonic() < until:
+            one.loop.turn()
+        one.loop.turn()  # it may learn now that the server has closed the connection
+        assert recorder.totals("read") == (number, 0)
+    assert one.connections == 3
 
 
 def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: OneReader) -> None:
@@ -320,5 +405,5 @@ def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: OneReader) -
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     reader = one.with_limits(PATIENCE, 0.5, addresses.address_of("data", REGION, url))
     with pytest.raises(one.ranges.ReadError, match=r"^read-timeout$"):
-        reader.read(reader.request("a", 0, 1000), 1000)
+        one.read(0, 1000, reader)
     server.close()

@@ -7,7 +7,7 @@ import hmac
 import threading
 import time
 from collections.abc import Mapping
-from typing import Callable
+from typing import Any, Callable
 from urllib.parse import quote
 
 from troop.measure.s3.credentials import Credentials
@@ -15,6 +15,11 @@ from troop.measure.s3.credentials import Credentials
 EMPTY = hashlib.sha256(b"").hexdigest()
 """The hash of a request without a body."""
 ALGORITHM = "AWS4-HMAC-SHA256"
+_SHA256 = hashlib.sha256()
+"""Copying it takes less time than creating another."""
+_INNER, _OUTER = (bytes(byte ^ pad for byte in range(256)) for pad in (0x36, 0x5C))
+Halves = tuple[Any, Any]
+"""HMAC's two hashes after they have read the key: :mod:`hmac` would read it for each signature."""
 UNRESERVED = "-_.~"
 """All that S3 leaves as it is beside letters and digits; slashes stay only in paths."""
 
@@ -43,7 +48,7 @@ class Signer:
         self._offset = 0.0
         self._lock = threading.Lock()
         self._stamp = (0, "")
-        self._key: tuple[str, str, bytes] = ("", "", b"")
+        self._key: tuple[str, str, Halves] = ("", "", _halves(b""))
 
     def correct(self, now: float) -> float:
         """Takes S3's time, in seconds since 1970, in place of this node's.
@@ -67,6 +72,19 @@ class Signer:
             headers: with ``host``; names in lower case, values without superfluous blanks. All are signed.
             content: the SHA-256 of the body in hexadecimal.
         """
+        every, _, authorization = self._signed(method, path, query, headers, content)
+        return {**every, "authorization": authorization}
+
+    def request(self, path: str, headers: Mapping[str, str]) -> bytes:
+        """Returns a whole request to get an object; the arguments are those of :meth:`headers`."""
+        _, lines, authorization = self._signed("GET", path, "", headers, EMPTY)
+        lines = lines.replace("\n", "\r\n")
+        return f"GET {path} HTTP/1.1\r\n{lines}authorization:{authorization}\r\n\r\n".encode("ascii")
+
+    def _signed(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], content: str
+    ) -> tuple[dict[str, str], str, str]:
+        """Returns the headers that are signed, their lines, and the header ``authorization``."""
         credentials, stamp = self._current(), self._now()
         every = {**headers, "x-amz-content-sha256": content, "x-amz-date": stamp}
         if credentials.token:
@@ -75,11 +93,16 @@ class Signer:
         lines, signed = "".join([f"{name}:{every[name]}\n" for name in names]), ";".join(names)
         request = f"{method}\n{path}\n{query}\n{lines}\n{signed}\n{content}"
         scope = f"{stamp[:8]}/{self._region}/s3/aws4_request"
-        text = f"{ALGORITHM}\n{stamp}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-        signature = hmac.digest(self._key_of(stamp[:8], credentials), text.encode(), "sha256").hex()
+        digest = _SHA256.copy()
+        digest.update(request.encode())
+        text = f"{ALGORITHM}\n{stamp}\n{scope}\n{digest.hexdigest()}"
+        inner, outer = self._key_of(stamp[:8], credentials)
+        inner, outer = inner.copy(), outer.copy()
+        inner.update(text.encode())
+        outer.update(inner.digest())
+        signature = outer.hexdigest()
         credential = f"{credentials.access_key}/{scope}"
-        every["authorization"] = f"{ALGORITHM} Credential={credential},SignedHeaders={signed},Signature={signature}"
-        return every
+        return every, lines, f"{ALGORITHM} Credential={credential},SignedHeaders={signed},Signature={signature}"
 
     def _now(self) -> str:
         """Returns the time of a signature, which is formatted once a second."""
@@ -90,12 +113,18 @@ class Signer:
             self._stamp = now, stamp
         return stamp
 
-    def _key_of(self, day: str, credentials: Credentials) -> bytes:
+    def _key_of(self, day: str, credentials: Credentials) -> Halves:
         """Returns the signing key, which is derived once a day and after each change of the credentials."""
-        known_day, secret, key = self._key
+        known_day, secret, halves = self._key
         if (known_day, secret) != (day, credentials.secret):
             key = f"AWS4{credentials.secret}".encode()
             for part in (day, self._region, "s3", "aws4_request"):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._key = day, credentials.secret, key
-        return key
+            halves = _halves(key)
+            self._key = day, credentials.secret, halves
+        return halves
+
+
+def _halves(key: bytes) -> Halves:
+    padded = key.ljust(_SHA256.block_size, b"\0")
+    return hashlib.sha256(padded.translate(_INNER)), hashlib.sha256(padded.translate(_OUTER))

@@ -215,7 +215,7 @@ def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: p
     assert operations.count("CreateAutoScalingGroup") == 2
     assert bench.barrier("measure") == {
         "format": "troop.barrier/1", "phase": "measure", "state": "hold", "script": "read.py",
-        "timeout_seconds": 600, "warm_up_seconds": 30, "measured_seconds": 300, "start_at": None,
+        "timeout_seconds": 600, "start_up_seconds": 0, "warm_up_seconds": 30, "measured_seconds": 300, "start_at": None,
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import shlex
 import shutil
@@ -24,6 +25,7 @@ RECIPES = dict(
 OUTPUT = {
     "vegeta": "vegeta-12.13.csv",
     "hey": "hey-0.1.5.csv",
+    "oha": "oha-1.9.0.csv",
     "pgbench": "pgbench-15.18.log",
     "ab": "ab-2.3.tsv",
     "YCSB": "ycsb-0.17.0-READ.hdr",
@@ -33,7 +35,7 @@ OUTPUT = {
     "redis-benchmark": "redis-benchmark-7.0.15.txt",
 }
 BEGAN = "1795708934.243024837"
-"""When hey began."""
+"""When hey and oha began, for the test."""
 
 
 @pytest.fixture
@@ -82,6 +84,15 @@ def test_requests_of_hey(results: Path) -> None:
     assert one.times.count + sum(one.errors.values()) == 116
     seconds = [n for n, count in enumerate(one.per_second.count, one.per_second.start) if count]
     assert seconds == [1795708934, 1795708935, 1795708936]
+
+
+def test_requests_of_oha(results: Path) -> None:
+    """Of 300 requests, 9 were answered with 503."""
+    one = measured("oha", results)
+    with (DATA / OUTPUT["oha"]).open() as file:
+        good = [row for row in csv.DictReader(file) if row["status"] == "200"]
+    assert (one.times.count, one.errors, one.bytes) == (291, {"503": 9}, 5 * 291)
+    assert one.times.sum == pytest.approx(sum(float(row["request-duration"]) for row in good) * 1e6, rel=0.001)
 
 
 def test_transactions_of_pgbench(results: Path) -> None:

@@ -344,3 +344,12 @@ def test_a_resource_of_another_type_allows_nothing(world: World) -> None:
     by_role, by_all = world.role(needed, allow(action, added)), world.role(needed, allow(action))
     assert attempt(world, by_role, "iam", "add_role_to_instance_profile", **call) == "AccessDenied"
     assert attempt(world, by_all, "iam", "add_role_to_instance_profile", **call) == "allowed"
+
+
+@pytest.mark.parametrize(("action", "expected"), [("SendMessage", "allowed"), ("SendMessageBatch", "AccessDenied")])
+def test_a_batch_needs_the_action_of_a_single_request(world: World, action: str, expected: str) -> None:
+    sqs = world.account.client("sqs")
+    url = sqs.create_queue(QueueName=unique("queue"))["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    role, entries = world.role(allow(f"sqs:{action}", arn)), [{"Id": "1", "MessageBody": "x"}]
+    assert attempt(world, role, "sqs", "send_message_batch", QueueUrl=url, Entries=entries) == expected

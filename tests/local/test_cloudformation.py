@@ -147,6 +147,21 @@ def test_a_template_with_what_aws_does_not_know_is_refused(world: World, templat
 
 
 @pytest.mark.parametrize(
+    "template",
+    [
+        {
+            "Transform": "AWS::LanguageExtensions",
+            "Resources": {"Fn::ForEach::Each": ["Name", ["One", "Two"], {"${Name}": QUEUE}]},
+        },
+        {"Transform": "Own", "Resources": {"One": {**QUEUE, "Count": 2}}},
+        {"Resources": {"One": {"Fn::Transform": {"Name": "AWS::Include", "Parameters": {"Location": "s3://x/y"}}}}},
+    ],
+)
+def test_macros_may_use_names_that_only_they_know(world: World, template: dict[str, Any]) -> None:
+    assert world.account.client("cloudformation").validate_template(TemplateBody=json.dumps(template))
+
+
+@pytest.mark.parametrize(
     ("kind", "properties", "problem"),
     [
         ("AWS::SQS::Queue", {"Name": "x"}, "extraneous key [Name]"),

@@ -133,7 +133,7 @@ def test_an_action_needs_the_prefix_of_a_service(world: World, action: str) -> N
 
 
 def test_an_action_that_there_is_not_is_no_error(world: World) -> None:
-    document = policy(**ALLOWED, Action=["ec2:Lunch", "none:Lunch", "*"])
+    document = policy(**ALLOWED, Action=["ec2:Lunch", "none:Lunch", "none:Early-Lunch", "*"])
     assert world.iam.create_policy(PolicyName=unique("policy"), PolicyDocument=document)
 
 

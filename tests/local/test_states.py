@@ -453,7 +453,19 @@ def test_a_definition_that_aws_does_not_know_is_refused(world: World, definition
     assert world.states.validate_state_machine_definition(definition=text)["result"] == "FAIL"
 
 
-def test_operations_of_the_sdk_are_known_by_the_names_of_java(world: World) -> None:
-    for name in ("sfn:startExecution", "eventbridge:putEvents", "elasticloadbalancingv2:describeTargetHealth"):
-        definition = json.dumps(machine(A={**TASK, "Resource": f"arn:aws:states:::aws-sdk:{name}"}))
-        assert world.states.validate_state_machine_definition(definition=definition)["result"] == "OK"
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "arn:aws:states:::aws-sdk:sfn:startExecution",
+        "arn:aws:states:::aws-sdk:eventbridge:putEvents",
+        "arn:aws:states:::aws-sdk:elasticloadbalancingv2:describeTargetHealth",
+        "arn:aws:states:::aws-sdk:databasemigration:startReplicationTask",
+        "arn:aws:states:us-east-1:111122223333:aws-sdk:s3:getObject",
+        "arn:aws:states:::http:invoke",
+        "arn:aws:states:::athena:startQueryExecution.sync",
+        "arn:aws:states:us-east-1:111122223333:activity:a.b",
+    ],
+)
+def test_resources_of_tasks_are_known_by_the_names_of_aws(world: World, resource: str) -> None:
+    definition = json.dumps(machine(A={**TASK, "Resource": resource}))
+    assert world.states.validate_state_machine_definition(definition=definition)["result"] == "OK"

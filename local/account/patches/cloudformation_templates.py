@@ -2,6 +2,7 @@
 
 AWS refuses sections and attributes at once. It compares properties with the schemas of their types before it creates
 anything (page "Validate stack deployments - AWS CloudFormation"). Tags that begin with ``aws:`` fail at the resource.
+Macros may use any names: templates with them are compared only when MiniStack has applied them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ministack.services.cloudformation import engine, stacks
+from ministack.services.cloudformation import engine, handlers, stacks
 
 from ..schemas import Schemas, unknown_names
 from ..shapes import reserved_tags
@@ -21,7 +22,7 @@ _CUSTOM = ("Custom::", "AWS::CloudFormation::CustomResource")
 def apply(schemas: Schemas) -> None:
     @wrap(engine, "_validate_template_statics")
     def statics(original: Callable[[Any], None], template: dict[str, Any]) -> None:
-        if problem := next(_of_template(schemas, template), None):
+        if not handlers._uses_macro(template) and (problem := next(_of_template(schemas, template), None)):
             raise ValueError(f"Template format error: {problem}")
         original(template)
 

@@ -16,7 +16,7 @@ from ministack.services.cloudformation import provisioners
 
 from ._wrap import wrap
 
-_ACTION = re.compile(r"\*|[\w-]+:[\w*?]+")
+_ACTION = re.compile(r"\*|[\w-]+:[\w*?-]+")
 _TYPES = ("AWS::IAM::Role", "AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
 
 

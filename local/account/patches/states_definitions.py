@@ -2,7 +2,8 @@
 
 MiniStack creates a machine from any text, fails only when it reaches an unknown state, and passes the input of some
 unknown resources on as their result. Checked are the types of states, their transitions and the resources of tasks:
-operations of the SDK by the models of all APIs, and the integrations that MiniStack has.
+operations of the SDK by the models of all APIs, and integrations by name. Those that MiniStack has not fail when they
+are reached.
 """
 
 from __future__ import annotations
@@ -23,11 +24,30 @@ from moto.core.utils import get_service_model
 from ..schemas import Schemas
 from ._wrap import wrap
 
-_FUNCTION = re.compile(r"arn:[\w-]+:(?:lambda:[\w-]+:\d{12}:function|states:[\w-]+:\d{12}:activity):[\w$:-]+")
-_SDK = re.compile(r"arn:[\w-]+:states:::aws-sdk:(\w+):(\w+)(?:\.waitForTaskToken)?")
-_INTEGRATION = re.compile(r"arn:[\w-]+:states:::([\w-]+:\w+)(?:\.sync(?::2)?|\.waitForTaskToken)?")
+_FUNCTION = re.compile(r"arn:[\w-]+:(?:lambda:[\w-]+:\d{12}:function:[\w$:-]+|states:[\w-]+:\d{12}:activity:\S+)")
+_SDK = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:aws-sdk:(\w+):(\w+)(?:\.waitForTaskToken)?")
+_INTEGRATION = re.compile(r"arn:[\w-]+:states:::(([\w-]+):\w+)(?:\.sync(?::2)?|\.waitForTaskToken)?")
 _OWN = frozenset({"lambda:invoke", "states:startExecution"})
 """Integrations that MiniStack has besides those of its table."""
+_OTHERS = frozenset(
+    [
+        "apigateway",
+        "athena",
+        "batch",
+        "bedrock",
+        "codebuild",
+        "databrew",
+        "eks",
+        "elasticmapreduce",
+        "emr-containers",
+        "emr-serverless",
+        "glue",
+        "http",
+        "mediaconvert",
+        "sagemaker",
+    ]
+)
+"""Services with integrations of which MiniStack has none ("Integrating services with Step Functions")."""
 _SERVICE_ID = re.compile(rb'"serviceId": ?"([^"]+)"')
 _HEAD = 4096
 
@@ -103,7 +123,7 @@ def _is_resource(arn: str) -> bool:
         return match[2].lower() in _operations(match[1])
     if match := _INTEGRATION.fullmatch(arn):
         known = {one.partition(":::")[2] for one in stepfunctions._SERVICE_DISPATCH}
-        return match[1] in known | _OWN
+        return match[1] in known | _OWN or match[2] in _OTHERS
     return _FUNCTION.fullmatch(arn) is not None
 
 
@@ -122,5 +142,6 @@ def _folders() -> dict[str, str]:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             service_id = _SERVICE_ID.search(file.read(_HEAD))
         if service_id:
-            folders[re.sub(r"\W", "", service_id[1].decode()).lower()] = path.parent.parent.name
+            name = re.sub(r"\W", "", service_id[1].decode()).lower()
+            folders[name] = folders[name.removesuffix("service")] = path.parent.parent.name
     return folders

@@ -29,23 +29,9 @@ _SDK = re.compile(r"arn:[\w-]+:states:[\w-]*:\d*:aws-sdk:(\w+):(\w+)(?:\.waitFor
 _INTEGRATION = re.compile(r"arn:[\w-]+:states:::(([\w-]+):\w+)(?:\.sync(?::2)?|\.waitForTaskToken)?")
 _OWN = frozenset({"lambda:invoke", "states:startExecution"})
 """Integrations that MiniStack has besides those of its table."""
-_OTHERS = frozenset(
-    [
-        "apigateway",
-        "athena",
-        "batch",
-        "bedrock",
-        "codebuild",
-        "databrew",
-        "eks",
-        "elasticmapreduce",
-        "emr-containers",
-        "emr-serverless",
-        "glue",
-        "http",
-        "mediaconvert",
-        "sagemaker",
-    ]
+_OTHERS = re.compile(
+    "apigateway|athena|batch|bedrock|codebuild|databrew|eks|elasticmapreduce|emr-containers|emr-serverless|glue|http|"
+    "mediaconvert|sagemaker"
 )
 """Services with integrations of which MiniStack has none ("Integrating services with Step Functions")."""
 _SERVICE_ID = re.compile(rb'"serviceId": ?"([^"]+)"')
@@ -123,7 +109,7 @@ def _is_resource(arn: str) -> bool:
         return match[2].lower() in _operations(match[1])
     if match := _INTEGRATION.fullmatch(arn):
         known = {one.partition(":::")[2] for one in stepfunctions._SERVICE_DISPATCH}
-        return match[1] in known | _OWN or match[2] in _OTHERS
+        return match[1] in known | _OWN or bool(_OTHERS.fullmatch(match[2]))
     return _FUNCTION.fullmatch(arn) is not None
 
 

@@ -74,6 +74,7 @@ CASSANDRA = Run(
         "phases.measure.warm_up": "15s",
         "phases.measure.measured": "20s",
         "phases.measure.timeout": "3m",
+        "traffic.cross_zone_gb": 0,  # both nodes are of one type, and so in the same zone
         "parameters.replicas": 1,
         "parameters.disk": "root",
         "parameters.keys": 20_000,

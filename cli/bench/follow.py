@@ -27,7 +27,7 @@ def follow(ctx: typer.Context, client: BenchClient, run: str, phases: Sequence[s
     try:
         if show.is_terminal() and not quiet:
             return _live(client, run, phases)
-        return _lines(client, run, show.note if quiet else show.say)
+        return lines(client, run, show.note if quiet else show.say)
     except KeyboardInterrupt:
         show.note(f"the run continues; stop it with: {to_type(ctx, 'bench', 'stop', run)}")
         raise typer.Exit(Exit.INTERRUPTED) from None
@@ -54,8 +54,8 @@ def _live(client: BenchClient, run: str, phases: Sequence[str]) -> dict[str, Any
     return view
 
 
-def _lines(client: BenchClient, run: str, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Prints a line for each step of each cell as it begins."""
+def lines(client: BenchClient, run: str, tell: Callable[[str], None]) -> dict[str, Any]:
+    """Prints a line for each step of each cell as it begins; returns the full record of the run that has ended."""
     history: set[tuple[str, str]] = set()
     for view in _poll(client, run):
         for change in bench_cells.changes(view, history):

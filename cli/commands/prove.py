@@ -114,7 +114,7 @@ def _run(ctx: typer.Context, conn: Connection, ledger: Ledger, run: Run) -> Mapp
         staging.stage(artifact)
     started, _ = starting.start(client, source, run.size, changes, str(uuid4()))
     ledger.add("run", started["run"])
-    return bench_follow.follow(ctx, client, started["run"], [], quiet=True)
+    return bench_follow.lines(client, started["run"], show.note)
 
 
 def _start_fleet(conn: Connection, ledger: Ledger) -> str:

@@ -12,6 +12,8 @@ ALLOWED = "DryRunOperation"
 """EC2's code for a dry run that the caller's permissions allow."""
 SUCCESS = "success"
 """In place of a code, for a call without an error."""
+FAILED_CONDITION = "PreconditionFailed"
+"""S3's code for a condition that does not hold."""
 DENIED = frozenset({"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"})
 _ABSENT = frozenset({"NoSuchEntity", "NoSuchEntityException"})
 
@@ -121,8 +123,10 @@ def conditional_writes(evidence: Mapping[str, str]) -> Judgement:
         return Verdict.OPEN, "you may not write the object"
     if SUCCESS in (evidence["exists"], evidence["other"]):
         return Verdict.NO, "S3 writes although a condition does not hold"
-    holds = evidence["new"] == evidence["same"] == SUCCESS
-    return _verdict(holds), f"S3 answers {', '.join(evidence.values())}"
+    detail = f"S3 answers {', '.join(evidence.values())}"
+    if {evidence["exists"], evidence["other"]} != {FAILED_CONDITION}:
+        return Verdict.OPEN, detail
+    return _verdict(evidence["new"] == evidence["same"] == SUCCESS), detail
 
 
 def cells(evidence: Mapping[str, Any]) -> Judgement:
@@ -143,6 +147,8 @@ def spot(evidence: Mapping[str, Any]) -> Judgement:
         return Verdict.OPEN, "spot had no capacity at the moment: ask again later"
     if bought["backup", "spot"]:
         return Verdict.OPEN, "there are spot nodes for the lowest price"
+    if len({one["zone"] for one in evidence["nodes"] if one["label"] == "spot"}) != 2:
+        return Verdict.NO, "the nodes on spot are not in two zones"
     return Verdict.YES, f"{bought['spot', 'spot']} nodes on spot, {bought['backup', 'on-demand']} in their place"
 
 

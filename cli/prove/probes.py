@@ -388,19 +388,17 @@ class Probes:
 
         def start() -> None:
             ids.append(self.start_fleet())
-            settle()
+            settle(1)
 
-        def settle() -> None:
-            counts = ("desired", "in_service", "ready")
+        def counts() -> list[dict[str, int]]:
+            return [{name: role[name] for name in ("desired", "in_service", "ready")} for role in view()["roles"]]
 
-            def is_settled() -> bool:
-                return all(len({role[count] for count in counts}) == 1 for role in view()["roles"])
-
-            self._await(is_settled, lambda: str([{count: role[count] for count in counts} for role in view()["roles"]]))
+        def settle(count: int) -> None:
+            self._await(lambda: all({*one.values()} == {count} for one in counts()), lambda: str(counts()))
 
         def scale(count: int) -> None:
             benchmarks.scale_fleet(ids[0], {"count": count})
-            settle()
+            settle(count)
 
         def end() -> None:
             benchmarks.remove_fleet(ids[0])

@@ -18,6 +18,7 @@ _KINDS = (
     ("host", r"\bip-\d{1,3}(?:-\d{1,3}){3}\b"),
     ("id", r"\b[a-z]{1,12}-[0-9a-f]{17}\b|\b(?:i|vpc|subnet|sg|eni|vol|ami|snap|rtb|igw)-[0-9a-f]{8}\b"),
     ("id", r"vol[0-9a-f]{17}|\bAWS[0-9A-F]{16,}"),
+    ("id", r"\bnvme\.[0-9a-f]{4}-[0-9a-f]+"),  # the same in hexadecimal, in the names of devices
     ("uuid", r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
     ("mac", r"\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b"),
     ("address", r"\b\d{1,3}(?:\.\d{1,3}){3}\b"),

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from cli.bench import files as bench_files
+from cli.client.api import Answer
 from cli.client.client import TroopClient
 from cli.client.deployment import Deployment
 from cli.commands import prove
@@ -82,6 +83,10 @@ def test_no_account_no_arn_no_id_and_no_address_is_left(document: Any) -> None:
         ("ip-10-0-1-2.eu-central-1.compute.internal, ip-10-0-1-2", "<host 1>, <host 2>"),
         ("https://b.s3.amazonaws.com/k?X-Amz-Signature=1", "<url 1>"),
         ("vol0123456789abcdef0 on 02:42:ac:11:00:02", "<id 1> on <mac 1>"),
+        (
+            "nvme-nvme.1d0f-766f6c3031323334353637383961626364656630-416d617a6f6e-00000001",
+            "nvme-<id 1>-416d617a6f6e-00000001",
+        ),
         ("fe80::1ff:fe23:4567:890a, 2001:db8:0:0:0:0:0:1", "<address 1>, <address 2>"),
         (
             "at 12:30:45 with 6.1.134-152.225.amzn2023 and 2.9.19",
@@ -121,11 +126,11 @@ def _writes(**codes: str) -> dict[str, str]:
     return {"new": "success", "same": "success", "exists": "PreconditionFailed", "other": "PreconditionFailed"} | codes
 
 
-def _record(status: str = "SUCCEEDED", **purchases: str) -> dict[str, Any]:
+def _record(status: str = "SUCCEEDED", zones: str = "ab", **purchases: str) -> dict[str, Any]:
     bought = {"spot": "spot", "backup": "on-demand"} | purchases
     return {
         "cells": [{"label": "spot", "status": "SUCCEEDED"}, {"label": "backup", "status": status, "reason": "no"}],
-        "nodes": [{"label": label, "purchase": purchase} for label, purchase in bought.items()],
+        "nodes": [{"label": name, "purchase": how, "zone": zone} for name, how in bought.items() for zone in zones],
     }
 
 
@@ -176,12 +181,14 @@ def _record(status: str = "SUCCEEDED", **purchases: str) -> dict[str, Any]:
         (judge.conditional_writes(_writes(other="success")), Verdict.NO),
         (judge.conditional_writes(_writes(same="PreconditionFailed")), Verdict.NO),
         (judge.conditional_writes(_writes(new="AccessDenied")), Verdict.OPEN),
+        (judge.conditional_writes(_writes(exists="SlowDown")), Verdict.OPEN),
         (judge.cells(_record()), Verdict.YES),
         (judge.cells(_record(status="FAILED")), Verdict.NO),
         (judge.spot(_record()), Verdict.YES),
         (judge.spot(_record(status="INVALID")), Verdict.NO),
         (judge.spot(_record(spot="on-demand")), Verdict.OPEN),
         (judge.spot(_record(backup="spot")), Verdict.OPEN),
+        (judge.spot(_record(zones="a")), Verdict.NO),
         (judge.node_checks([{"name": "a", "ok": True}]), Verdict.YES),
         (judge.node_checks([{"name": "a", "ok": True}, {"name": "b", "ok": False}]), Verdict.NO),
         (judge.node_checks([]), Verdict.OPEN),
@@ -290,13 +297,16 @@ def test_the_items_of_a_transaction_are_tried_on_a_table_of_their_own(probes: Pr
     assert dynamodb.list_tables()["TableNames"] == []
 
 
-def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(probes: Probes, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("desired", "ready"), [(2, 1), (1, 1)])
+def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(
+    probes: Probes, monkeypatch: pytest.MonkeyPatch, desired: int, ready: int
+) -> None:
     fleet: dict[str, Any] = {"roles": [{"desired": 1, "in_service": 1, "ready": 1, "role": "nodes"}], "ended_at": None}
     done: list[Any] = []
 
     def scale(_: str, request: Any) -> None:
         done.append(request["count"])
-        fleet["roles"] = [{"desired": request["count"], "in_service": request["count"], "ready": stays_at, "role": "n"}]
+        fleet["roles"] = [{"desired": desired, "in_service": desired, "ready": ready, "role": "n"}]
 
     def remove(_: str) -> None:
         done.append("down")
@@ -308,8 +318,9 @@ def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(probes: Probes, monkeyp
 
     client = SimpleNamespace(fleet=lambda _: {"fleet": fleet}, scale_fleet=scale, remove_fleet=remove)
     monkeypatch.setattr(TroopClient, "benchmarks", client, raising=False)
-    probes, stays_at = replace(probes, start_fleet=start), 1
-    assert probes.fleet()[-1] == {"step": "two nodes", "status": "[{'desired': 2, 'in_service': 2, 'ready': 1}]"}
+    probes = replace(probes, start_fleet=start)
+    status = f"[{{'desired': {desired}, 'in_service': {desired}, 'ready': {ready}}}]"
+    assert probes.fleet()[-1] == {"step": "two nodes", "status": status}
     assert probes.ledger.remove_all()
     assert done == [2, "down"]
 
@@ -567,9 +578,6 @@ def test_a_node_answers_one_line_a_check(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert (tmp_path / "changed").exists()
 
 
-_RISKY = ("dnf install", "modprobe", "sysctl", "drop_caches", "reboot", "oom_score")
-
-
 def _all_checks(home: Path) -> list[ask.Check]:
     (home / "artifacts").mkdir()
     for name in runs.BUILT:
@@ -597,8 +605,7 @@ def test_commands_of_a_node_are_well_formed(tmp_path: Path) -> None:
             subprocess.run(["bash", "-n", "-c", check.command[-1]], check=True)
         elif check.command[1:2] == ("-c",):
             assert ast.parse(check.command[2], feature_version=(3, 9))
-    for script in ("spot/meet.sh",):
-        subprocess.run(["sh", "-n", NODE.parent / script], check=True)
+    subprocess.run(["sh", "-n", runs.SPOT.folder / "meet.sh"], check=True)
 
 
 def test_a_node_starts_the_programs_for_its_processor(
@@ -623,6 +630,26 @@ def test_a_node_starts_the_programs_for_its_processor(
     assert [*answers][2:] == ["jmeter.tar", "k6-arm64", "locust-arm64.tar"]
     assert answers["k6-arm64"]["output"] == "k6-arm64 run --quiet --iterations 3 -\nexport default () => {}"
     assert "apache-jmeter-5.6.3/bin/ApacheJMeter.jar --version" in answers["jmeter.tar"]["output"]
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "ok"),
+    [
+        ("corretto", 'openjdk version "17.0.17" LTS\nOpenJDK Runtime Environment Corretto-17.0.17.10.1', True),
+        ("corretto", 'openjdk version "21.0.9" LTS\nOpenJDK Runtime Environment Corretto-21.0.9.10.1', False),
+        ("oom-policy", "OOMPolicy=continue", True),
+        ("oom-policy", "OOMPolicy=stop\nKillMode=process", False),
+        ("masked-dnf-makecache.timer", "masked-runtime", True),
+    ],
+)
+def test_an_answer_depends_on_what_a_node_prints(name: str, output: str, ok: bool) -> None:
+    (check,) = [one for one in ask.checks("6.1.0-1.amzn2023.aarch64") if one.name == name]
+    assert ask.answer(replace(check, command=("printf", "%s", output)))["ok"] is ok
+
+
+def test_a_long_output_begins_with_a_whole_word() -> None:
+    output = ask.answer(ask.Check("long", ("printf", "%s", "i-0123456789abcdef0 " + "7 " * 295)))["output"]
+    assert str(output).startswith("... 7 7")
 
 
 _URL = f"https://shop-prod-results.s3.{REGION}.amazonaws.com/runs/r/c001/definition.json?X-Amz-Signature=1"
@@ -695,6 +722,26 @@ def test_a_run_that_could_cost_more_than_its_price_is_not_started(
     (answer,) = json.loads(out.read_text())["answers"]
     assert (answer["verdict"], answer["detail"]) == ("failed", "it could cost 0.09 here: more than 0.08")
     assert [path for method, path, _ in api.calls if path == "benchmarks"] == []
+
+
+def test_a_run_that_is_interrupted_is_stopped(
+    run: Run, api: FakeApi, account: boto3.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert account
+
+    def interrupt(*_: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cli.shared.watching.poll", interrupt)
+    api.estimate["most"] = 0.01
+    api.refusals = {
+        ("POST", "benchmarks"): [Answer(202, {"run": "r1"})],
+        ("GET", "benchmarks/r1"): [Answer(200, {"run": {"ended_at": None}})],
+        ("DELETE", "benchmarks/r1"): [Answer(202, {})],
+    }
+    result = run("prove", "--yes", "--out", str(tmp_path / "a.json"), "--only", "spot")
+    assert "continues" not in result.output
+    assert [path for method, path, _ in api.calls if method == "DELETE"] == ["benchmarks/r1"]
 
 
 def test_documents_link_to_the_command() -> None:

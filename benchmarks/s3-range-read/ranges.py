@@ -209,7 +209,7 @@ class Reader:
             if self._socket is not None:
                 try:
                     return (yield from self._exchange(self._socket, request, count))
-                except (_Ended, *_CLOSED):
+                except _Ended:
                     self.close()
             return (yield from self._exchange((yield from self._connected()), request, count))
         except ReadError:
@@ -223,6 +223,8 @@ class Reader:
             if getattr(error, "errno", None) in SHORTAGES:
                 raise
             raise ReadError("tls" if isinstance(error, ssl.SSLError) else "connection") from None
+        finally:
+            self.until = math.inf
 
     def _connected(self) -> Generator[None, Any, socket.socket]:
         """Returns a new connection to one of the addresses of S3, at random: so nodes use many of its servers."""
@@ -264,15 +266,18 @@ class Reader:
     def _exchange(self, connection: socket.socket, request: bytes, count: int) -> Generator[None, Any, int]:
         self.until = time.monotonic() + self._read_seconds
         self._loop.requests += 1
-        sent = self._sent(connection, request)
-        if sent < len(request):
-            yield from self._send_rest(connection, request, sent)
-        yield
         block = self._loop.block
         try:
-            size = connection.recv_into(block)
-        except _NOT_READY:
-            size = yield from self._received(connection)
+            sent = self._sent(connection, request)
+            if sent < len(request):
+                yield from self._send_rest(connection, request, sent)
+            yield
+            try:
+                size = connection.recv_into(block)
+            except _NOT_READY:
+                size = yield from self._received(connection)
+        except _CLOSED:
+            size = 0
         if not size:
             raise _Ended
         end = block.find(_END, 0, size)

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections import deque
@@ -27,6 +28,8 @@ from troop.measure.operations import Operation
 from troop.measure.recorder import Recorder
 from troop.measure.s3 import addresses, credentials, signing
 from troop.measure.separate import REQUESTS, parse_file
+
+NOWHERE = "http://127.0.0.1:9"
 
 
 def is_enough_of(scripts: Scripts) -> Callable[[Operation], bool]:
@@ -118,7 +121,7 @@ def test_an_object_that_has_shrunk_is_an_error(scripts: Scripts) -> None:
 
 def test_nobody_there_is_an_error_of_the_connection(scripts: Scripts) -> None:
     scripts.prepared()
-    scripts.endpoint = "http://127.0.0.1:9"
+    scripts.endpoint = NOWHERE
     done, read = scripts.measured(lambda read: bool(read.errors))
     assert (done.returncode, set(read.errors)) == (1, {"connection"})
     assert "no read succeeded in the measured time: connection" in done.stderr
@@ -333,6 +336,30 @@ def test_answers_may_come_in_parts_or_break_off(one: OneReader, answers: list[by
     thread.join(PATIENCE)
 
 
+def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: OneReader) -> None:
+    """S3 has answered, so this is no idle connection that it has closed."""
+    answer, server = HEAD + b"Content-Length: 10\r\n\r\n0123456789", socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = server.accept()
+                for part in (answer, answer[:-5]):
+                    connection.recv(65536)
+                    connection.sendall(part)
+                time.sleep(0.1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets
+                connection.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
+    assert one.read(reader=reader) == 10
+    with pytest.raises(one.ranges.ReadError, match=r"^connection$"):
+        one.read(reader=reader)
+    server.close()
+
+
 def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReader) -> None:
     """The server accepts the connection, and never answers within TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -398,6 +425,23 @@ def test_a_connection_that_closes_while_it_waits_for_its_moment_is_replaced(one:
         one.loop.turn()  # it may learn now that the server has closed the connection
         assert recorder.totals("read") == (number, 0)
     assert one.connections == 3
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_limits_of_a_read_end_with_it(one: OneReader, tmp_path: Path, is_there: bool) -> None:
+    """With a low rate, a reader waits longer for its next moment than a read may take."""
+    read, free = module("read"), deque[Any]()
+    recorder, limit = Recorder(tmp_path, time.time(), PATIENCE), 0.3
+    chosen = SimpleNamespace(next=lambda: ("a", 0, 10))
+    reader = one.with_limits(limit, limit, None if is_there else addresses.address_of("data", REGION, NOWHERE))
+    one.loop.begin(reader, read.work(recorder, reader, chosen, set(), free))
+    for number in (1, 2):
+        free.popleft().go_on(time.time())
+        until = time.monotonic() + limit + 0.2
+        while time.monotonic() < until:
+            one.loop.turn()
+        assert recorder.totals("read") == ((number, 0) if is_there else (0, number))
+    assert one.connections == (1 if is_there else 0)
 
 
 def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: OneReader) -> None:

@@ -28,8 +28,10 @@ def partial(live: Live | None, left: Summary | None, rank: int) -> Summary | Non
     summary = of_live(live, rank) if live else None
     if left is not None:
         cut = replace(left, measured_seconds=_seconds(left.measured_from, left.measured_seconds, left.ended_at))
-        richer = summary is not None and _size(summary.operations) > _size(cut.operations)
-        summary = replace(cut, operations=summary.operations) if summary and richer else cut
+        if summary is not None and _size(summary.operations) > _size(cut.operations):
+            summary = replace(cut, operations=summary.operations, measured_seconds=summary.measured_seconds)
+        else:
+            summary = cut
     return summary if summary and summary.measured_seconds and _size(summary.operations) else None
 
 

@@ -50,7 +50,7 @@ def answer(report: Report) -> str:
     if best is not None and best.per_second:
         times = (("mean", best.mean_ms), ("p99", best.p99_ms))
         parts = [f"{name} {formatting.plain(value)} ms" for name, value in times if value is not None]
-        parts += [f"{'no' if one.value == 'none' else one.value} errors" for one in _errors(report, lead)]
+        parts.append(f"{formatting.share(best.errors) if best.errors else 'no'} errors")
         rate = f"Highest throughput {formatting.short(best.per_second)}/s ({best.name}{best.timing})"
         sentences.append(f"{rate}: {', '.join(parts)}.")
     for one in _growth(report, lead):
@@ -207,12 +207,14 @@ class _Variant:
     Attributes:
         name: of the operation and the variant.
         per_second: geometric mean.
+        errors: their share of all that ended.
         mean_ms, p99_ms, cost_per_million: medians; None if unknown.
         timing: what follows the name of a response time.
     """
 
     name: str
     per_second: float
+    errors: float
     mean_ms: float | None
     p99_ms: float | None
     cost_per_million: float | None
@@ -258,11 +260,13 @@ def _variant(operation: str, label: str, each: Sequence[tuple[Cell, Operation]])
     means = [one.mean_ms for _, one in each if one.mean_ms is not None]
     times = [one.p99_ms for _, one in each if one.p99_ms is not None]
     costs = [one.cost_per_million for _, one in each if one.cost_per_million is not None]
+    errors, successes = sum(sum(one.errors.values()) for _, one in each), sum(one.count for _, one in each)
     what = label or (each[0][0].cell if len(each) == 1 else "")
     is_response = all(one.timing == RESPONSE for _, one in each)
     return _Variant(
         f"{operation}, {what}" if what else operation,
         points.middle(rates) if rates else 0.0,
+        errors / (errors + successes) if errors else 0.0,
         median(means) if means else None,
         median(times) if times else None,
         median(costs) if costs else None,

@@ -119,7 +119,7 @@ def test_what_spot_had_interrupted_keeps_what_it_had_measured(bench: Bench) -> N
     bench.step("fail", error="", cause="")
     (phase,) = bench.get(names.results_key(bench.run, CELL))["phases"]
     (line,) = phase["roles"]["drivers"]["nodes"].values()
-    assert (line["outcome"], line["count"], phase["measured_seconds"]) == ("lost", 100, 30.0)
+    assert (line["outcome"], line["count"], phase["measured_seconds"]) == ("lost", 100, 20.0)
 
 
 def test_a_phase_that_was_over_before_a_later_one_failed_is_kept_whole(bench: Bench) -> None:

@@ -50,7 +50,8 @@ def test_a_lost_node_has_measured_what_it_had_uploaded() -> None:
 def test_a_summary_whose_script_was_killed_gets_the_operations_of_the_running_summary() -> None:
     one = partial(live(1000, 2000), left(LOST, FROM + 50), 3)
     assert one is not None
-    assert (one.outcome, one.measured_seconds, one.operations["read"].times.count) == (LOST, 50.0, 2)
+    assert (one.outcome, one.operations["read"].times.count) == (LOST, 2)
+    assert one.measured_seconds == 45.0, "it has operations up to then, and a longer time would lower its rate"
     more = partial(live(1000), left(LOST, FROM + 50, 1000, 2000), 3)
     assert more is not None
     assert more.operations["read"].times.max == 2000, "the summary has more, and exactly"

@@ -224,6 +224,30 @@ def test_the_answer_is_a_sentence() -> None:
     assert overview.answer(samples.empty()) == overview.answer(samples.bare()) == ""
 
 
+@pytest.mark.parametrize(("best_fails", "share"), [(False, "no errors."), (True, "50\N{NO-BREAK SPACE}% errors.")])
+def test_the_answer_has_the_errors_of_the_highest_throughput_and_not_of_others(best_fails: bool, share: str) -> None:
+    report = samples.study()
+    best = {key.label: key for key in overview.keys(report)}["Highest throughput"].note
+
+    def failing(cell: Cell, phase: Phase) -> Phase:
+        (threads,) = cell.values.values()
+        fails = best.endswith(f", {cell.scale}, threads={threads}") is best_fails
+        changed = {
+            name: [
+                one.model_copy(update={"errors": {"timeout": one.count} if fails else {}})
+                for one in getattr(phase, name)
+            ]
+            for name in ("operations", "totals")
+        }
+        return phase.model_copy(update=changed)
+
+    cells = [
+        cell.model_copy(update={"phases": [failing(cell, phase) for phase in cell.phases]}) for cell in report.cells
+    ]
+    report = report.model_copy(update={"cells": cells})
+    assert share in overview.answer(report)
+
+
 def test_the_processors_of_all_roles_are_a_key_figure() -> None:
     (cpu,) = [key for key in overview.keys(samples.tiers()) if key.label == "Highest CPU"]
     roles = [part.rsplit(" ", 1)[0] for part in cpu.note.replace("; ", ", ").split(", ")]

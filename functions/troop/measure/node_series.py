@@ -76,12 +76,12 @@ class NodeSeries:
 
 
 def order_of(summary: Summary) -> Order:
-    """Returns the key by which the slowest node is the first: the highest mean time; where there are no times the
-    fewest operations, or the busiest processors.
+    """Returns the key by which the slowest node is the first: without times, by the fewest operations and the busiest
+    processors; then by the highest mean time. So a node that did nothing is slower than all that did something.
     """
     several = [one.times for one in summary.operations.values() if one.times.count]
     count = sum(one.count for one in several)
-    mean = sum((one.mean() or 0) * one.count for one in several) / count if count else 0.0
+    mean = sum((one.mean() or 0) * one.count for one in several) / count if count else math.inf
     done = 0 if count else sum(one.count for one in summary.operations.values())
     cpu = [value for value in _busy(summary.samples) if value is not None] if summary.samples else []
     return -mean, done, -sum(cpu) / len(cpu) if cpu else 0.0, summary.rank, summary.node

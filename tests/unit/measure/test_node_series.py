@@ -109,8 +109,8 @@ def test_of_too_many_nodes_the_slowest_are_kept_in_any_order_and_grouping(
     assert len(series) == len(devices) == min(6, len(every))
     assert 0 in [one["rank"] for one in series], "the first by rank is there, too"
     with_times = [(micros, -n) for n, (rate, micros, _) in enumerate(nodes) if rate]
-    idle = [(cpu, -n) for n, (_, _, cpu) in enumerate(nodes)]
-    slowest = -max(with_times or idle)[1]
+    without = [(cpu, -n) for n, (rate, _, cpu) in enumerate(nodes) if not rate]
+    slowest = -max(without or with_times)[1]
     assert series[0]["rank"] == slowest
     assert slowest in [one["rank"] for one in devices]
 

@@ -28,7 +28,7 @@ from cli.prove.ledger import PREFIX, Ledger, Remove, tags
 from cli.prove.node.ask import MARK, PRESIGNED
 from cli.prove.runs import Run
 from cli.shared import aws
-from cli.shared.errors import CliError
+from cli.shared.errors import CliError, Exit
 from troop.bench.definition import PARTITION, SPOT, Fleet
 from troop.bench.fleet_requests import (
     IMAGE_PARAMETER,
@@ -548,12 +548,14 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
             s3.delete_bucket(Bucket=name)
 
     def fleet(name: str) -> None:
-        if not client.benchmarks.fleet(name)["fleet"]["ended_at"]:
-            client.benchmarks.remove_fleet(name)
+        with _if_there():
+            if not client.benchmarks.fleet(name)["fleet"]["ended_at"]:
+                client.benchmarks.remove_fleet(name)
 
     def run(name: str) -> None:
-        if not client.benchmarks.run(name, resources=False)["run"]["ended_at"]:
-            client.benchmarks.stop_run(name)
+        with _if_there():
+            if not client.benchmarks.run(name, resources=False)["run"]["ended_at"]:
+                client.benchmarks.stop_run(name)
 
     return {
         "role": role,
@@ -570,9 +572,12 @@ def removers(session: boto3.Session, client: TroopClient) -> dict[str, Remove]:
 
 @contextmanager
 def _if_there() -> Iterator[None]:
-    """Ignores EC2's errors that say that a thing does not exist."""
+    """Ignores errors of EC2 and of Troop that say that a thing does not exist."""
     try:
         yield
+    except CliError as error:
+        if error.code is not Exit.NO_SUCH_UNIT:
+            raise
     except ClientError as error:
         if error.response["Error"]["Code"] not in _ABSENT:
             raise

@@ -325,6 +325,15 @@ def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(
     assert done == [2, "down"]
 
 
+def test_what_the_deployment_has_forgotten_is_removed(probes: Probes, api: FakeApi) -> None:
+    missing = Answer(404, {"statusCode": 404, "message": "no", "code": "no-such-run"})
+    for kind, name in (("benchmarks", "r1"), ("fleets", "r1"), ("fleets", "f1"), ("benchmarks", "f1")):
+        api.refusals["GET", f"{kind}/{name}"] = [missing]
+    probes.ledger.add("run", "r1")
+    probes.ledger.add("fleet", "f1")
+    assert probes.ledger.remove_all()
+
+
 @pytest.fixture
 def launches(account: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Adds to moto what it lacks; returns the placement groups."""

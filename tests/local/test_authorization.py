@@ -353,3 +353,26 @@ def test_a_batch_needs_the_action_of_a_single_request(world: World, action: str,
     arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     role, entries = world.role(allow(f"sqs:{action}", arn)), [{"Id": "1", "MessageBody": "x"}]
     assert attempt(world, role, "sqs", "send_message_batch", QueueUrl=url, Entries=entries) == expected
+
+
+def test_what_is_in_a_group_of_logs_has_the_groups_name_with_a_star(world: World) -> None:
+    logs, name = world.account.client("logs"), unique("/group")
+    logs.create_log_group(logGroupName=name, tags={"team": "x"})
+    logs.create_log_stream(logGroupName=name, logStreamName="s")
+    calls: dict[str, dict[str, Any]] = {"get_log_events": {"logStreamName": "s"}, "filter_log_events": {}}
+    tagged = {"StringEquals": {"aws:ResourceTag/team": "x"}}
+    of_group, of_other = (f"arn:aws:logs:*:*:log-group:{one}:*" for one in (name, name + "x"))
+    role, other = (world.role(allow("logs:*", arn, Condition=tagged)) for arn in (of_group, of_other))
+    for call, more in calls.items():
+        assert attempt(world, role, "logs", call, logGroupName=name, **more) == "allowed"
+        assert attempt(world, other, "logs", call, logGroupName=name, **more) == "AccessDeniedException"
+
+
+def test_a_rule_of_the_default_bus_does_not_name_it(world: World) -> None:
+    name = unique("rule")
+    role = world.role(allow("events:*", f"arn:aws:events:*:*:rule/{name}"))
+    rule = {"Name": name, "ScheduleExpression": "rate(1 day)"}
+    target = {"Id": "1", "Arn": "arn:aws:sqs:us-east-1:000000000000:q"}
+    assert attempt(world, role, "events", "put_rule", **rule) == "allowed"
+    assert attempt(world, role, "events", "put_targets", Rule=name, Targets=[target]) == "allowed"
+    assert attempt(world, role, "events", "put_rule", **rule | {"Name": name + "x"}) == "AccessDeniedException"

@@ -1,5 +1,6 @@
-"""Requires a permission on the specific stream of a table, and on a schedule in its group. MiniStack requires one on
-all streams, and takes each schedule to be in the group ``default``.
+"""Requires a permission on the resource that AWS names: the stream of a table, a schedule in its group, the rule of an
+event bus, what is in a group of logs (with ``:*`` after its name). MiniStack requires one on all streams, takes each
+schedule to be in the group ``default``, and names the bus or the group of logs alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from ministack.core import iam_actions
 from ministack.services import dynamodb_streams
 
+from ..config import ACCOUNT_ID, REGION
 from ._wrap import wrap
 
 
@@ -30,16 +32,34 @@ def apply() -> None:
         if service == "scheduler":
             query = request[0] if request else more["query_params"]
             return arn.replace(":schedule/default/", f":schedule/{_group(body, query)}/")
+        if service == "events":
+            return _rule(body) or arn.replace(":rule/default/", ":rule/")
+        if service == "logs" and _named(body, "logGroupName"):
+            return f"{arn}:log-stream:{_named(body, 'logStreamName')}"
         return (_stream(body) or arn) if service == "dynamodbstreams" else arn
+
+    @wrap(iam_actions, "logs_service_context")
+    def context(original: Callable[..., Any], action: str, body: bytes, arn: str, *more: Any) -> Any:
+        return original(action, body, arn.partition(":log-stream:")[0], *more)
 
 
 def _group(body: bytes, query: Any) -> str:
     """Returns the group of the schedule in a request: in its body, or in its address."""
+    return _named(body, "GroupName") or str(iam_actions._query_param(query, "groupName") or "default")
+
+
+def _rule(body: bytes) -> str:
+    """Returns the ARN of the rule of targets. It does not name the default bus."""
+    rule, bus = _named(body, "Rule"), _named(body, "EventBusName").rpartition("/")[2]
+    within = f"{bus}/" if bus and bus != "default" else ""
+    return f"arn:aws:events:{REGION}:{ACCOUNT_ID}:rule/{within}{rule}" if rule else ""
+
+
+def _named(body: bytes, name: str) -> str:
     try:
-        named = json.loads(body).get("GroupName")
+        return str(json.loads(body).get(name) or "")
     except (ValueError, AttributeError):
-        named = None
-    return str(named or iam_actions._query_param(query, "groupName") or "default")
+        return ""
 
 
 def _stream(body: bytes) -> str | None:

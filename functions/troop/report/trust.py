@@ -114,7 +114,7 @@ def _explained(phase: str, cells: Sequence[Cell]) -> str:
     if not known:
         return "the load of nodes was not measured; check the system under load and shared resources"
     if full := " and ".join(f"{one.role} for {one.busy:.0f} % of the time" for one in known if one.is_full):
-        return f"processors were busy: {full}" + (f"; others waited for disks (iowait): {waiting}" if waiting else "")
+        return f"processors were busy: {full}" + (f", and waited for disks (iowait): {waiting}" if waiting else "")
     usage = ", ".join(f"{one.role} {one.busy:.0f} %" for one in known)
     if waiting:
         return f"processors were not busy ({usage}), but waited for disks (iowait): {waiting}; check the disks"

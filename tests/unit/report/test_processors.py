@@ -88,7 +88,7 @@ def test_no_sentence_blames_a_processor_that_waits_for_a_disk() -> None:
 def test_work_and_waiting_are_both_named() -> None:
     texts = sentences(limited_by_disks(cpu=91.0, iowait=8.0))
     assert "busy for 91 % of the time. Processors waited for disks (iowait): disks for 8 % of the time." in texts[0]
-    assert "processors were busy: disks for 91 % of the time; others waited for disks (iowait): disks" in texts[-1]
+    assert "processors were busy: disks for 91 % of the time, and waited for disks (iowait): disks" in texts[-1]
 
 
 def test_several_roles_that_wait_are_one_list() -> None:

@@ -143,10 +143,9 @@ def test_a_key_is_derived_once_a_day_and_for_new_credentials() -> None:
     now, current = [MIDNIGHT - 1.0], [EXAMPLE]
     signer = signing.Signer(lambda: current[0], "us-east-1", lambda: now[0])
 
-    def key() -> bytes:
+    def key() -> object:
         signer.headers("GET", "/a", "", {"host": "h"})
-        derived: bytes = signer._key[2]
-        return derived
+        return signer._key[2]
 
     before = key()
     assert key() is before

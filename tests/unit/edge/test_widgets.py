@@ -253,7 +253,7 @@ def test_what_a_run_does_is_merged_once_for_dashboards_and_all_others(
     bench.measuring()
     now = bench.account.clock().timestamp()
     (node, *_) = bench.nodes("drivers")
-    live = Live(node, "drivers", "measure", int(now), 15, now - 60, 300.0, 420, {"read": LiveOperation(1500)})
+    live = Live(node, "drivers", "measure", int(now), 15, now - 60, 300.0, 420, 0, {"read": LiveOperation(1500)})
     bench.put(f"{names.live_prefix(bench.run, CELL)}AROA:{node}.json", live.document())
     monkeypatch.setattr(live_flow, "OLDEST", timedelta(days=9999))  # moto's clock is another one
     text = shown("live")

@@ -1,6 +1,6 @@
 """Measures how long merging the summaries of many drivers takes, and their sizes, for growing numbers of requests.
 
-    python -m perf.merge [--drivers 60] [--seconds 600] [--most 1e9] [--pairs 3]
+    python -m perf.merge [--drivers 60] [--seconds 600] [--operations 1] [--most 1e9] [--pairs 3]
 
 Each driver's summary is like that of an agent: a histogram of its share of the requests, their times by step, counts
 by second, and the node's samples. Request times are log-normal with a long tail, as those of services. For very many
@@ -87,17 +87,19 @@ def _below(value: float) -> float:
     return 0.5 * (1 + math.erf(math.log(value / MEDIAN_US) / (SPREAD * math.sqrt(2)))) if value > 0 else 0.0
 
 
-def summary(rank: int, requests: int, seconds: int) -> bytes:
-    """Creates the summary of one driver in its uploaded form."""
+def summary(rank: int, requests: int, seconds: int, operations: int = 1) -> bytes:
+    """Creates the summary of one driver in its uploaded form, with so many requests of each operation."""
     dice = Random(rank)
-    histogram = times(requests, dice)
-    each, rest = divmod(histogram.count, seconds)
-    counts, errors = [each + (n < rest) for n in range(seconds)], [int(n % 7 == 0) for n in range(seconds)]
     series: dict[str, list[int | None]] = {
         name: [dice.randrange(1000 if name in LEVELS else 10**8) for _ in range(seconds + 30)] for name in SERIES
     }
-    per_second, windows = PerSecond(START, counts, errors), over_time(requests, seconds, dice)
-    operation = Operation(histogram, {"timeout": 3}, per_second, 5000 * requests, windows)
+    several = {}
+    for number in range(operations):
+        histogram = times(requests, dice)
+        each, rest = divmod(histogram.count, seconds)
+        counts, errors = [each + (n < rest) for n in range(seconds)], [int(n % 7 == 0) for n in range(seconds)]
+        per_second, windows = PerSecond(START, counts, errors), over_time(requests, seconds, dice)
+        several[f"read-{number}"] = Operation(histogram, {"timeout": 3}, per_second, 5000 * requests, windows)
     one = Summary(
         node=f"i-{rank:017x}",
         role="drivers",
@@ -110,7 +112,7 @@ def summary(rank: int, requests: int, seconds: int) -> bytes:
         clock=Clock(0.0012, 0.06),
         measured_from=float(START),
         measured_seconds=float(seconds),
-        operations={"read": operation},
+        operations=several,
         samples=Samples(START - 30, 1, series),
     )
     return json.dumps(one.document(), separators=(",", ":")).encode()
@@ -189,6 +191,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--drivers", type=int, default=60)
     parser.add_argument("--seconds", type=int, default=600, help="measured seconds")
+    parser.add_argument("--operations", type=int, default=1, help="operations, each with all requests")
     parser.add_argument("--most", type=float, default=1e9, help="largest number of requests of all drivers")
     parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
     parser.add_argument("--pairs", type=int, default=3, help="number of runs beside HdrHistogram's; 0: none")
@@ -198,11 +201,11 @@ def main() -> None:
     requests = 1_000
     while requests <= options.most:
         share = [requests // options.drivers + (n < requests % options.drivers) for n in range(options.drivers)]
-        uploaded = [summary(rank, count, options.seconds) for rank, count in enumerate(share)]
+        uploaded = [summary(rank, count, options.seconds, options.operations) for rank, count in enumerate(share)]
         took, of_cpu, document = min((merge(uploaded) for _ in range(options.repeat)), key=lambda run: run[0])
-        (row,) = document["table"]
-        assert row["count"] == requests, "every request is counted"
-        buckets = len(document["roles"]["drivers"]["operations"]["read"]["histogram"]["counts"])
+        row = document["table"][0]
+        assert row["count"] == requests * options.operations, "every request is counted"
+        buckets = len(document["roles"]["drivers"]["operations"]["read-0"]["histogram"]["counts"])
         sizes = f"{max(map(len, uploaded)) / 1000:>11.0f}{len(json.dumps(document)) / 1000:>9.0f}"
         shown = f"{row['p50_ms']:.3g} / {row['p99_ms']:.3g} / {row['max_ms']:.3g}"
         print(f"{requests:>15,}{buckets:>9,}{sizes}{took:>8.3f}{of_cpu:>8.3f}   {shown}", flush=True)

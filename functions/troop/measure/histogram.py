@@ -15,12 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 from troop.measure.buckets import buckets
-from troop.measure.rows import Counts, Row, RowError, by_bucket, is_row, row_of, stored, sum_of
+from troop.measure.rows import Counts, Row, RowError, by_bucket, columns, from_columns, is_row, row_of, stored, sum_of
 
 DIGITS = 3
 UNIT = "us"
 
-index_of, lowest_in, highest_in = buckets(10)
+_DOUBLING = 10
+_EQUAL = 1 << _DOUBLING
+index_of, lowest_in, highest_in = buckets(_DOUBLING)
 """Three digits need 1,024 buckets for every doubling."""
 
 HIGHEST = 2**53 - 1
@@ -119,11 +121,14 @@ class Histogram:
         """Returns the mean; None without values."""
         return self.sum / self.count if self.count else None
 
-    def document(self) -> dict[str, Any]:
+    def document(self, packed: bool = False) -> dict[str, Any]:
         """Returns ``{"digits", "unit", "counts", "count", "min", "max", "sum"}``. Counts are ``[bucket, count, count,
         ...]`` from the first bucket on, or ``[[bucket, count], ...]`` in order if they are scattered.
+
+        Args:
+            packed: whether counts are in columns.
         """
-        counts = stored(self._counts)
+        counts = columns([self._counts]) if packed else stored(self._counts)
         totals = {"count": self.count, "min": self.min, "max": self.max, "sum": self.sum}
         return {"digits": DIGITS, "unit": UNIT, "counts": counts, **totals}
 
@@ -196,19 +201,26 @@ def from_document(document: Any) -> Histogram:
 
 def _sums(indices: Sequence[int], counts: list[int], smallest: int, largest: int) -> tuple[int, int]:
     """Returns the bounds of the sum of values in these buckets, given the smallest and the largest value."""
-    lowest = _lowest()
-    lows = _of(lowest, indices)
-    low = sum(map(operator.mul, lows, counts)) + (smallest - lows[0]) * counts[0]
+    lowest, first, last = _lowest(), indices[0], indices[-1]
+    lows = lowest[first : last + 1] if isinstance(indices, range) else [lowest[index] for index in indices]
+    low = sum(map(operator.mul, lows, counts))
+    high = low + _widths(indices, counts) - (lowest[last + 1] - 1 - largest) * counts[-1]
+    low += (smallest - lows[0]) * counts[0]
     least = max(lows[-1], smallest)  # the smallest possible maximum
-    highs = _of(_lowest_of_next(), indices)
-    high = sum(map(operator.mul, highs, counts)) - sum(counts) - (highs[-1] - 1 - largest) * counts[-1]
-    most = min(highs[0] - 1, largest)  # the largest possible minimum
+    most = min(lowest[first + 1] - 1, largest)  # the largest possible minimum
     return low + largest - least, high - (most - smallest)
 
 
-def _of(values: list[int], indices: Sequence[int]) -> list[int]:
-    """Returns the values at these indices."""
-    return values[indices.start : indices.stop] if isinstance(indices, range) else [values[index] for index in indices]
+def _widths(indices: Sequence[int], counts: list[int]) -> int:
+    """Returns for all counts together by how much the largest value of a bucket exceeds the smallest."""
+    if not isinstance(indices, range):
+        return sum((highest_in(index) - lowest_in(index)) * count for index, count in zip(indices, counts))
+    total = 0
+    for begin in range(indices.start & -_EQUAL, indices.stop, _EQUAL):  # buckets of one width
+        first = max(begin, indices.start)
+        several = sum(counts[first - indices.start : begin + _EQUAL - indices.start])
+        total += (highest_in(first) - lowest_in(first)) * several
+    return total
 
 
 @lru_cache(maxsize=1)
@@ -226,12 +238,6 @@ def _lowest() -> list[int]:
     return list(map(lowest_in, range(_BUCKETS + 1)))
 
 
-@lru_cache(maxsize=1)
-def _lowest_of_next() -> list[int]:
-    """Returns the smallest value of the bucket after each."""
-    return _lowest()[1:]
-
-
 def _whole(document: Mapping[str, Any], key: str) -> int:
     value = document.get(key)
     if type(value) is not int or not 0 <= value <= (MOST * HIGHEST if key == "sum" else MOST):  # excludes True
@@ -247,6 +253,14 @@ def _columns(pairs: Any) -> tuple[Counts, Sequence[int], list[int]]:
         "counts must be a bucket and the counts from there on, without 0 at the ends, or pairs of a bucket, from 0 "
         f"below {_BUCKETS} and ascending, and a count from 1 below 2^63"
     )
+    if isinstance(pairs, Mapping):
+        try:
+            row = from_columns(pairs, _BUCKETS, 1)[0]
+        except (RowError, IndexError):
+            raise problem from None
+        if isinstance(row, Row):
+            return row, range(row.first, row.first + row.length), row.unpacked()[1:]
+        pairs = row
     if isinstance(pairs, list) and is_row(pairs):
         try:
             row = row_of(pairs, _BUCKETS, MOST)

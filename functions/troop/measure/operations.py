@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import operator
 import re
+from array import array
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 from troop.measure import histogram
 from troop.measure.histogram import MOST, Histogram
+from troop.measure.rows import MOST_LANES, RowError, column, from_column
 from troop.measure.windows import Windows, WindowsError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
@@ -94,8 +96,9 @@ class PerSecond:
             raise OperationsError(f"per_second of two nodes is {length} seconds apart: check their clocks")
         return start, length
 
-    def document(self) -> dict[str, Any]:
-        return {"from": self.start, "count": list(self.count), "errors": list(self.errors)}
+    def document(self, packed: bool = False) -> dict[str, Any]:
+        count, errors = map(column if packed else list, (self.count, self.errors))
+        return {"from": self.start, "count": count, "errors": errors}
 
 
 def aligned_sum(start: int, length: int, *series: tuple[int, list[int]]) -> list[int]:
@@ -288,19 +291,24 @@ class Operation:
         per_second = replace(self.per_second, start=max(0, self.per_second.start - round(seconds)))
         return replace(self, per_second=per_second, over_time=self.over_time and self.over_time.earlier(seconds))
 
-    def document(self) -> dict[str, Any]:
+    def document(self, packed: bool = False) -> dict[str, Any]:
+        """Returns the document that :func:`document_of` describes.
+
+        Args:
+            packed: whether histograms and counts are in columns.
+        """
         rate = {"rate": asdict(self.rate)} if self.rate else {}
         names = {"names": sorted(self.names)} if self.names else {}
         timing = {"timing": self.timing} if self.timing else {}
-        service = {"service": self.service.document()} if self.service is not None else {}
+        service = {"service": self.service.document(packed)} if self.service is not None else {}
         tools = {"tools": sorted(self.tools)} if self.tools else {}
         gaps = {"gaps": asdict(self.gaps)} if self.gaps != Gaps() else {}
         return {
-            "histogram": self.times.document(),
+            "histogram": self.times.document(packed),
             "errors": dict(sorted(self.errors.items())),
-            "per_second": self.per_second.document(),
+            "per_second": self.per_second.document(packed),
             "bytes": self.bytes,
-            "over_time": self.over_time.document() if self.over_time and self.over_time.steps else None,
+            "over_time": self.over_time.document(packed) if self.over_time and self.over_time.steps else None,
             **rate,
             **names,
             **timing,
@@ -396,12 +404,12 @@ def bound_over_time(operations: Mapping[str, Operation], most: int = MOST_OVER_T
     return gone
 
 
-def document_of(operations: Mapping[str, Operation]) -> dict[str, Any]:
+def document_of(operations: Mapping[str, Operation], packed: bool = False) -> dict[str, Any]:
     """Returns ``{name: {"histogram", "errors", "per_second", "bytes", "over_time", "rate", "names", "timing",
     "service", "tools", "gaps"}}``, sorted by name; ``rate`` only where a tool reports no times, the last five only if
     known.
     """
-    return {name: operations[name].document() for name in sorted(operations)}
+    return {name: operations[name].document(packed) for name in sorted(operations)}
 
 
 def parse(document: Any, where: str = "operations") -> Operations:
@@ -413,7 +421,13 @@ def parse(document: Any, where: str = "operations") -> Operations:
     Raises:
         OperationsError: a value is missing, of the wrong type, or inconsistent.
     """
-    return {name: _operation(value, f"{where}.{name}") for name, value in named(document, where).items()}
+    operations, size = dict[str, Operation](), 0
+    for name, value in named(document, where).items():
+        one = operations[name] = _operation(value, f"{where}.{name}")
+        size += 2 * len(one.per_second.count) + (one.over_time.size if one.over_time else 0)
+        if size > 2 * MOST_LANES:
+            raise OperationsError(f"{where} have too many counts: packed, they need few bytes, but not in memory")
+    return operations
 
 
 def _operation(document: Any, where: str) -> Operation:
@@ -521,6 +535,11 @@ def _per_second(document: Any, where: str) -> PerSecond:
 
 
 def _counts(values: Any, where: str) -> list[int]:
+    if isinstance(values, Mapping):
+        try:
+            return array("Q", bytes(from_column(values, LONGEST_SECONDS))).tolist()
+        except RowError as error:
+            raise OperationsError(f"{where}: {error}") from None
     if not isinstance(values, list) or len(values) > LONGEST_SECONDS:
         raise OperationsError(f"{where} must be a list of at most {LONGEST_SECONDS} counts")
     if not set(map(type, values)) <= {int} or min(values, default=0) < 0 or max(values, default=0) > MOST:

@@ -5,6 +5,7 @@ Times are seconds since 1970 as floats. Everything that a merge adds up is a who
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,7 +17,13 @@ from troop.measure.operations import Operation, whole
 from troop.measure.redaction import redacted
 from troop.measure.separate import Separate
 
-FORMAT = "troop.summary/1"
+FORMAT, BEFORE = "troop.summary/2", "troop.summary/1"
+"""BEFORE has no columns, and its head is not at the beginning. It is read as well, for nodes that began before an
+upgrade.
+"""
+HEAD_BYTES = 16 << 10
+"""The beginning of a stored summary that contains its head."""
+_BODY = b',"operations":'
 
 OK, FAILED, TIMED_OUT, LOST = "ok", "failed", "timed-out", "lost"
 OUTCOMES = (OK, FAILED, TIMED_OUT, LOST)
@@ -193,11 +200,11 @@ class Summary:
             "measured_from": self.measured_from,
             "measured_seconds": self.measured_seconds,
             "warm_up_seconds": self.warm_up_seconds,
-            "operations": ops.document_of(self.operations),
-            "separate": [row.document() for row in self.separate],
-            "samples": self.samples and samples_document(self.samples),
             "interruption": self.interruption and dict(self.interruption),
             "rebalance_recommended_at": self.rebalance_recommended_at,
+            "operations": ops.document_of(self.operations, packed=True),
+            "separate": [row.document() for row in self.separate],
+            "samples": self.samples and samples_document(self.samples),
         }
 
 
@@ -232,12 +239,22 @@ def parse(document: Any) -> Summary:
     Raises:
         SummaryError: a value is missing or of the wrong type.
     """
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT, BEFORE):
         raise SummaryError(f"a summary must be an object with format {FORMAT}")
     try:
         return _parse(document)
     except ops.OperationsError as error:
         raise SummaryError(str(error)) from None
+
+
+def head_of(beginning: bytes) -> Summary | None:
+    """Returns a summary without its measurements from the first bytes of its JSON; None if they do not contain it."""
+    head, body, _ = beginning.partition(_BODY)  # within a text, its quotes would be escaped
+    try:
+        document = json.loads(head + b"}") if body else {}
+    except ValueError:
+        return None
+    return parse({**document, "operations": {}}) if document.get("format") == FORMAT else None
 
 
 def _parse(document: Mapping[str, Any]) -> Summary:

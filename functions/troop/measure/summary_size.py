@@ -39,7 +39,7 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
             if size <= target:
                 break
             its, nothing = getattr(operations[name], part), Operation()
-            if saved := _bytes(replace(nothing, **{part: its}).document()) - _bytes(nothing.document()):
+            if saved := _bytes(replace(nothing, **{part: its}).document(True)) - _bytes(nothing.document(True)):
                 size -= saved
                 operations[name] = replace(operations[name], **{part: getattr(nothing, part)})
                 omissions.append(f"{name}: {what} are left out, because all operations have too many in total")

@@ -15,7 +15,19 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure.buckets import buckets
 from troop.measure.histogram import HIGHEST, MOST, Histogram, buckets_at
-from troop.measure.rows import Counts, RowError, by_bucket, is_row, row_of, stored, sum_of, used
+from troop.measure.rows import (
+    Counts,
+    Row,
+    RowError,
+    by_bucket,
+    columns,
+    from_columns,
+    is_row,
+    row_of,
+    stored,
+    sum_of,
+    used,
+)
 
 MOST_STEPS = 2 * 24 * 3600
 """The limit for several nodes: as for counts by second, because a clock may be hours off. :func:`step_for` gives one
@@ -104,8 +116,13 @@ class Windows:
         return len(self._counts)
 
     @property
+    def size(self) -> int:
+        """The number of counts in memory, with those of 0 between others."""
+        return sum(one.length if isinstance(one, Row) else len(one) for one in self._counts)
+
+    @property
     def buckets(self) -> int:
-        """The number of used buckets in all steps, which is the size."""
+        """The number of used buckets in all steps."""
         return sum(map(used, self._counts))
 
     def record(self, second: float, micros: int, count: int = 1) -> None:
@@ -228,11 +245,15 @@ class Windows:
             totals = sum_of(totals, counts)
         return totals
 
-    def document(self) -> dict[str, Any]:
+    def document(self, packed: bool = False) -> dict[str, Any]:
         """Returns ``{"from", "step_seconds", "counts": [step, ...]}``. A step is ``[bucket, count, count, ...]`` from
         its first bucket on, or ``[[bucket, count], ...]`` in order if its counts are scattered, whatever was added.
+
+        Args:
+            packed: whether counts are in columns.
         """
-        return {"from": self.start, "step_seconds": self.step_seconds, "counts": list(map(stored, self._counts))}
+        counts = columns(self._counts) if packed else list(map(stored, self._counts))
+        return {"from": self.start, "step_seconds": self.step_seconds, "counts": counts}
 
     @classmethod
     def from_document(cls, document: Any) -> Windows:
@@ -248,10 +269,17 @@ class Windows:
             raise WindowsError("from must be a multiple of step_seconds, which is a whole number from 1")
         if start > MOST or step > MOST_STEPS:
             raise WindowsError(f"from must be below 2^63, and step_seconds at most {MOST_STEPS}")
+        if isinstance(counts, Mapping):
+            try:
+                counts = from_columns(counts, BUCKETS, MOST_STEPS)
+            except RowError as error:
+                raise WindowsError(f"counts: {error}") from None
         if not isinstance(counts, list) or len(counts) > MOST_STEPS:
             raise WindowsError(f"counts must be a list of at most {MOST_STEPS} steps")
         result = cls(start, step)
-        result._counts = [_step(values, number) for number, values in enumerate(counts)]
+        result._counts = [
+            values if type(values) is Row else _step(values, number) for number, values in enumerate(counts)
+        ]
         return result
 
     def __eq__(self, other: object) -> bool:

@@ -35,12 +35,12 @@ def test_what_is_admitted_is_merged_in_half_of_the_time(drivers: int, phases: in
 
 
 def test_too_many_summaries_are_refused_and_points_are_a_way_out() -> None:
-    (problem,) = unmergeable(of(400, phases=4))
+    (problem,) = unmergeable(of(400, phases=6))
     assert problem.where == "phases"
-    assert problem.message == "with `measured` write 1600 summaries that are merged together"
-    assert problem.allowed.startswith("at most 1250: use fewer nodes")
-    assert not unmergeable(of(400, phases=4, points=2))
-    assert not unmergeable(of(400, phases=3))
+    assert problem.message == "with `measured` write 2400 summaries that are merged together"
+    assert problem.allowed.startswith("at most 1764: use fewer nodes")
+    assert not unmergeable(of(400, phases=6, points=2))
+    assert not unmergeable(of(400, phases=4))
     assert not unmergeable(replace(of(1), phases=(replace(MEASURE, measured=0),)))
 
 

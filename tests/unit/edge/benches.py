@@ -21,6 +21,7 @@ from handlers import launch as launch_handler
 from tests.tables import create_table
 from tests.unit.edge.account import CONTEXT, Account
 from tests.unit.edge.fast_moto import Holder, calls_are_usual, once
+from troop.aws.bench.cell_store import encoded
 from troop.aws.bench.runs import RunTable
 from troop.aws.clients import client
 from troop.bench import names
@@ -258,7 +259,7 @@ class Bench:
         return self.runs.cells.get(self.run, CELL)
 
     def put(self, key: str, document: Any) -> None:
-        self.s3.put_object(Bucket=BUCKET, Key=key, Body=json.dumps(document).encode())
+        self.s3.put_object(Bucket=BUCKET, Key=key, Body=encoded(document))
 
     def get(self, key: str) -> Any:
         return json.loads(self.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())

@@ -9,12 +9,14 @@ import pytest
 
 from tests.unit.edge.account import Call, calls
 from tests.unit.edge.benches import BUCKET, CELL, WRITER, Bench
+from troop.aws.bench.cell_store import CellStore
 from troop.bench import names, stored_table
 from troop.bench.record import CellStatus
 from troop.bench.verdicts import GRACE
 from troop.flows.bench.cell import CellDamagedError
+from troop.measure.operations import document_of
 from troop.measure.separate import REQUESTS, Separate
-from troop.measure.summary import SummaryError
+from troop.measure.summary import BEFORE, SummaryError, parse
 
 
 def test_a_script_that_fails_ends_the_cell_at_once_with_its_last_lines(bench: Bench) -> None:
@@ -285,6 +287,40 @@ def test_a_summary_that_cannot_be_read_is_no_success(bench: Bench, body: bytes, 
     reason = bench.cell().reason or ""
     assert f"{first} has left a summary that cannot be read: " in reason
     assert problem in reason
+
+
+def test_a_check_reads_the_outcomes_of_nodes_and_not_what_they_measured(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("reads whole summaries")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CellStore, "documents", refuse)
+        assert bench.check(1) == "done"
+    bench.step("collect")
+    assert bench.get(names.results_key(bench.run, CELL))["phases"][0]["nodes"] == 3
+
+
+def test_nodes_that_began_before_an_upgrade_are_read(bench: Bench) -> None:
+    bench.measuring()
+    drivers = bench.nodes("drivers")
+    bench.finish("measure", drivers)
+    for node in drivers[:2]:
+        key = f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{node}.json"
+        document = bench.get(key)
+        summary = parse(document)
+        outcome = document.pop("outcome")
+        bench.put(
+            key, {**document, "format": BEFORE, "operations": document_of(summary.operations), "outcome": outcome}
+        )
+    assert bench.check(1) == "done"
+    bench.step("collect")
+    (phase,) = bench.get(names.results_key(bench.run, CELL))["phases"]
+    assert (phase["nodes"], phase["table"][0]["count"]) == (3, 3000)
 
 
 def test_a_summary_under_another_nodes_name_is_no_success(bench: Bench) -> None:

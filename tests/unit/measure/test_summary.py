@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.unit.measure.build import START, sampled, summaries, summary, windows
+from tests.unit.measure.build import START, histogram_of, sampled, summaries, summary, windows
 from troop.measure.histogram import HIGHEST, MOST, Histogram
 from troop.measure.merge import Merger
-from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond, bound_over_time
-from troop.measure.summary import MOST_SAMPLES, SHORTEST, Summary, SummaryError, parse
+from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond, bound_over_time, document_of
+from troop.measure.summary import (
+    BEFORE,
+    HEAD_BYTES,
+    MOST_SAMPLES,
+    SHORTEST,
+    Summary,
+    SummaryError,
+    head_of,
+    parse,
+)
+from troop.measure.summary_size import encoded
 
 
 @given(summaries(most=2))
@@ -75,6 +87,48 @@ def test_the_largest_numbers_of_a_summary_merge_into_finite_ones() -> None:
     json.dumps(merger.document(), allow_nan=False)
 
 
+@given(
+    st.lists(st.integers(0, 10**7), min_size=1, max_size=50),
+    st.lists(st.sampled_from([0, 1, 300, 2**47, MOST]), max_size=9),
+)
+def test_a_summary_of_an_earlier_version_is_the_same(values: list[int], counts: list[int]) -> None:
+    """Nodes that began before an upgrade write it. Its counts are no columns, and its outcome is behind them."""
+    one = summary(
+        operations={
+            "read": Operation(
+                histogram_of(values),
+                per_second=PerSecond(START, counts, counts[::-1]),
+                over_time=windows([(at, value) for at, value in enumerate(values)]),
+                service=histogram_of(values[:3]),
+                timing="response",
+            )
+        },
+        interruption={"action": "stop", "time": "now"},
+    )
+    stored = one.document()
+    earlier = {**stored, "format": BEFORE, "operations": document_of(one.operations)}
+    earlier["interruption"] = earlier.pop("interruption")
+    assert parse(json.loads(json.dumps(stored))) == parse(json.loads(json.dumps(earlier))) == parse(stored)
+    assert head_of(encoded(earlier).encode()) is None
+
+
+@pytest.mark.parametrize("reason", [None, 'it said ,"operations":{} and "x\\', "é" * 3000])
+def test_the_head_of_a_summary_is_read_without_its_measurements(reason: str | None) -> None:
+    one = summary(outcome="failed" if reason else "ok", reason=reason, interruption={"action": "stop", "time": "now"})
+    stored = encoded(one.document()).encode()
+    head = head_of(stored[:HEAD_BYTES])
+    if reason and len(reason) > 1000:
+        assert head is None
+    else:
+        assert head == replace(one, operations={}, samples=None, separate=())
+    assert head_of(b"") is head_of(stored[:100]) is head_of(b'{"format":,"operations":{}}') is None
+
+
+def vast() -> dict[str, Any]:
+    """Of a few hundred bytes."""
+    return Operation(per_second=PerSecond(START, [0] * LONGEST_SECONDS, [0] * LONGEST_SECONDS)).document(packed=True)
+
+
 def largest_histogram() -> dict[str, Any]:
     one = Histogram()
     one.record(HIGHEST, MOST)
@@ -84,8 +138,8 @@ def largest_histogram() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("text", "format troop.summary/1"),
-        (document(format="troop.summary/2"), "format troop.summary/1"),
+        ("text", "format troop.summary/2"),
+        (document(format="troop.summary/3"), "format troop.summary/2"),
         (document(node=""), "node must be text"),
         (document(role=7), "role must be text"),
         (document(rank=-1), "rank must be"),
@@ -111,6 +165,9 @@ def largest_histogram() -> dict[str, Any]:
         (document(operations=per_second(count=[1.0])), "whole numbers from 0"),
         (document(operations=per_second(count=[1, 2])), "the same length"),
         (document(operations=per_second(count=[0] * (LONGEST_SECONDS + 1))), "at most"),
+        (document(operations=per_second(count={"bytes": 1, "count": 1, "packed": "AAAA"})), "a column cannot be read"),
+        (document(operations=of_read(histogram={**largest_histogram(), "counts": {"rows": []}})), "counts must be"),
+        (document(operations={f"o{n}": vast() for n in range(60)}), "too many counts"),
         (document(samples=[]), "samples must be"),
         (document(samples=of_samples(cpu_user=[1])), "the same length"),
         (document(samples=of_samples(cpu_user=[1, -1])), "samples.cpu_user must hold"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, exact, histogram_of, latencies, recorded, windows
 from troop.measure.histogram import HIGHEST
-from troop.measure.rows import pairs_of
+from troop.measure.rows import column, pairs_of
 from troop.measure.windows import BUCKETS, MOST_STEPS, Windows, WindowsError, highest_in, index_of, lowest_in, step_for
 
 
@@ -217,6 +217,39 @@ def test_sums_of_the_largest_counts_are_exact() -> None:
     assert total.document()["counts"] == [[5, 7 * 2**62, 7 * (2**62 - 1)]]
 
 
+def column_of(*numbers: int) -> dict[str, Any]:
+    packed = column(numbers)
+    assert isinstance(packed, dict)
+    return packed
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 10**7), st.one_of(st.integers(1, 300), st.integers(1, 2**50), st.just(2**62))),
+            max_size=12,
+        ),
+        max_size=5,
+    )
+)
+def test_columns_have_the_same_counts(steps: list[list[tuple[int, int]]]) -> None:
+    """Also if some of them are scattered, or too large for a column; and sums of them are the same."""
+    its = Windows(START, 1)
+    for step, values in enumerate(steps):
+        for micros, count in values:
+            its.record(START + step, micros, count)
+    try:
+        Windows.from_document(its.document())
+    except WindowsError:
+        return  # too many all together
+    copy = Windows.from_document(json.loads(json.dumps(its.document(packed=True))))
+    assert copy.document() == its.document()
+    twice = Windows.from_document(its.document())
+    twice.add(its)
+    copy.add(Windows.from_document(json.loads(json.dumps(its.document(packed=True)))))
+    assert copy.document() == twice.document()
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -228,7 +261,26 @@ def test_sums_of_the_largest_counts_are_exact() -> None:
         (document(step_seconds=7), "multiple"),
         ({**document(), "from": -1}, "multiple"),
         ({**document(), "from": str(START)}, "multiple"),
-        (document(counts={}), "counts must be a list"),
+        (document(counts={}), "counts: rows must be a list"),
+        (document(counts="5"), "counts must be a list"),
+        (document(counts={"rows": [[5, 2]], "column": column([1])}), "the column ends before"),
+        (document(counts={"rows": [[5, 1]], "column": column([1, 1])}), "the counts of all rows"),
+        (document(counts={"rows": [[5, 2]], "column": column([1, 0])}), "a count of 0 at an end"),
+        (document(counts={"rows": [[5, 2]], "column": column([0, 1])}), "a count of 0 at an end"),
+        (document(counts={"rows": [[BUCKETS, 1]], "column": column([1])}), f"below {BUCKETS}"),
+        (document(counts={"rows": [[5, True]], "column": column([1])}), "a number of counts"),
+        (document(counts={"rows": [[5, 1, 1]], "column": column([1])}), "a number of counts"),
+        (document(counts={"rows": [5], "column": column([1])}), "rows must be lists"),
+        (document(counts={"rows": [[[5, 0]]], "column": column([])}), "count from 1"),
+        (document(counts={"rows": [[5, 1]], "column": {**column_of(1), "bytes": 7}}), "1 to 6 bytes"),
+        (document(counts={"rows": [[5, 1]], "column": {**column_of(1), "count": 2}}), "must have 2 numbers"),
+        (document(counts={"rows": [[5, 1]], "column": {**column_of(1), "count": 1 << 24}}), "at most"),
+        (document(counts={"rows": [[5, 1]], "column": {**column_of(1), "packed": "AAAA"}}), "cannot be read"),
+        (document(counts={"rows": [[5, 1]], "column": {**column_of(1), "packed": None}}), "cannot be read"),
+        (
+            document(counts={"rows": [[5, 1]], "column": column_of(*[0] * 10**6)}),
+            "of 0 at an end",
+        ),
         (document(counts=[[]] * (MOST_STEPS + 1)), f"at most {MOST_STEPS}"),
         (document(counts=[[], {}]), r"counts\[1\] must be a bucket"),
         (document(counts=[["5", 2]]), r"counts\[0\] must be a bucket"),

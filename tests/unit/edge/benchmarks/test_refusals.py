@@ -176,7 +176,7 @@ def test_a_deployment_without_benchmarks_says_so(account: Account, method: str, 
 
 def test_more_summaries_than_a_function_can_merge_are_refused_before_nodes_cost_anything(half: Half) -> None:
     (phase,) = FILE["phases"]
-    phases = [{**phase, "name": f"measure-{n}"} for n in range(4)]
+    phases = [{**phase, "name": f"measure-{n}"} for n in range(6)]
     file = {**FILE, "phases": phases, "fleets": {"drivers": {**FILE["fleets"]["drivers"], "count": 320}}}
     refused = problems(definition=file)["body.definition.phases"]
-    assert refused.startswith("with `measured` write 1280 summaries that are merged together: must be at most 1250")
+    assert refused.startswith("with `measured` write 1920 summaries that are merged together: must be at most 1764")

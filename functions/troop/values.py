@@ -114,7 +114,7 @@ def json_in(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = No
         # The Python functions double the time, so they apply only to texts that may have such a number.
         own: dict[str, Any] = {"parse_int": _int, "parse_float": _finite} if _may_be_extreme(text) else {}
         document = json.loads(text, parse_constant=_no_number, object_pairs_hook=pairs, **own)
-        if _HALF.search(text):
+        if ("\\u" in text or not text.isascii()) and _HALF.search(text):
             json.dumps(document, ensure_ascii=False).encode()
         return document
     except UnicodeEncodeError:

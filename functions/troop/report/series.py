@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from troop.measure.operations import TOTAL
-from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU, busy
+from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU
 from troop.measure.windows import mean_of, step_for
 from troop.report import steps
 from troop.report.device_series import device_series
@@ -208,7 +208,7 @@ def _by_name(samples: Mapping[str, Any]) -> Iterator[tuple[str, list[Value]]]:
 def _busy(samples: Mapping[str, Any]) -> list[Value]:
     """Returns percent of all processors' time by interval; None if a part is unknown."""
     parts = zip(*(samples[name] for name in BUSY), strict=True)
-    return [_tenth(busy(dict(zip(BUSY, each, strict=True)))) for each in parts]
+    return [None if None in each else sum(each) / 10 for each in parts]
 
 
 def _tenth(thousandths: float | None) -> Value:
@@ -216,7 +216,10 @@ def _tenth(thousandths: float | None) -> Value:
 
 
 def _series(role: str, operation: str | None, name: str, start: float, step: int, values: list[Value]) -> Series:
-    short = [None if value is None else float(f"{value:.{_DIGITS}g}") for value in values]
+    shortened = map(float, map(f"%.{_DIGITS}g".__mod__, [value for value in values if value is not None]))
+    short: list[Value] = (
+        [*shortened] if None not in values else [None if v is None else next(shortened) for v in values]
+    )
     return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
 
 

@@ -5,8 +5,10 @@ bucket by bucket.
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -63,8 +65,17 @@ def means(first: int, interval: int, values: Sequence[Value], zero: int, step: i
     low, high = offset // step, (offset + (len(values) - 1) * interval) // step
     if step == interval:  # most series: nothing to average
         return low, [None if value is None else value + 0.0 for value in values]
-    bounds = [max(0, -((offset - number * step) // interval)) for number in range(low, high + 2)]
+    bounds = _bounds(offset, interval, low, high, step)
+    if None not in values and interval < step:  # most other series: each step has some
+        parts = [values[begin:end] for begin, end in pairwise(bounds)]
+        return low, list(map(operator.truediv, map(math.fsum, parts), map(len, parts)))  # type: ignore[arg-type]
     return low, [_mean(values[begin:end]) for begin, end in pairwise(bounds)]
+
+
+@lru_cache(maxsize=8)
+def _bounds(offset: int, interval: int, low: int, high: int, step: int) -> list[int]:
+    """Returns the place of each step's first value; most series of a role have the same places."""
+    return [max(0, -((offset - number * step) // interval)) for number in range(low, high + 2)]
 
 
 def _mean(values: Sequence[Value]) -> Value:

@@ -57,6 +57,26 @@ def test_means_lie_between_what_they_are_of(first: int, values: list[int | None]
     assert all(min(known) <= value <= max(known) for value in numbers)
 
 
+@given(
+    st.integers(-20, 20),
+    st.lists(st.one_of(st.integers(0, 9), st.none()), max_size=12) | st.lists(st.integers(0, 9), max_size=40),
+    st.integers(-20, 20),
+    st.integers(1, 4),
+    st.integers(1, 7),
+)
+def test_a_mean_is_that_of_the_known_values_of_its_step(
+    first: int, values: list[int | None], zero: int, interval: int, step: int
+) -> None:
+    """Whether or not all of them are known, and also in steps without any value."""
+    low, averages = steps.means(first, interval, values, zero, step)
+    if interval != step:
+        expected = [
+            [v for at, v in enumerate(values) if v is not None and (first + at * interval - zero) // step == low + n]
+            for n in range(len(averages))
+        ]
+        assert averages == [sum(known) / len(known) if known else None for known in expected]
+
+
 def test_where_nothing_is_known_nothing_is_told() -> None:
     assert steps.means(100, 1, [1, 3, None, None, 5], 100, 2) == (0, [2, None, 5])
     assert steps.sums(100, [], 100, 1) == (0, [])

@@ -64,12 +64,15 @@ class Upkeep:
     def __init__(self, address: Address, store: CredentialStore) -> None:
         self._address, self._store = address, store
         self._renew()
+        self._over = threading.Event()
         threading.Thread(target=self._run, name="upkeep", daemon=True).start()
 
     def _run(self) -> None:
-        while True:
-            time.sleep(UPKEEP_SECONDS)
+        while not self._over.wait(UPKEEP_SECONDS):
             self._renew()
+
+    def close(self) -> None:
+        self._over.set()
 
     def _renew(self) -> None:
         self.credentials = self._store.current()

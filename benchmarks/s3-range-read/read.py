@@ -178,6 +178,7 @@ def process(
                 raise
             shortage.value = error.errno
         loop.close()
+    upkeep.close()
     sender.send((*recorder.totals("read"), sorted(kinds), loop.requests))
 
 

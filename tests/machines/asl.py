@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -218,15 +219,17 @@ def optional(tree: ast.AST, variable: str) -> set[str]:
 
 def function_timeouts() -> dict[str, int]:
     """Seconds by function, as the modules of infra deploy them."""
-    trees = [ast.parse(path.read_text()) for path in sorted((ROOT / "infra").glob("*.py"))]
     timeouts = {}
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "functions.make":
-            name = node.args[0]
-            seconds = next(k.value for k in node.keywords if k.arg == "seconds")
-            assert isinstance(name, ast.Constant)
-            assert isinstance(seconds, ast.Constant)
-            timeouts[str(name.value)] = int(str(seconds.value))
+    for path in sorted((ROOT / "infra").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "functions.make":
+                name = node.args[0]
+                seconds = next(k.value for k in node.keywords if k.arg == "seconds")
+                assert isinstance(name, ast.Constant)
+                if isinstance(seconds, ast.Name):
+                    timeouts[str(name.value)] = int(getattr(import_module(f"infra.{path.stem}"), seconds.id))
+                else:
+                    timeouts[str(name.value)] = int(ast.literal_eval(seconds))
     return timeouts
 
 

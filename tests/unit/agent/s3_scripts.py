@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +19,9 @@ from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.pythons import python39
 from troop.measure import operations
 from troop.measure.operations import Operation, Operations, add_all
+from troop.measure.s3.addresses import Address, trust
+from troop.measure.s3.credentials import CredentialStore
+from troop.measure.s3.signing import Signer
 
 FOLDER = ROOT / "benchmarks" / "s3-range-read"
 MODULES = [path.stem for path in sorted(FOLDER.glob("*.py"))]
@@ -123,3 +126,49 @@ class Scripts:
 def stored(folder: Path) -> list[tuple[str, int]]:
     chosen = module("objects").Objects(folder)
     return [chosen.at(n) for n in range(len(chosen))]
+
+
+class OneReader:
+    """A reader of ``/a`` at an address, in a loop of its own."""
+
+    def __init__(self, address: Address, store: CredentialStore) -> None:
+        self.ranges, self.address, self.store = module("ranges"), address, store
+        self.signer, self.loop = Signer(store.current, REGION), self.ranges.Loop()
+        self._upkeeps = list[Any]()
+        self.reader = self.with_limits(PATIENCE, PATIENCE)
+
+    def with_limits(self, connect: float, read: float, address: Address | None = None) -> Any:
+        address = address or self.address
+        self._upkeeps.append(self.ranges.Upkeep(address, self.store))
+        shared = self.signer, self.store, self._upkeeps[-1], self.loop, trust()
+        return self.ranges.Reader(address, *shared, connect, read)
+
+    def begin(self, reader: Any, first: int, count: int) -> list[Any]:
+        """Begins a read, whose number of bytes or error is in the list when it is over."""
+        outcome: list[Any] = []
+
+        def steps() -> Iterator[None]:
+            try:
+                outcome.append((yield from reader.read(reader.request("a", first, count), count)))
+            except self.ranges.ReadError as error:
+                outcome.append(error)
+
+        self.loop.begin(reader, steps())
+        return outcome
+
+    def end(self, *outcomes: list[Any]) -> None:
+        until = time.monotonic() + PATIENCE
+        while not all(outcomes) and time.monotonic() < until:
+            self.loop.turn()
+
+    def read(self, first: int = 0, count: int = 10, reader: Any = None) -> int:
+        outcome = self.begin(reader or self.reader, first, count)
+        self.end(outcome)
+        if not isinstance(outcome[0], int):
+            raise outcome[0]
+        return outcome[0]
+
+    def close(self) -> None:
+        self.loop.close()
+        for upkeep in self._upkeeps:
+            upkeep.close()

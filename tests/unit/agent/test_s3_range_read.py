@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 
 from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import REGION, FakeAccount
-from tests.unit.agent.s3_scripts import Scripts, module
+from tests.unit.agent.s3_scripts import OneReader, Scripts, module
 from tests.unit.tls import certificate
 from troop.measure.operations import Operation
 from troop.measure.recorder import Recorder
-from troop.measure.s3 import addresses, credentials, signing
+from troop.measure.s3 import addresses, credentials
 from troop.measure.separate import REQUESTS, parse_file
 
 NOWHERE = "http://127.0.0.1:9"
@@ -192,49 +192,16 @@ def test_ranges_lie_within_their_objects(
 # ------------------------------------------------------------------ connections
 
 
-class OneReader:
-    """A reader of the object ``data/a``, and its credentials."""
+class CountedReader(OneReader):
+    """A reader of the object ``data/a`` of an account, which counts its connections."""
 
     def __init__(self, account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", account.metadata_of("i-1"))
         account.put("data/a", bytes(5000))
-        self.account, self.ranges = account, module("ranges")
-        self.store = credentials.CredentialStore()
-        self.address = addresses.address_of("data", REGION, account.url)
-        self.signer, self.loop = signing.Signer(self.store.current, REGION), self.ranges.Loop()
-        before = account.connections
-        self.reader = self.with_limits(PATIENCE, PATIENCE)
-        self.before = before
-
-    def with_limits(self, connect: float, read: float, address: Any = None) -> Any:
-        address = address or self.address
-        shared = self.signer, self.store, self.ranges.Upkeep(address, self.store), self.loop, addresses.trust()
-        return self.ranges.Reader(address, *shared, connect, read)
-
-    def begin(self, reader: Any, first: int, count: int) -> list[Any]:
-        """Begins a read, whose number of bytes or error is in the list when it is over."""
-        outcome: list[Any] = []
-
-        def steps() -> Iterator[None]:
-            try:
-                outcome.append((yield from reader.read(reader.request("a", first, count), count)))
-            except self.ranges.ReadError as error:
-                outcome.append(error)
-
-        self.loop.begin(reader, steps())
-        return outcome
-
-    def end(self, *outcomes: list[Any]) -> None:
-        until = time.monotonic() + PATIENCE
-        while not all(outcomes) and time.monotonic() < until:
-            self.loop.turn()
-
-    def read(self, first: int = 0, count: int = 10, reader: Any = None) -> int:
-        outcome = self.begin(reader or self.reader, first, count)
-        self.end(outcome)
-        if not isinstance(outcome[0], int):
-            raise outcome[0]
-        return outcome[0]
+        store = credentials.CredentialStore()
+        store.current()  # by a connection of its own
+        self.account, self.before = account, account.connections
+        super().__init__(addresses.address_of("data", REGION, account.url), store)
 
     @property
     def connections(self) -> int:
@@ -242,16 +209,18 @@ class OneReader:
 
 
 @pytest.fixture
-def one(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> OneReader:
-    return OneReader(account, monkeypatch)
+def one(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> Iterator[CountedReader]:
+    one = CountedReader(account, monkeypatch)
+    yield one
+    one.close()
 
 
-def test_one_connection_serves_many_reads(one: OneReader) -> None:
+def test_one_connection_serves_many_reads(one: CountedReader) -> None:
     assert [one.read(first, 200) for first in range(5)] == [200] * 5
     assert one.connections == 1
 
 
-def test_a_connection_that_s3_has_closed_is_replaced_without_an_error(one: OneReader) -> None:
+def test_a_connection_that_s3_has_closed_is_replaced_without_an_error(one: CountedReader) -> None:
     one.account.drop = True
     assert [one.read() for _ in range(3)] == [10] * 3
     assert one.connections == 3
@@ -269,7 +238,9 @@ def test_a_connection_that_s3_has_closed_is_replaced_without_an_error(one: OneRe
         (206, "", "short"),
     ],
 )
-def test_an_answer_that_is_no_range_is_an_error_of_its_kind(one: OneReader, status: int, code: str, kind: str) -> None:
+def test_an_answer_that_is_no_range_is_an_error_of_its_kind(
+    one: CountedReader, status: int, code: str, kind: str
+) -> None:
     body = f"<Error><Code>{code}</Code></Error>" if code else "what?"
     one.account.answers.append((status, body.encode()))
     with pytest.raises(one.ranges.ReadError) as error:
@@ -278,7 +249,7 @@ def test_an_answer_that_is_no_range_is_an_error_of_its_kind(one: OneReader, stat
     assert one.read() == 10, "the next read has a new connection"
 
 
-def test_a_wrong_clock_is_corrected_by_the_first_answer(one: OneReader, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_clock_is_corrected_by_the_first_answer(one: CountedReader, capsys: pytest.CaptureFixture[str]) -> None:
     one.account.clock_ahead = 3600
     with pytest.raises(one.ranges.ReadError, match=r"^http-403-RequestTimeTooSkewed$"):
         one.read()
@@ -323,7 +294,7 @@ ERROR = b"HTTP/1.1 503 Slow Down\r\nTransfer-Encoding: chunked\r\n\r\n"
         ([], "connection"),
     ],
 )
-def test_answers_may_come_in_parts_or_break_off(one: OneReader, answers: list[bytes], kind: str | None) -> None:
+def test_answers_may_come_in_parts_or_break_off(one: CountedReader, answers: list[bytes], kind: str | None) -> None:
     server, thread = served(*answers)
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     reader = one.with_limits(PATIENCE, PATIENCE, addresses.address_of("data", REGION, url))
@@ -336,7 +307,7 @@ def test_answers_may_come_in_parts_or_break_off(one: OneReader, answers: list[by
     thread.join(PATIENCE)
 
 
-def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: OneReader) -> None:
+def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: CountedReader) -> None:
     """S3 has answered, so this is no idle connection that it has closed."""
     answer, server = HEAD + b"Content-Length: 10\r\n\r\n0123456789", socket.create_server(("127.0.0.1", 0))
 
@@ -360,7 +331,7 @@ def test_an_answer_that_breaks_off_is_an_error_on_a_used_connection_too(one: One
     server.close()
 
 
-def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReader) -> None:
+def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: CountedReader) -> None:
     """The server accepts the connection, and never answers within TLS."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"https://127.0.0.1:{server.getsockname()[1]}"
@@ -369,7 +340,7 @@ def test_a_connection_that_takes_too_long_is_a_time_out_of_its_own(one: OneReade
             one.read(reader=reader)
 
 
-def test_a_slow_answer_delays_no_other_read(one: OneReader) -> None:
+def test_a_slow_answer_delays_no_other_read(one: CountedReader) -> None:
     """All are in one thread."""
     with socket.create_server(("127.0.0.1", 0)) as server:  # never accepts, so it never answers
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -378,7 +349,7 @@ def test_a_slow_answer_delays_no_other_read(one: OneReader) -> None:
         assert stuck == []
 
 
-def test_reads_over_many_connections_are_under_way_at_once(one: OneReader) -> None:
+def test_reads_over_many_connections_are_under_way_at_once(one: CountedReader) -> None:
     one.account.slowness = 0.05
     outcomes = [one.begin(one.with_limits(PATIENCE, PATIENCE), number, 100 + number) for number in range(20)]
     one.end(*outcomes)
@@ -388,7 +359,7 @@ def test_reads_over_many_connections_are_under_way_at_once(one: OneReader) -> No
 
 @pytest.mark.parametrize("count", [10, 4_000_000])
 def test_ranges_of_any_size_are_read_over_tls(
-    one: OneReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+    one: CountedReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     bundle = certificate(tmp_path)
     monkeypatch.setenv("AWS_CA_BUNDLE", str(bundle))
@@ -411,7 +382,7 @@ def test_ranges_of_any_size_are_read_over_tls(
     thread.join(PATIENCE)
 
 
-def test_a_connection_that_closes_while_it_waits_for_its_moment_is_replaced(one: OneReader, tmp_path: Path) -> None:
+def test_a_connection_that_closes_while_it_waits_for_its_moment_is_replaced(one: CountedReader, tmp_path: Path) -> None:
     read, free = module("read"), deque[Any]()
     recorder, due = Recorder(tmp_path, time.time(), PATIENCE), time.time()
     chosen = SimpleNamespace(next=lambda: ("a", 0, 10))
@@ -428,7 +399,7 @@ def test_a_connection_that_closes_while_it_waits_for_its_moment_is_replaced(one:
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_the_limits_of_a_read_end_with_it(one: OneReader, tmp_path: Path, is_there: bool) -> None:
+def test_the_limits_of_a_read_end_with_it(one: CountedReader, tmp_path: Path, is_there: bool) -> None:
     """With a low rate, a reader waits longer for its next moment than a read may take."""
     read, free = module("read"), deque[Any]()
     recorder, limit = Recorder(tmp_path, time.time(), PATIENCE), 0.3
@@ -444,7 +415,7 @@ def test_the_limits_of_a_read_end_with_it(one: OneReader, tmp_path: Path, is_the
     assert one.connections == (1 if is_there else 0)
 
 
-def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: OneReader) -> None:
+def test_the_limit_is_of_the_whole_read_and_not_of_each_packet(one: CountedReader) -> None:
     server, _ = served(HEAD + b"Content-Length: 1000\r\n\r\n", *[b"x"] * 1000)
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     reader = one.with_limits(PATIENCE, 0.5, addresses.address_of("data", REGION, url))

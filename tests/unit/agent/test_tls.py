@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent.web import ERRORS, Web
-from tests.patience import PATIENCE
-from tests.unit.agent.s3_scripts import module
+from tests.unit.agent.s3_scripts import OneReader, module
 from tests.unit.tls import certificate, serving
-from troop.measure.s3 import credentials, signing
-from troop.measure.s3.addresses import address_of, trust
+from troop.measure.s3.addresses import address_of
+from troop.measure.s3.credentials import Credentials, CredentialStore
 
 
 class Ranges(BaseHTTPRequestHandler):
@@ -52,14 +51,12 @@ def test_the_agent_trusts_nobody_else(url: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def reads(url: str) -> int:
-    ranges = module("ranges")
-    store = credentials.CredentialStore(lambda: credentials.Credentials("AKIA", "secret"))
-    signer, address = signing.Signer(store.current, "us-west-2"), address_of("data", "us-west-2", url)
-    reader = ranges.Reader(address, signer, store, trust(), PATIENCE, PATIENCE)
+    store = CredentialStore(lambda: Credentials("AKIA", "secret"))
+    one = OneReader(address_of("data", "us-west-2", url), store)
     try:
-        return int(reader.read(reader.request("a", 0, 5), 5))
+        return one.read(0, 5)
     finally:
-        reader.close()
+        one.close()
 
 
 def test_readers_do_the_same(url: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:

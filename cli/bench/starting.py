@@ -9,6 +9,7 @@ from cli.bench import cells
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.shared.times import duration
+from troop.bench import merging
 
 
 def describe(source: Source) -> str:
@@ -25,6 +26,12 @@ def describe(source: Source) -> str:
     at_once = f"{plan.parallel} at a time" if plan.parallel > 1 else "one at a time"
     several = f"{len(plan.cells)} cells, {at_once}, at most {nodes} at once"
     return f"{benchmark.name}{size}: {several}; {phases} each, ends within {most} plus the time to launch"
+
+
+def merge(source: Source) -> str:
+    """States how much of the time to merge results the largest cell may take."""
+    budget = merging.budget(source.plan)
+    return "merging the results of the largest cell: at most {seconds} of {most} s of processor time".format(**budget)
 
 
 def estimate(client: BenchClient, source: Source, size: str | None, changes: Mapping[str, Any]) -> dict[str, Any]:

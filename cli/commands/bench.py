@@ -30,6 +30,7 @@ from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import Command, LazyGroup
 from cli.shared.listings import Column
 from cli.shared.watching import Watch
+from troop.bench import merging
 from troop.bench.definition import to_document
 from troop.bench.record import RunStatus
 
@@ -139,6 +140,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
                 "problems": [],
                 "warnings": [*warnings, *beyond],
                 "copied": source.sizes(),
+                "merge": merging.budget(source.plan),
                 **contents,
             }
         )
@@ -149,6 +151,7 @@ def validate(file: File, sizes: Sizes = None, changes: Set = None, as_json: Json
     if order := bench_cells.order_of(source.plan):
         show.note(order)
     show.say(source.copied())
+    show.say(starting.merge(source))
     for warning in (*warnings, *beyond):
         show.note(warning)
 
@@ -168,6 +171,8 @@ def estimate(
         size = _size(sizes)
         source = bench_files.load(file, size, values)
         cost_estimate = starting.estimate(connection(ctx).client.benchmarks, source, size, values)
+    if not as_json:
+        show.say(starting.merge(source))
     bench_money.tell(cost_estimate, as_json)
     if not as_json and (order := bench_cells.order_of(source.plan)):
         show.note(order)

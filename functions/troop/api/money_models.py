@@ -117,6 +117,13 @@ class QuotaOut(BaseModel):
     value: float | None = Field(description="The account's quota; null if unknown")
 
 
+class MergeOut(BaseModel):
+    """Seconds of processor time to merge the results of the largest cell."""
+
+    seconds: int = Field(description="At most, if nodes store as much as they may")
+    most: int = Field(description="Allowed: half of the function's time")
+
+
 class EstimateOut(ExpectedOut):
     """The expected cost of a run, by cell."""
 
@@ -127,6 +134,7 @@ class EstimateOut(ExpectedOut):
     seconds: int = Field(description="The expected seconds of the run, with the launch of its nodes")
     region: str
     quotas: list[QuotaOut] = Field(description="The quotas of vCPUs that the run needs, apart from other instances")
+    merge: MergeOut
     cells: list[CellEstimateOut]
 
     @classmethod

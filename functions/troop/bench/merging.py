@@ -5,9 +5,11 @@ It must never fail for lack of time: then nodes have been paid, and nothing is l
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 from troop.bench.definition import Benchmark, to_document
+from troop.bench.plan import Plan
 from troop.bench.problems import Problem
 from troop.measure.summary_size import TARGET_BYTES
 
@@ -15,7 +17,8 @@ FUNCTION_SECONDS = 300
 """The time of a call of the function that merges."""
 SECONDS_A_MIB = 0.17
 """To read and merge a MiB of summaries. Measured: 0.05 to 0.16 s, from 1 to 63 operations of 10 to 40 minutes."""
-MOST_MIB = FUNCTION_SECONDS / 2 / SECONDS_A_MIB
+MOST_SECONDS = FUNCTION_SECONDS // 2
+MOST_MIB = MOST_SECONDS / SECONDS_A_MIB
 LEAST_MIB = 0.5
 """What a node must be able to store: 16 operations of 40 minutes, with their counts by second and times over time."""
 
@@ -28,6 +31,12 @@ def most_bytes(benchmark: Benchmark) -> int:
 def for_nodes(benchmark: Benchmark) -> dict[str, Any]:
     """Returns the document of a cell's benchmark, with the limit of a summary for its nodes."""
     return {**to_document(benchmark), "summary_bytes": most_bytes(benchmark)}
+
+
+def budget(plan: Plan) -> dict[str, int]:
+    """Returns the most seconds of processor time to merge the results of the largest cell, and how many are allowed."""
+    each = (_summaries(cell.benchmark) * most_bytes(cell.benchmark) for cell in plan.cells)
+    return {"seconds": ceil(max(each, default=0) / (1 << 20) * SECONDS_A_MIB), "most": MOST_SECONDS}
 
 
 def unmergeable(benchmark: Benchmark) -> list[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from agent import definition as agents
 from tests.unit.bench.build import BENCHMARK, DRIVERS, MEASURE, SERVERS
 from troop.bench.definition import Benchmark, Point, from_document
-from troop.bench.merging import FUNCTION_SECONDS, LEAST_MIB, SECONDS_A_MIB, for_nodes, most_bytes, unmergeable
+from troop.bench.merging import FUNCTION_SECONDS, LEAST_MIB, SECONDS_A_MIB, budget, for_nodes, most_bytes, unmergeable
+from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.measure.summary_size import TARGET_BYTES
 
 
@@ -52,3 +54,13 @@ def test_nodes_know_their_limit(drivers: int, tmp_path: Path) -> None:
     path.write_text(json.dumps(document))
     assert agents.read(path, "drivers").summary_bytes == most_bytes(benchmark)
     assert from_document(document) == benchmark
+
+
+def test_the_budget_is_that_of_the_largest_cell() -> None:
+    cells = [PlannedCell(f"c{n:03}", Variant(), of(drivers)) for n, drivers in enumerate((10, 400, 1))]
+    assert budget(Plan(tuple(cells[::2]))) == {
+        "seconds": ceil(10 * TARGET_BYTES / (1 << 20) * SECONDS_A_MIB),
+        "most": 150,
+    }
+    assert budget(Plan(tuple(cells))) == {"seconds": 150, "most": FUNCTION_SECONDS / 2}
+    assert budget(Plan(()))["seconds"] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ def test_a_file_in_order(run: Run, file: Path) -> None:
     result = run("bench", "validate", str(file))
     assert result.exit_code == 0, result.output
     assert "reads: 2 nodes, 1 phase, ends at most 20m 00s after launch" in result.stdout
+    assert re.search(r"largest cell: at most \d+ of 150 s of processor time", result.stdout)
     smoke = run("bench", "validate", str(file.parent), "--size", "smoke", "--set", "parameters.threads=8", "--json")
     stored = json.loads(smoke.stdout)["benchmark"]
     assert (stored["size"], stored["fleets"]["drivers"]["count"], stored["parameters"]) == ("smoke", 1, {"threads": 8})

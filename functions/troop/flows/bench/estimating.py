@@ -16,6 +16,7 @@ from troop.bench.choices import dearest
 from troop.bench.estimate import ROOT_VOLUME, Estimate, estimate
 from troop.bench.images import ImageFacts
 from troop.bench.instance_types import TypeFacts
+from troop.bench.merging import budget
 from troop.bench.money import Money, rounded
 from troop.bench.plan import Plan
 from troop.bench.problems import Problem
@@ -39,6 +40,7 @@ class Judged:
         seconds: the expected time of the run, with the launch of its nodes.
         region: of the deployment.
         quotas: the account's quotas of vCPUs that the run needs.
+        merge: see :func:`troop.bench.merging.budget`.
     """
 
     estimate: Estimate
@@ -51,6 +53,7 @@ class Judged:
     seconds: int = 0
     region: str = ""
     quotas: tuple[Requirement, ...] = ()
+    merge: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def expected(self) -> Expected:
@@ -66,6 +69,7 @@ class Judged:
             "seconds": self.seconds,
             "region": self.region,
             "quotas": [one.document() for one in self.quotas],
+            "merge": dict(self.merge),
         }
 
 
@@ -126,6 +130,7 @@ class Estimating:
             seconds=plan.in_waves(cell.seconds for cell in expected.cells),
             region=self.book.region,
             quotas=tuple(quotas.required(plan, vcpus, values)),
+            merge=budget(plan),
         )
 
 

@@ -278,6 +278,7 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
     (quota,) = (quote := estimate(accept_unknown_prices=True))["quotas"]
     assert (quota["code"], quota["vcpus"], quota["without_spot"], quota["value"]) == (STANDARD, 4, 4, 3.0)
     assert (quote["region"], quote["seconds"]) == ("eu-central-1", sum(cell["seconds"] for cell in quote["cells"]))
+    assert 0 < quote["merge"]["seconds"] < quote["merge"]["most"] == 150
     market.quotas.clear()
     market.default_quotas[STANDARD] = 2.0
     assert "at most 2: the account's quota L-1216C47A" in refused(set={"accept_unknown_prices": True})

@@ -1,10 +1,11 @@
 """Measures how long the report of a large run takes to build, how much memory it needs, and its size.
 
-    python -m perf.report [--seconds 300] [--cells 200]
+    python -m perf.report [--seconds 300] [--cells 200] [--without-parts]
 
 The files are synthetic, but the product's code merges their measured phases. Each cell has servers and a quarter as
 many drivers, samples of every second, and reads with log-normal times. Each report is built in its own process.
-"build" covers everything from bytes to bytes: reading all cells, building the report, and writing it as JSON.
+"build" covers everything from bytes to bytes: reading all cells, building the report, and writing it as JSON. Each
+cell has its part of the report, as the product stores it beside the results; runs of earlier versions have none.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from troop.bench.prices import Prices, VolumePrice
 from troop.bench.record import Cell, CellStatus, Run, RunStatus
 from troop.bench.roster import Member, Roster
 from troop.bench.spending import Terms
+from troop.flows.bench.cell import Results
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary
@@ -76,7 +78,7 @@ def benchmark(nodes: int, seconds: int) -> Benchmark:
     return Benchmark("reads", "", 7200, fleets, (phase,), {})
 
 
-def results(cast: Roster, seconds: int) -> bytes:
+def results(cast: Roster, seconds: int) -> dict[str, bytes]:
     merger, dice, length = Merger(), Random(1), WARM_UP + seconds
     counts = PerSecond(START - WARM_UP, [A_DRIVER] * length, [int(n % 7 == 0) for n in range(length)])
     for member in cast.members:
@@ -105,10 +107,13 @@ def results(cast: Roster, seconds: int) -> bytes:
     windows = {"from": START - WARM_UP, "step_seconds": 2, "counts": [step] * (length // 2)}
     phase["roles"]["drivers"]["operations"]["read"]["over_time"] = windows
     phase |= {"measured_from": float(START), "warm_up_seconds": float(WARM_UP)}
-    return json.dumps({"format": "troop.results/1", "phases": [phase]}, separators=(",", ":")).encode()
+    stored = Results()
+    stored.add(phase)
+    body, part = stored.bodies([])
+    return {"results.json": body, "report-part.json": part or b""}
 
 
-def synthetic_run(cells: int, nodes: int, seconds: int) -> SyntheticRun:
+def synthetic_run(cells: int, nodes: int, seconds: int, with_parts: bool = True) -> SyntheticRun:
     definition = benchmark(nodes, seconds)
     planned = [
         PlannedCell(names.cell_id(n + 1), Variant(None, {"parameters.threads": n // 2}, n % 2 + 1), definition)
@@ -132,13 +137,15 @@ def synthetic_run(cells: int, nodes: int, seconds: int) -> SyntheticRun:
         "record.json": stored_record.document(run, recorded, [], Terms(PRICES), "perf"),
     }
     files = {name: json.dumps(document).encode() for name, document in documents.items()}
-    of_cell = {"roster.json": json.dumps(roster.to_document(cast)).encode(), "results.json": results(cast, seconds)}
+    of_cell = {"roster.json": json.dumps(roster.to_document(cast)).encode(), **results(cast, seconds)}
+    if not with_parts:
+        del of_cell["report-part.json"]
     return SyntheticRun(files, of_cell)
 
 
-def measure(cells: int, nodes: int, seconds: int) -> str:
+def measure(cells: int, nodes: int, seconds: int, with_parts: bool) -> str:
     """Measures one run; returns a line of the table."""
-    run = synthetic_run(cells, nodes, seconds)
+    run = synthetic_run(cells, nodes, seconds, with_parts)
     before, began = _most_memory(), time.perf_counter()
     document = build(run, AT, "perf").model_dump_json().encode()
     took = time.perf_counter() - began
@@ -156,13 +163,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=300, help="measured seconds")
     parser.add_argument("--cells", type=int, help="one run of as many cells with 20 nodes (default: three runs)")
+    parser.add_argument("--without-parts", action="store_true", help="of cells that have no parts of the report")
     options = parser.parse_args()
     print(f"{options.seconds} s measured; sizes and memory in MB")
     print(f"{'cells':>6}{'nodes':>7}{'a results':>12}{'report':>9}{'packed':>9}{'build s':>9}{'more':>9}{'memory':>9}")
     context = multiprocessing.get_context("spawn")
     for cells, nodes in [(options.cells, 20)] if options.cells else RUNS:
         with context.Pool(1) as pool:
-            print(pool.apply(measure, (cells, nodes, options.seconds)), flush=True)
+            print(pool.apply(measure, (cells, nodes, options.seconds, not options.without_parts)), flush=True)
 
 
 if __name__ == "__main__":

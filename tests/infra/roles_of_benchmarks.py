@@ -93,7 +93,7 @@ def finds(*names: str) -> set[tuple[str, ...]]:
 
 LEADS = (
     *("barriers/*", "points/*", "output/boot/*", "replaced/*"),
-    *("choices.json", "doubts.json", "results.json", "roster.json"),
+    *("choices.json", "doubts.json", "report-part.json", "results.json", "roster.json"),
 )
 """What leads a cell, below its folder."""
 

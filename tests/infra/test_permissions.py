@@ -128,7 +128,7 @@ def _objects() -> Iterator[tuple[str, set[str]]]:
     for cell in ("c001", "c012-3"):
         yield names.cell_definition_key(run, cell), set()
         yield names.roster_key(run, cell), {"CellRole", "FleetRole"} if cell == "c001" else {"CellRole"}
-        for key in (names.results_key, names.doubts_key, names.choices_key):
+        for key in (names.results_key, names.report_part_key, names.doubts_key, names.choices_key):
             yield key(run, cell), {"CellRole"}
         yield names.console_key(run, cell, "i-1"), {"CellRole"}
         for word in WORDS:

@@ -89,7 +89,7 @@ def in_any_cell(*objects: str) -> tuple[str, ...]:
 WRITTEN_BY_CELL = (
     in_any_run("cells.json"),
     *in_any_cell("barriers/*", "points/*", f"output/{BOOT}/*", "replaced/*"),
-    *in_any_cell("choices.json", "doubts.json", "results.json", "roster.json"),
+    *in_any_cell("choices.json", "doubts.json", "report-part.json", "results.json", "roster.json"),
 )
 """IAM wildcard patterns of the objects that lead a cell; no scripts, no definitions, and nothing that nodes write."""
 
@@ -274,6 +274,11 @@ def point_key(run: str, cell: str, step: str) -> str:
 def results_key(run: str, cell: str) -> str:
     """Returns the key of the cell's merged results."""
     return f"{cell_prefix(run, cell)}results.json"
+
+
+def report_part_key(run: str, cell: str) -> str:
+    """Returns the key of the cell's part of the run's report."""
+    return f"{cell_prefix(run, cell)}report-part.json"
 
 
 def node_of(key: str) -> str:

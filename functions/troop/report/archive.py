@@ -13,6 +13,7 @@ INSTANCE_TYPES = "instance-types.json"
 """Files of the run."""
 
 CELL_DEFINITION, RESULTS, ROSTER = "definition.json", "results.json", "roster.json"
+REPORT_PART = "report-part.json"
 INTERRUPTIONS, NODES, REPLACED = "interruptions/", "nodes/", "replaced/"
 """Files of a cell, below its folder."""
 
@@ -72,7 +73,7 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
     try:
         text = body.decode("utf-8-sig")
         document = json_in(text)
-        if not _is_flat(body) and (too_much := excess(document, _DEEPEST)):
+        if not is_flat(body) and (too_much := excess(document, _DEEPEST)):
             raise ValueError(f"it {too_much}")
     except ValueError as error:
         raise DamagedError(f"{name} is not valid JSON ({error})") from None
@@ -81,7 +82,7 @@ def document(archive: Archive, name: str) -> dict[str, Any] | None:
     return document
 
 
-def _is_flat(body: bytes) -> bool:
+def is_flat(body: bytes) -> bool:
     """Checks whether valid JSON is certainly not nested deeper than :data:`_DEEPEST`, in a fraction of the time of
     :func:`excess`.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import repeat
 from typing import Any, TypeVar
 
 from troop.bench import judging, names, phase_limits
@@ -19,22 +20,21 @@ from troop.bench.roster import Roster
 from troop.bench.roster import from_document as roster_of
 from troop.bench.spending import Terms
 from troop.bench.verdicts import name_some
-from troop.report import activity, fleets, limits, money, saturation, traffic, trust
+from troop.report import activity, fleets, limits, money, parts, saturation, traffic, trust
 from troop.report import archive as files
 from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
-from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Phase, Search, Separate, Step
+from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Operation, Phase, Search, Separate, Step
+from troop.report.figures import DAMAGE, figures
 from troop.report.fleets import Place
-from troop.report.operations import operations
-from troop.report.series import partial_tools, series, use
+from troop.report.operations import cost_per_million
+from troop.report.parts import Figures
 from troop.report.sources import PlannedCell, of_attempt
 
 UNKNOWN = "UNKNOWN"
 """The status of a cell without results and without a record."""
 
 RESULTS_FORMAT = "troop.results/1"
-
-_DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DamagedError)
 
 _T = TypeVar("_T")
 
@@ -76,6 +76,7 @@ class _Reading:
         self._findings: list[Finding] = []
         self._partial = False
         self._searches: list[dict[str, Any]] = []
+        self._part = parts.stored(archive, self._id)
 
     def cell(self) -> tuple[Cell, list[Finding]]:
         record, variant = self._record, self._planned.variant
@@ -85,7 +86,9 @@ class _Reading:
         there = fleets.fleets(benchmark, roster, self._prices, self._of_file)
         hourly = fleets.hourly(fleets.system(there))
         places = fleets.places(roster)
-        phases = [phase for one in results or [] if (phase := self._phase(one, hourly, places))]
+        known = [one.figures for one in self._part.phases] if self._part else repeat(None)
+        each = zip(results or [], known, strict=False)
+        phases = [phase for one, its in each if (phase := self._phase(one, its, hourly, places))]
         if self._partial:
             text = f"The cell did not end. What it had measured is shown ({_so_many(phases)}), but does not count."
             self._findings.append(Finding(severity="warning", cell=self._id, text=text))
@@ -131,7 +134,7 @@ class _Reading:
         should = self._record is not None and self._record.status is CellStatus.SUCCEEDED
         name = f"{self._id}/{files.RESULTS}"
         try:
-            document = files.document(self._archive, name)
+            document = self._part.results if self._part else files.document(self._archive, name)
             if document is None:
                 if should:
                     self._say(f"{name} is missing although the cell SUCCEEDED: its results are lost.")
@@ -144,7 +147,7 @@ class _Reading:
             if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
                 raise DamagedError(f"{name} must have a list of phases")
             return phases
-        except _DAMAGE as error:
+        except DAMAGE as error:
             self._say(f"{_shown_error(error)}: the results of this cell are left out.")
             return None
 
@@ -153,7 +156,7 @@ class _Reading:
         document = files.document(self._archive, name)
         try:
             return None if document is None else roster_of(document)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise DamagedError(f"{name} is damaged ({error!r})") from None
 
     def _interruptions(self, cell: str, results: Sequence[Mapping[str, Any]]) -> list[Interruption]:
@@ -174,14 +177,20 @@ class _Reading:
             "replaced_nodes": fleets.replaced_nodes(self._archive, attempt, self._say),
         }
 
-    def _phase(self, document: Mapping[str, Any], hourly: float | None, places: Mapping[str, Place]) -> Phase | None:
+    def _phase(
+        self,
+        document: Mapping[str, Any],
+        known: Figures | None,
+        hourly: float | None,
+        places: Mapping[str, Place],
+    ) -> Phase | None:
         name = ".".join(str(part) for part in (document.get("phase", "unnamed"), document.get("point")) if part)
         try:
             measured_from = document.get("measured_from")
             members = activity.nodes(document["roles"], places, self._types)
             bursts = limits.bursts(members, self._types)
             point = document.get("parameters") or {}
-            rows, totals = operations(document, hourly)
+            its = known or Figures.model_validate(figures(document))
             phase = Phase(
                 phase=document["phase"],
                 point=document.get("point"),
@@ -199,11 +208,11 @@ class _Reading:
                     {name: role["nodes"] for name, role in document["roles"].items()},
                 ),
                 measured_from=_moment(measured_from),
-                operations=rows,
-                totals=totals,
-                use=[one.model_copy(update={"bursts": bursts.get(one.role, [])}) for one in use(document)],
+                operations=_priced(its.operations, hourly),
+                totals=_priced(its.totals, hourly),
+                use=[one.model_copy(update={"bursts": bursts.get(one.role, [])}) for one in its.use],
                 devices=activity.devices(document["roles"]),
-                series=series(document),
+                series=its.series,
                 members=members,
                 separate=[Separate.model_validate(row) for row in document.get("separate") or []],
                 limits=[Limit.model_validate(one) for one in document.get("limits") or []],
@@ -213,16 +222,16 @@ class _Reading:
                 self._findings.append(
                     Finding(severity="warning", cell=self._id, cause="Rows of single nodes are left out", text=text)
                 )
-            if lacking := partial_tools(document):
+            if its.incomplete:
                 text = (
-                    f"{name}: throughput over time of {name_some(lacking)} is incomplete. Some nodes have no counts by "
-                    "second, because there were too many or because the tool does not report them."
+                    f"{name}: throughput over time of {name_some(its.incomplete)} is incomplete. Some nodes have no "
+                    "counts by second, because there were too many or because the tool does not report them."
                 )
                 self._findings.append(
                     Finding(severity="warning", cell=self._id, cause="Throughput over time is incomplete", text=text)
                 )
             return phase
-        except _DAMAGE as error:
+        except DAMAGE as error:
             self._say(f"The results of phase {name} are damaged and left out: {_shown_error(error)}.")
             return None
 
@@ -242,7 +251,7 @@ class _Reading:
     def _tried(self, read: Callable[[], _T], otherwise: _T, what: str) -> _T:
         try:
             return read()
-        except _DAMAGE as error:
+        except DAMAGE as error:
             self._say(f"{_shown_error(error)}: {what}.")
             return otherwise
 
@@ -254,6 +263,11 @@ def _so_many(phases: Sequence[Phase]) -> str:
     partial = sum(phase.partial for phase in phases)
     counts = {"whole": len(phases) - partial, "partial": partial}
     return " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+
+
+def _priced(rows: Sequence[Operation], hourly: float | None) -> list[Operation]:
+    """Adds the cost of the system, which is ``hourly`` for an hour."""
+    return [one.model_copy(update={"cost_per_million": cost_per_million(hourly, one.per_second)}) for one in rows]
 
 
 def _moment(seconds: float | None) -> datetime | None:

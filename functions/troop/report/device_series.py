@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from troop.report import steps
-from troop.report.document import Series
-from troop.report.steps import Value
+from troop.report.steps import SeriesRow, Value
 
 Amounts = Mapping[str, Sequence[Value]]
 
@@ -20,7 +19,7 @@ _AMOUNTS = {
 """Names of series per second, and the amounts they are of."""
 
 
-def device_series(role: str, document: Mapping[str, Any] | None, zero: int, step: int) -> Iterator[Series]:
+def device_series(role: str, document: Mapping[str, Any] | None, zero: int, step: int) -> Iterator[SeriesRow]:
     """Yields the series of a role's devices; nothing for results of earlier versions.
 
     Args:
@@ -42,7 +41,7 @@ def device_series(role: str, document: Mapping[str, Any] | None, zero: int, step
 
 def _of(
     role: str, node: str, device: str, its: Mapping[str, Any], devices: int, interval: int, zero: int, step: int
-) -> Iterator[Series]:
+) -> Iterator[SeriesRow]:
     step = max(step, interval)
 
     def summed(name: str) -> tuple[int, list[Value]] | None:
@@ -53,9 +52,9 @@ def _of(
         rates = [None if value is None else value / interval for value in values]
         return steps.means(its["from"], interval, rates, zero, step)
 
-    def one(name: str, low: int, values: Sequence[Value]) -> Series:
+    def one(name: str, low: int, values: Sequence[Value]) -> SeriesRow:
         short = [None if value is None else float(f"{value:.5g}") for value in values]
-        return Series(role=role, node=node, device=device, name=name, start=low * step, step_seconds=step, values=short)
+        return SeriesRow(role, name, low * step, step, short, node=node, device=device)
 
     for name, amount in _AMOUNTS.items():
         if rates := summed(amount):

@@ -7,8 +7,7 @@ from typing import Any
 
 from troop.measure.node_series import AMOUNTS, LEVELS
 from troop.measure.operations import TOTAL
-from troop.report.document import Series
-from troop.report.steps import Value
+from troop.report.steps import SeriesRow, Value
 
 _PARTS = {"mean_ms": ("mean_micros", 1000), "p99_ms": ("p99_micros", 1000)}
 _PARTS_OF_NODES = {**{name: (name, 10) for name in LEVELS}, **{name: (name, 1) for name in AMOUNTS}}
@@ -17,7 +16,7 @@ _PARTS_OF_NODES = {**{name: (name, 10) for name in LEVELS}, **{name: (name, 1) f
 
 def node_series(
     role: str, document: Mapping[str, Any], zero: int, begin: float | None, until: float | None
-) -> Iterator[Series]:
+) -> Iterator[SeriesRow]:
     """Yields the series of a role's nodes; nothing for results of earlier versions, and for the only node of a role.
 
     Args:
@@ -34,11 +33,11 @@ def node_series(
     for row in rows if len(rows) > 1 else []:
         start, step = row["from"] - zero, row["step_seconds"]
 
-        def one(of: str | None, name: str, values: Sequence[Value], row: Any = row, at: Any = (start, step)) -> Series:
+        def one(
+            of: str | None, name: str, values: Sequence[Value], row: Any = row, at: Any = (start, step)
+        ) -> SeriesRow:
             short = [None if value is None else float(f"{value:.4g}") for value in values]
-            return Series(
-                role=role, node=row["node"], operation=of, name=name, start=at[0], step_seconds=at[1], values=short
-            )
+            return SeriesRow(role, name, at[0], at[1], short, node=row["node"], operation=of)
 
         for name, amount in (("per_second", "count"), ("errors_per_second", "errors")):
             if totals := row.get(amount):

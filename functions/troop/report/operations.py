@@ -8,8 +8,7 @@ from typing import Any
 from troop.measure import histogram
 from troop.measure.histogram import Histogram
 from troop.measure.operations import TOTAL
-from troop.report.document import Operation
-from troop.report.totals import total_row
+from troop.report.exact_totals import total_row
 
 LADDER = (
     *(0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 92.5, 95.0, 96.0, 97.0, 98.0, 99.0),
@@ -20,11 +19,9 @@ LADDER = (
 _MILLION = 1_000_000
 
 
-def operations(phase: Mapping[str, Any], hourly: float | None) -> tuple[list[Operation], list[Operation]]:
-    """Returns the rows of one phase of the results, and the total of each role with several operations.
-
-    Args:
-        hourly: hourly cost of the cell's system, without fleets that only generate load.
+def operations(phase: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Returns the rows of one phase of the results, and the total of each role with several operations, as of
+    :class:`troop.report.document.Operation`; without costs.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -43,18 +40,15 @@ def operations(phase: Mapping[str, Any], hourly: float | None) -> tuple[list[Ope
         share = {"share": row["count"] / count} if count else {}
         more = {**share, "names": document.get("names", []), "tools": document.get("tools", [])}
         service = histogram.from_document(its) if (its := document.get("service")) else None
-        operations.append(_operation({**row, **more}, histogram.from_document(document["histogram"]), service, hourly))
-    return operations, [_operation(row, row["histogram"], row["service_histogram"], hourly) for row in totals.values()]
+        operations.append(_operation({**row, **more}, histogram.from_document(document["histogram"]), service))
+    return operations, [_operation(row, row.pop("histogram"), row.pop("service_histogram")) for row in totals.values()]
 
 
-def _operation(row: Mapping[str, Any], times: Histogram, service: Histogram | None, hourly: float | None) -> Operation:
-    more: dict[str, Any] = {
-        "cost_per_million": cost_per_million(hourly, row["per_second"]),
-        "distribution": distribution(times),
-    }
+def _operation(row: dict[str, Any], times: Histogram, service: Histogram | None) -> dict[str, Any]:
+    row["distribution"] = distribution(times)
     if service is not None and row.get("service"):
-        more["service"] = {**row["service"], "distribution": distribution(service)}
-    return Operation.model_validate({**row, **more})
+        row["service"] = {**row["service"], "distribution": distribution(service)}
+    return row
 
 
 def cost_per_million(hourly: float | None, per_second: float | None) -> float | None:

@@ -21,17 +21,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from troop.measure.operations import TOTAL
 from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU
 from troop.measure.windows import mean_of, step_for
 from troop.report import steps
 from troop.report.device_series import device_series
-from troop.report.document import Cell, Series, Use
+from troop.report.exact_totals import total_over_time
 from troop.report.node_series import node_series
-from troop.report.steps import Value
-from troop.report.totals import total_over_time
+from troop.report.steps import SeriesRow, Value
+
+if TYPE_CHECKING:
+    from troop.report.document import Cell, Series
 
 _LATENCIES: Mapping[str, float] = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "max_ms": 100}
 
@@ -108,14 +110,14 @@ def _spans(role: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
             yield its["from"], its["from"] + devices["interval_seconds"]
 
 
-def series(phase: Mapping[str, Any]) -> list[Series]:
+def series(phase: Mapping[str, Any]) -> list[SeriesRow]:
     """Returns all series of a phase of the results by role: those of operations, then those of nodes.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
     """
     times = times_of(phase)
-    series: list[Series] = []
+    series: list[SeriesRow] = []
     for name, role in phase["roles"].items():
         for operation, document in role["operations"].items():
             series += _counts(name, operation, document, times)
@@ -144,7 +146,7 @@ def partial_tools(phase: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
+def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[SeriesRow]:
     counts = document["per_second"]
     if not counts["count"]:
         return
@@ -164,7 +166,7 @@ def _counts(role: str, operation: str, document: Mapping[str, Any], times: Times
             yield _series(role, operation, name, low * times.step, times.step, rates)
 
 
-def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[Series]:
+def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Times) -> Iterator[SeriesRow]:
     over_time = document.get("over_time")
     if not over_time or not over_time["counts"]:
         return
@@ -186,7 +188,7 @@ def _latencies(role: str, operation: str, document: Mapping[str, Any], times: Ti
     yield _series(role, operation, "mean_ms", start, step, averages)
 
 
-def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[Series]:
+def _samples(role: str, samples: Mapping[str, Any], times: Times) -> Iterator[SeriesRow]:
     first, interval = samples["from"], samples["interval_seconds"]
     step = max(times.step, interval)
     for name, values in _by_name(samples):
@@ -215,16 +217,17 @@ def _tenth(thousandths: float | None) -> Value:
     return None if thousandths is None else thousandths / 10
 
 
-def _series(role: str, operation: str | None, name: str, start: float, step: int, values: list[Value]) -> Series:
+def _series(role: str, operation: str | None, name: str, start: float, step: int, values: list[Value]) -> SeriesRow:
     shortened = map(float, map(f"%.{_DIGITS}g".__mod__, [value for value in values if value is not None]))
     short: list[Value] = (
         [*shortened] if None not in values else [None if v is None else next(shortened) for v in values]
     )
-    return Series(role=role, operation=operation, name=name, start=start, step_seconds=step, values=short)
+    return SeriesRow(role, name, start, step, short, operation=operation)
 
 
-def use(phase: Mapping[str, Any]) -> list[Use]:
-    """Returns the mean load of each sampled role over the measured time, or over the phase if that is unknown.
+def use(phase: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the mean load of each sampled role over the measured time, or over the phase if that is unknown, as of
+    :class:`troop.report.document.Use`.
 
     Raises:
         AttributeError, KeyError, TypeError, ValueError: the phase is damaged.
@@ -237,7 +240,7 @@ def use(phase: Mapping[str, Any]) -> list[Use]:
     ]
 
 
-def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use:
+def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> dict[str, Any]:
     interval = samples["interval_seconds"]
     measured = _measured(samples, times)
 
@@ -254,7 +257,7 @@ def _use(role: str, nodes: int, samples: Mapping[str, Any], times: Times) -> Use
     cpu, memory = mean(_busy(samples)), mean(samples["memory_used"])
     busiest = mean([_tenth(value) for value in samples[BUSIEST]]) if samples.get(BUSIEST) else None
     levels = {"cpu": cpu, "busiest": busiest, "memory_bytes": memory}
-    return Use.model_validate({"role": role, "nodes": nodes, **levels, **parts, **of_nodes})
+    return {"role": role, "nodes": nodes, **levels, **parts, **of_nodes}
 
 
 def _measured(samples: Mapping[str, Any], times: Times) -> list[bool]:

@@ -8,6 +8,7 @@ import math
 import operator
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -16,6 +17,20 @@ from troop.measure.rows import pairs_of
 from troop.measure.windows import BUCKETS, highest_in
 
 Value = float | None
+
+
+@dataclass(frozen=True)
+class SeriesRow:
+    """A :class:`troop.report.document.Series`, for functions without pydantic."""
+
+    role: str
+    name: str
+    start: float
+    step_seconds: int
+    values: list[Value]
+    node: str = ""
+    device: str = ""
+    operation: str | None = None
 
 
 def sums(first: int, values: Sequence[int], zero: int, step: int) -> tuple[int, list[int]]:

@@ -17,12 +17,14 @@ from tests.unit.bench.test_stored_record import TERMS
 from tests.unit.edge.account import CONTEXT, calls, refusing
 from tests.unit.edge.benches import BUCKET, CELL, Bench
 from tests.unit.edge.conftest import Log
+from troop.aws.bench.cell_store import CellStore
 from troop.aws.bench.stored_runs import StoredRuns
 from troop.aws.clients import client
+from troop.bench import names
 from troop.bench.record import CellStatus, RunStatus
 from troop.bench.standing import Standing
 from troop.errors import MissingRunError, NotEndedError
-from troop.report import archive
+from troop.report import archive, cells
 from troop.report.archive import DamagedError, ReportError
 from troop.report.document import Report
 from troop.version import VERSION
@@ -74,6 +76,39 @@ def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the
     first, second = (json.loads(one["report.json"]) for one in (files, again))
     assert first.pop("created_at") != second.pop("created_at")
     assert first == second
+
+
+@pytest.mark.parametrize("step", ["collect", "fail"])
+def test_it_is_the_same_without_the_parts_that_were_stored_with_results(
+    bench: Bench, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    bench.step(step, **({"error": "X", "cause": "a later step"} if step == "fail" else {}))
+    end(bench)
+    with monkeypatch.context() as patch:
+        patch.setattr(cells, "figures", lambda _phase: pytest.fail("the part is not used"))
+        make(bench)
+    files = written(bench)
+    assert json.loads(files["report.json"])["cells"][0]["phases"][0]["series"]
+    bench.s3.delete_object(Bucket=BUCKET, Key=names.report_part_key(bench.run, CELL))
+    make(bench)
+    assert written(bench) == files
+
+
+def test_a_cell_ends_without_its_part_if_s3_refuses_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    put = CellStore.put
+
+    def refused(store: CellStore, key: str, *rest: Any) -> None:
+        if key == names.report_part_key(bench.run, CELL):
+            raise ClientError({"Error": {"Code": "SlowDown"}}, "PutObject")
+        put(store, key, *rest)
+
+    monkeypatch.setattr(CellStore, "put", refused)
+    bench.measuring()
+    bench.finish("measure", bench.nodes("drivers"))
+    assert bench.step("collect")["state"] == "done"
+    assert names.results_key(bench.run, CELL) in bench.objects()
 
 
 def test_prices_are_kept_and_a_browser_shows_what_it_is_and_asks_whether_it_was_made_again(bench: Bench) -> None:

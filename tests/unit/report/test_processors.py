@@ -28,7 +28,7 @@ def stored() -> dict[str, Any]:
 
 
 def test_every_place_has_the_same_cpu() -> None:
-    (use,), (node,) = series.use(stored()), activity.nodes(stored()["roles"], {}, {})
+    (use,), (node,) = map(Use.model_validate, series.use(stored())), activity.nodes(stored()["roles"], {}, {})
     lines = {one.name: one.values for one in series.series(stored())}
     sampled = Sampled(1)
     sampled._nodes.values = [WAITS] * 4
@@ -69,7 +69,7 @@ def sentences(cell: Cell) -> list[str]:
 
 def test_no_sentence_blames_a_processor_that_waits_for_a_disk() -> None:
     (use,) = series.use(stored())
-    figures = {"cpu": use.cpu or 0.0, "iowait": use.iowait or 0.0, "busiest": use.busiest or 0.0}
+    figures = {name: use[name] for name in ("cpu", "iowait", "busiest")}
     texts = sentences(limited_by_disks(**figures))
     about = [text for text in texts if "processor" in text]
     assert len(about) == 5, texts  # of throughput over threads, of each point, and of growth

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.report.runs import START, coarse
 from troop.measure.summary import SERIES
-from troop.report.document import Series
 from troop.report.series import partial_tools, series, use
+from troop.report.steps import SeriesRow
 
 
 def phase(**changes: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def phase(**changes: Any) -> dict[str, Any]:
     return {"roles": {"drivers": role}, **about, **changes}
 
 
-def named(rows: list[Series]) -> dict[str, Series]:
+def named(rows: list[SeriesRow]) -> dict[str, SeriesRow]:
     return {one.name: one for one in rows}
 
 
@@ -40,13 +40,13 @@ def test_the_warm_up_is_before_zero_and_may_be_slower_than_all_that_was_measured
 
 def test_how_busy_nodes_were_is_of_the_measured_time_alone() -> None:
     (usage,) = use(phase())
-    assert (usage.user, usage.cpu, usage.disk_reads, usage.nodes) == (20.0, 60.0, 200.0, 1)
+    assert [usage[name] for name in ("user", "cpu", "disk_reads", "nodes")] == [20.0, 60.0, 200.0, 1]
 
 
 def test_where_nobody_knows_when_it_was_measured_all_of_it_counts() -> None:
     whole = phase(measured_from=None)
     assert named(series(whole))["per_second"].start == 0
-    assert use(whole)[0].user == 26.667
+    assert use(whole)[0]["user"] == 26.667
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ Each step can be repeated at any time: it acts on what it finds, and never chang
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -43,6 +45,7 @@ from troop.measure.merge import Merger
 from troop.measure.partial import partial
 from troop.measure.summary import HEAD_BYTES, MOST_BYTES, OK, Summary, SummaryError
 from troop.measure.summary_size import mib
+from troop.report.figures import DAMAGE, FORMAT, part
 
 READ_EARLY = 64
 """Documents that are read while some nodes are still missing: the newest, to find failures early."""
@@ -53,6 +56,10 @@ MOST_REGISTRATIONS = 500
 
 MOST_CONSOLES = 20
 """The most nodes whose console output is stored."""
+
+
+MOST_IN_PART = 100
+"""The most phases and points for whose cell a part of the report is stored, because all are in memory."""
 
 
 class CellDamagedError(TroopError):
@@ -95,6 +102,7 @@ class Results:
         self.requests: Counter[str] = Counter()
         self._is_complete = is_complete
         self._encoded: list[bytes] = []
+        self._parts: list[bytes] = []
 
     @property
     def phases(self) -> int:
@@ -108,16 +116,26 @@ class Results:
             self.limits.append(entry)
         self.requests.update({name: n for name, n in phase.get("requests", {}).items() if name in BILLED})
         self._encoded.append(encoded(phase))
+        if self.phases <= MOST_IN_PART:
+            with suppress(*DAMAGE), without_collections():
+                self._parts.append(encoded(part(json.loads(self._encoded[-1]))))
 
-    def body(self, searches: list[dict[str, Any]]) -> bytes:
-        """Returns the stored document.
+    def bodies(self, searches: list[dict[str, Any]]) -> tuple[bytes, bytes | None]:
+        """Returns the stored document, and that of the cell's part of the report; None for a part without all phases.
 
         Args:
             searches: see :func:`troop.bench.searching.documents`.
         """
         head: dict[str, Any] = {"format": "troop.results/1"} | ({} if self._is_complete else {"complete": False})
         head |= {"searches": searches} if searches else {}
-        return encoded(head)[:-1] + b',"phases":[' + b",".join(self._encoded) + b"]}"
+        body = _with_phases(head, self._encoded)
+        if len(self._parts) < self.phases:
+            return body, None
+        return body, _with_phases({"format": FORMAT, "sha256": sha256(body).hexdigest(), "head": head}, self._parts)
+
+
+def _with_phases(document: Mapping[str, Any], phases: Sequence[bytes]) -> bytes:
+    return encoded(document)[:-1] + b',"phases":[' + b",".join(phases) + b"]}"
 
 
 @dataclass(frozen=True)
@@ -274,7 +292,7 @@ class CellSteps:
                 merged = self._merged_point if step.point else self._merged
                 results.add(merged(run, cell, benchmark, step, roster))
         searches = searching.documents(benchmark, results.limits)
-        self.store.put(names.results_key(run, cell), results.body(searches), "application/json")
+        self._store(run, cell, results, searches)
         self.runs.cells.change(
             run,
             cell,
@@ -506,7 +524,14 @@ class CellSteps:
                     results.add(document)
         if results.phases:
             searches = searching.documents(benchmark, results.limits)
-            self.store.put(names.results_key(run, cell), results.body(searches), "application/json")
+            self._store(run, cell, results, searches)
+
+    def _store(self, run: str, cell: str, results: Results, searches: list[dict[str, Any]]) -> None:
+        body, its_part = results.bodies(searches)
+        self.store.put(names.results_key(run, cell), body, "application/json")
+        if its_part is not None:
+            with suppress(BotoCoreError, ClientError):  # the report computes it again
+                self.store.put(names.report_part_key(run, cell), its_part, "application/json")
 
     def _partial(self, run: str, cell: str, step: Step, roster: Roster) -> dict[str, Any] | None:
         """Merges what nodes have measured of a step, from summaries and running summaries; None for nothing. It is

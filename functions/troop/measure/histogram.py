@@ -15,7 +15,19 @@ from functools import lru_cache
 from typing import Any
 
 from troop.measure.buckets import buckets
-from troop.measure.rows import Counts, Row, RowError, by_bucket, columns, from_columns, is_row, row_of, stored, sum_of
+from troop.measure.rows import (
+    Counts,
+    Row,
+    RowError,
+    by_bucket,
+    columns,
+    from_columns,
+    is_row,
+    row_of,
+    size_of,
+    stored,
+    sum_of,
+)
 
 DIGITS = 3
 UNIT = "us"
@@ -116,6 +128,11 @@ class Histogram:
     def counts(self) -> Mapping[int, int]:
         """Counts by bucket, unordered."""
         return by_bucket(self._counts)
+
+    @property
+    def size(self) -> int:
+        """The number of counts in memory, with those of 0 between others."""
+        return size_of(self._counts)
 
     def mean(self) -> float | None:
         """Returns the mean; None without values."""

@@ -424,7 +424,8 @@ def parse(document: Any, where: str = "operations") -> Operations:
     operations, size = dict[str, Operation](), 0
     for name, value in named(document, where).items():
         one = operations[name] = _operation(value, f"{where}.{name}")
-        size += 2 * len(one.per_second.count) + (one.over_time.size if one.over_time else 0)
+        counted = (one.times, one.service, one.over_time)
+        size += 2 * len(one.per_second.count) + sum(part.size for part in counted if part)
         if size > 2 * MOST_LANES:
             raise OperationsError(f"{where} have too many counts: packed, they need few bytes, but not in memory")
     return operations

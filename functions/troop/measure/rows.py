@@ -199,6 +199,11 @@ def used(counts: Counts) -> int:
     return len(counts) if isinstance(counts, dict) else len(_pairs(counts.unpacked()))
 
 
+def size_of(counts: Counts) -> int:
+    """Returns the number of counts in memory, with those of 0 between others."""
+    return counts.length if isinstance(counts, Row) else len(counts)
+
+
 def add_to(counts: dict[int, int], more: dict[int, int]) -> None:
     """Adds counts by bucket to the first ones. The loop runs in C."""
     counts.update(zip(more, map(operator.add, map(counts.get, more, itertools.repeat(0)), more.values())))

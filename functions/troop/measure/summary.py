@@ -252,7 +252,7 @@ def head_of(beginning: bytes) -> Summary | None:
     head, body, _ = beginning.partition(_BODY)  # within a text, its quotes would be escaped
     try:
         document = json.loads(head + b"}") if body else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return parse({**document, "operations": {}}) if document.get("format") == FORMAT else None
 

@@ -11,7 +11,7 @@ from troop.measure.operations import Operation
 from troop.measure.summary import FAILED, MOST_BYTES, OK, Summary
 
 TARGET_BYTES = 12 << 20
-"""The size above which data is left out. The rest up to :data:`~troop.measure.summary.MOST_BYTES` is a reserve."""
+"""The weight above which data is left out. The rest up to :data:`~troop.measure.summary.MOST_BYTES` is a reserve."""
 
 
 def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES) -> tuple[Summary, list[str]]:
@@ -21,25 +21,25 @@ def fitted(summary: Summary, target: int = TARGET_BYTES, most: int = MOST_BYTES)
     totals stay. If the summary is still too large, the phase has failed.
 
     Args:
-        target: bytes.
-        most: bytes that the reader accepts.
+        target: of :func:`weight`.
+        most: the weight that the reader accepts.
 
     Returns:
         The summary, and a sentence for each part that was left out.
     """
-    size, operations, omissions = _bytes(summary.document()), dict(summary.operations), list[str]()
+    size, operations, omissions = weight(summary.document()), dict(summary.operations), list[str]()
     if size > target and summary.samples and summary.samples.devices:
         devices = summary.samples.devices
         summary = replace(summary, samples=replace(summary.samples, devices=None))
         omissions.append(f"samples of {len(devices.series)} devices are left out, because the summary is too large")
-        size = _bytes(summary.document())
+        size = weight(summary.document())
     rarest = sorted(operations, key=lambda name: (_ended(operations[name]), name))
     for what, part in (("counts by second", "per_second"), ("times over time", "over_time")):
         for name in rarest:
             if size <= target:
                 break
             its, nothing = getattr(operations[name], part), Operation()
-            if saved := _bytes(replace(nothing, **{part: its}).document(True)) - _bytes(nothing.document(True)):
+            if saved := weight(replace(nothing, **{part: its}).document(True)) - weight(nothing.document(True)):
                 size -= saved
                 operations[name] = replace(operations[name], **{part: getattr(nothing, part)})
                 omissions.append(f"{name}: {what} are left out, because all operations have too many in total")
@@ -63,8 +63,20 @@ def encoded(document: Mapping[str, Any]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
-def _bytes(document: Mapping[str, Any]) -> int:
-    return len(encoded(document))  # the JSON is ASCII
+def weight(document: Mapping[str, Any]) -> int:
+    """Returns the bytes of a document as JSON, and one more for each packed count: equal counts have hardly any bytes,
+    but to merge them takes time and memory.
+    """
+    return len(encoded(document)) + _packed(document)  # the JSON is ASCII
+
+
+def _packed(document: Any) -> int:
+    if not isinstance(document, Mapping):
+        return 0
+    if isinstance(document.get("packed"), str):
+        number: int = document["count"]
+        return number
+    return sum(map(_packed, document.values()))
 
 
 def _ended(operation: Operation) -> int:

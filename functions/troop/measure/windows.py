@@ -24,6 +24,7 @@ from troop.measure.rows import (
     from_columns,
     is_row,
     row_of,
+    size_of,
     stored,
     sum_of,
     used,
@@ -118,7 +119,7 @@ class Windows:
     @property
     def size(self) -> int:
         """The number of counts in memory, with those of 0 between others."""
-        return sum(one.length if isinstance(one, Row) else len(one) for one in self._counts)
+        return sum(map(size_of, self._counts))
 
     @property
     def buckets(self) -> int:

@@ -45,7 +45,7 @@ def test_an_estimate_line_by_line(run: Run, ok: Callable[..., Any], api: FakeApi
     row = next(line for line in result.stdout.splitlines() if "c7g.large" in line)
     for shown in ("c001", "drivers, c7g.large, on-demand", "0.3333", "node-hour", "0.0725", "$0.02"):
         assert shown in row
-    assert "merging the results of the largest cell: at most 3 of 150 s of processor time" in result.stdout
+    assert "merging the results of the largest cell: at most 2 of 150 s of processor time" in result.stdout
     assert result.stdout.splitlines()[-1] == "expected to cost $0.13, at most $1.50"
     assert ok("bench", "estimate", str(file)) == api.estimate
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.measure.build import START, histogram_of, sampled, summaries, summary, windows
+from troop.measure import operations
 from troop.measure.histogram import HIGHEST, MOST, Histogram
 from troop.measure.merge import Merger
 from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond, bound_over_time, document_of
@@ -121,7 +122,24 @@ def test_the_head_of_a_summary_is_read_without_its_measurements(reason: str | No
         assert head is None
     else:
         assert head == replace(one, operations={}, samples=None, separate=())
+    assert head_of(b'{"a":' + b"[" * HEAD_BYTES + b',"operations":') is None
     assert head_of(b"") is head_of(stored[:100]) is head_of(b'{"format":,"operations":{}}') is None
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        Operation(histogram_of([1, 17])),
+        Operation(histogram_of([1]), timing="response", service=histogram_of([1, 16])),
+    ],
+)
+def test_counts_of_histograms_are_some_of_too_many(one: Operation, monkeypatch: pytest.MonkeyPatch) -> None:
+    its = document(operations={"read": one.document(packed=True)})
+    monkeypatch.setattr(operations, "MOST_LANES", 9)
+    parse(its)
+    monkeypatch.setattr(operations, "MOST_LANES", 8)
+    with pytest.raises(SummaryError, match="too many counts"):
+        parse(its)
 
 
 def vast() -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
-from troop.measure.operations import Operation, PerSecond
+from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
 from troop.measure.summary import Summary, parse
-from troop.measure.summary_size import encoded, fitted
+from troop.measure.summary_size import encoded, fitted, weight
 
 SECONDS = 500
 
@@ -27,7 +27,7 @@ def busy(**counts: int) -> Summary:
 
 
 def size(one: Summary) -> int:
-    return len(encoded(one.document()))
+    return weight(one.document())
 
 
 def test_what_fits_stays_as_it_is() -> None:
@@ -46,6 +46,15 @@ def test_the_rarest_operations_lose_what_is_told_by_second_and_keep_their_totals
     assert {name: left.times.count for name, left in copy.operations.items()} == {"common": 9, "rare": 1, "seldom": 3}
     assert all(left.over_time for left in copy.operations.values())
     assert (two.outcome, two.reason) == ("ok", None)
+
+
+def test_equal_counts_that_need_few_bytes_are_not_more_than_are_read() -> None:
+    counts = PerSecond(START, [0] * LONGEST_SECONDS, [0] * LONGEST_SECONDS)
+    whole = summary(operations={f"o{n}": Operation(per_second=counts) for n in range(50)})
+    assert len(encoded(whole.document())) < 1 << 20
+    less, sentences = fitted(whole)
+    assert len(sentences) == 14
+    assert len(parse(json.loads(encoded(less.document()))).operations) == 50
 
 
 def test_then_they_lose_what_is_told_by_step() -> None:

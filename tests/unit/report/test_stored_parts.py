@@ -129,10 +129,12 @@ def test_damaged_and_very_many_results_have_no_part(monkeypatch: pytest.MonkeyPa
     results.add({**phase, "roles": {**phase["roles"], "drivers": {"nodes": {}, "operations": {"read": {}}}}})
     assert results.bodies([])[1] is None
     assert len(body) < len(results.bodies([])[0])
-    monkeypatch.setattr(flow, "MOST_IN_PART", 2)
+    monkeypatch.setattr(flow, "MOST_IN_PART", 2 * len(json.dumps(phase, separators=(",", ":"))))
     many = Results()
-    for _ in range(3):
+    for _ in range(2):
         many.add(phase)
+    assert many.bodies([])[1]
+    many.add(phase)
     assert many.bodies([])[1] is None
 
 

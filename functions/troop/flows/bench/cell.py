@@ -5,7 +5,6 @@ Each step can be repeated at any time: it acts on what it finds, and never chang
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -58,8 +57,8 @@ MOST_CONSOLES = 20
 """The most nodes whose console output is stored."""
 
 
-MOST_IN_PART = 100
-"""The most phases and points for whose cell a part of the report is stored, because all are in memory."""
+MOST_IN_PART = 128 << 20
+"""The most bytes of results of which a part of the report is stored: a MiB takes up to 0.25 s."""
 
 
 class CellDamagedError(TroopError):
@@ -116,9 +115,9 @@ class Results:
             self.limits.append(entry)
         self.requests.update({name: n for name, n in phase.get("requests", {}).items() if name in BILLED})
         self._encoded.append(encoded(phase))
-        if self.phases <= MOST_IN_PART:
+        if sum(map(len, self._encoded)) <= MOST_IN_PART:
             with suppress(*DAMAGE), without_collections():
-                self._parts.append(encoded(part(json.loads(self._encoded[-1]))))
+                self._parts.append(encoded(part(phase)))
 
     def bodies(self, searches: list[dict[str, Any]]) -> tuple[bytes, bytes | None]:
         """Returns the stored document, and that of the cell's part of the report; None for a part without all phases.

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from troop.measure.operations import TOTAL
 from troop.measure.summary import AMOUNTS, BUSIEST, BUSY, CPU
@@ -31,9 +31,6 @@ from troop.report.device_series import device_series
 from troop.report.exact_totals import total_over_time
 from troop.report.node_series import node_series
 from troop.report.steps import SeriesRow, Value
-
-if TYPE_CHECKING:
-    from troop.report.document import Cell, Series
 
 _LATENCIES: Mapping[str, float] = {"p50_ms": 50, "p90_ms": 90, "p99_ms": 99, "max_ms": 100}
 
@@ -62,25 +59,6 @@ class Times:
     measured_from: float | None
     measured_until: float | None
     step: int
-
-
-class Key(NamedTuple):
-    """Says of what a series is; see the module."""
-
-    cell: str
-    point: int | None
-    role: str
-    node: str
-    device: str
-    operation: str | None
-    name: str
-
-
-def keyed(cell: Cell) -> Iterator[tuple[Key, Series]]:
-    """Yields all series of a cell with their keys."""
-    for phase in cell.phases:
-        for one in phase.series:
-            yield Key(cell.cell, phase.point, one.role, one.node, one.device, one.operation, one.name), one
 
 
 def times_of(phase: Mapping[str, Any]) -> Times:

@@ -12,7 +12,7 @@ from tests.unit.report.sample_cells import measured
 from troop.measure.operations import TOTAL
 from troop.report import over_time
 from troop.report.document import Cell, Interruption, Node, Series, Step
-from troop.report.series import Key, keyed, series
+from troop.report.series import series
 from troop.report.series_names import PANELS
 
 
@@ -38,12 +38,6 @@ def test_a_series_without_a_panel_gets_one_of_its_own() -> None:
     strange = of_node(1).model_copy(update={"name": "queue_depth"})
     titles = [panel["title"] for panel in over_time.panels([changed(series=[strange])])]
     assert titles == [*(panel.title for panel in PANELS), "queue_depth"]
-
-
-def test_the_key_of_a_series_says_of_what_it_is() -> None:
-    disk = of_node(1).model_copy(update={"device": "nvme1n1", "name": "disk_reads"})
-    cell = changed(series=[disk], point=3)
-    assert [key for key, _ in keyed(cell)] == [Key("c001", 3, "servers", "i-1", "nvme1n1", None, "disk_reads")]
 
 
 def test_first_are_those_with_operations_of_the_first_repetition() -> None:

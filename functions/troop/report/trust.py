@@ -12,7 +12,7 @@ from troop.bench.verdicts import name_some
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
 from troop.report import open_loop, processors, steadiness, tools
-from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling, Separate
+from troop.report.document import Cell, Finding, Node, Operation, Phase, Scaling, Separate, Series
 from troop.report.fleets import REBALANCE
 from troop.report.points import is_beyond
 from troop.report.processors import FULL, WAITING
@@ -25,6 +25,11 @@ CLOCK_SECONDS, CLOCK_SHARE = 0.1, 0.01
 
 MOVED_SECONDS = 0.5
 """The clock error in seconds above which events fall into a different second."""
+
+LATE_SHARE, LATE_GAPS = 0.01, 10
+"""A load is late if it begins after as large a part of the measured time, and after as many mean times between its
+operations.
+"""
 
 BEYOND = 10
 """The fewest operations beyond a reliable percentile."""
@@ -48,6 +53,7 @@ def findings(cell: Cell) -> list[Finding]:
     of_phase: tuple[Callable[[Cell, Phase], Iterable[Finding]], ...] = (
         _outcomes,
         _nothing,
+        _late,
         _errors,
         _merged_names,
         _busy,
@@ -177,6 +183,26 @@ def _nothing(cell: Cell, phase: Phase) -> Iterator[Finding]:
             "load, and the unit and the clock of its timestamps."
         )
         yield _finding(cell, "Nothing was measured", text, "error")
+
+
+def _late(cell: Cell, phase: Phase) -> Iterator[Finding]:
+    """Yields a finding for each role whose load began after the measured time did, as the start of a JVM takes."""
+    rates = [one for one in phase.series if one.name in ("per_second", "errors_per_second") and not one.node]
+    for role in dict.fromkeys(one.role for one in phase.operations):
+        before = min((_before_the_first(one) for one in rates if one.role == role), default=0)
+        most = max((one.count for one in phase.operations if one.role == role), default=0)
+        if before * most > LATE_GAPS * phase.measured_seconds and before > LATE_SHARE * phase.measured_seconds:
+            text = (
+                f"{phase.title}: {role} had no operation in the first {before:g} s of the measured time, which count "
+                "in its rate. State as much start_up if the script waits for TROOP_START_AT, else a longer warm_up."
+            )
+            yield _finding(cell, "The load began late", text)
+
+
+def _before_the_first(rates: Series) -> float:
+    """Returns the seconds of the measured time before the first step with an operation."""
+    first = next((number for number, value in enumerate(rates.values) if value), 0)
+    return max(0.0, rates.start + first * rates.step_seconds)
 
 
 def _errors(cell: Cell, phase: Phase) -> Iterator[Finding]:

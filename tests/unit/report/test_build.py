@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
+from tests.unit.report.sample_cells import measured
 from troop.bench.record import CellStatus
 from troop.report import bills, fleets, trust
 from troop.report.archive import ReportError
 from troop.report.build import build
-from troop.report.document import Cell, Report
+from troop.report.document import Cell, Report, Series
 from troop.report.html import report_page
 
 
@@ -273,6 +274,24 @@ def test_a_measured_phase_without_operations_is_an_error() -> None:
     sentence = "error: measure: no operation ended in the measured time, so nothing was measured"
     assert sentence in findings_of(report, "c001")
     assert sentence not in findings_of(report, "c002")
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ([0, 0, 5000, 5000, 5000, 5000], "had no operation in the first 10 s of the measured time"),
+        ([1, 0, 5000, 5000, 5000, 5000], ""),
+    ],
+    ids=["late", "at once"],
+)
+@pytest.mark.parametrize("start", [0, -15], ids=["alone", "after a warm-up"])
+def test_a_load_that_begins_after_the_measured_time_is_told(counts: list[float], told: str, start: float) -> None:
+    cell = measured("c001", 3, 50, 1)
+    values: list[float | None] = [*[5000.0 if told == "" else 0.0] * (-int(start) // 5), *counts, *[5000.0] * 114]
+    series = Series(role="drivers", operation="write", name="per_second", start=start, step_seconds=5, values=values)
+    cell = cell.model_copy(update={"phases": [cell.phases[0].model_copy(update={"series": [series]})]})
+    texts = [one.text for one in trust.findings(cell) if one.cause == "The load began late"]
+    assert [told in text for text in texts] == ([True] if told else [])
 
 
 def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

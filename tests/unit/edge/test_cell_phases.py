@@ -378,7 +378,7 @@ def test_results_are_never_merged_of_less_than_all(bench: Bench) -> None:
     bench.s3.put_object(
         Bucket=BUCKET, Key=f"{names.phase_prefix(bench.run, CELL, 'measure')}{WRITER}{first}.json", Body=b"{"
     )
-    with pytest.raises(SummaryError):
+    with pytest.raises(SummaryError, match=first):
         bench.step("collect")
     assert bench.cell().status is CellStatus.RUNNING
     assert names.results_key(bench.run, CELL) not in bench.objects()

@@ -488,7 +488,7 @@ class CellSteps:
         if missing := expected - set(listed):
             raise CellDamagedError(f"summaries of the phase {step.name} are gone: {verdicts.name_some(missing)}")
         documents = self.store.documents(listed[i] for i in sorted(expected))
-        merger, merged = _sum_of(roster, (_summary(listed[i], step, document) for i, document in documents))
+        merger, merged = _sum_of(roster, (_named(listed[i], step, document) for i, document in documents))
         generating = {fleet.role for fleet in benchmark.fleets if is_load(fleet.role, fleet.load)}
         judged = judging.judge(
             step.phase.limits, merger.operations, generating, merger.measured_from, merger.measured_seconds
@@ -618,6 +618,14 @@ def _summary(listed: Listed, step: Step, document: Any) -> Summary:
     summary = summaries.parse(document)
     _checked(listed, step, summary)
     return summary
+
+
+def _named(listed: Listed, step: Step, document: Any) -> Summary:
+    """Returns a summary; an error names its node."""
+    try:
+        return _summary(listed, step, document)
+    except SummaryError as error:
+        raise SummaryError(f"the summary of {names.node_of(listed.key)} cannot be read: {error}") from error
 
 
 def _checked(listed: Listed, step: Step, summary: Summary | None) -> Summary | None:

@@ -27,7 +27,7 @@ class RunningLog:
         begin, seconds, warm_up = measured
         self._by_tag = {tag: hdr_log.Counting(begin, seconds, warm_up_seconds=warm_up) for tag in names}
         self._position = 0
-        self._comments: list[str] = []
+        self._head: list[str] = []
 
     def recent(self, until: int) -> Recent:
         """Returns what operations did in the last seconds to ``until``, in seconds since 1970."""
@@ -37,8 +37,8 @@ class RunningLog:
         return live.recent({self._names[tag]: one.operation for tag, one in self._by_tag.items()}, until)
 
     def _added(self) -> Iterator[str]:
-        """Yields the comments so far, which have the log's moments, and the lines since the last look."""
-        yield from self._comments
+        """Yields the head so far, which has the log's moments and columns, and the lines since the last look."""
+        yield from self._head
         if not self._log.exists():
             return
         with self._log.open("rb") as file:
@@ -47,8 +47,8 @@ class RunningLog:
         complete = added[: added.rfind(b"\n") + 1]
         self._position += len(complete)
         for line in complete.decode(errors="surrogateescape").splitlines(keepends=True):
-            if line.startswith("#"):
-                self._comments.append(line)
+            if line.startswith(("#", '"')):
+                self._head.append(line)
             yield line
 
 

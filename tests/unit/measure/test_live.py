@@ -283,6 +283,16 @@ def test_a_log_that_grows_in_any_pieces_counts_as_the_whole_log(ends: list[int])
     assert sum(sum(one.times.values()) for one in counted) >= whole.count
 
 
+def test_the_columns_of_a_log_are_known_at_each_look(tmp_path: Path) -> None:
+    content = LOG.parents[1].joinpath("collectors/data/memtier-2.3.1-get.hgrm").read_bytes()  # its intervals have ends
+    log = tmp_path / "measure.hlog"
+    running = hdr_live.RunningLog(log, {"": "get"}, Measured(1795715972.0, 60.0, 0.0))
+    log.write_bytes(content[: content.index(b"\n1795715972") + 1])
+    assert running.recent(1795715980).operations["get"].count == 0
+    log.write_bytes(content)
+    assert running.recent(1795715980).operations["get"].count > 0
+
+
 def test_running_summaries_of_a_log_are_of_its_measured_time(soon: None, tmp_path: Path) -> None:
     (first, *_) = hdr_log.read(LOG, [])
     measured = Measured(time.time() - 5, 60.0, 0.0)

@@ -277,7 +277,7 @@ def test_a_measured_phase_without_operations_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "told"),
+    ("counts", "sentence"),
     [
         ([0, 0, 5000, 5000, 5000, 5000], "had no operation in the first 10 s of the measured time"),
         ([1, 0, 5000, 5000, 5000, 5000], ""),
@@ -285,13 +285,13 @@ def test_a_measured_phase_without_operations_is_an_error() -> None:
     ids=["late", "at once"],
 )
 @pytest.mark.parametrize("start", [0, -15], ids=["alone", "after a warm-up"])
-def test_a_load_that_begins_after_the_measured_time_is_told(counts: list[float], told: str, start: float) -> None:
+def test_a_load_that_begins_after_the_measured_time_is_told(counts: list[float], sentence: str, start: float) -> None:
     cell = measured("c001", 3, 50, 1)
-    values: list[float | None] = [*[5000.0 if told == "" else 0.0] * (-int(start) // 5), *counts, *[5000.0] * 114]
+    values: list[float | None] = [*[5000.0 if sentence == "" else 0.0] * (-int(start) // 5), *counts, *[5000.0] * 114]
     series = Series(role="drivers", operation="write", name="per_second", start=start, step_seconds=5, values=values)
     cell = cell.model_copy(update={"phases": [cell.phases[0].model_copy(update={"series": [series]})]})
     texts = [one.text for one in trust.findings(cell) if one.cause == "The load began late"]
-    assert [told in text for text in texts] == ([True] if told else [])
+    assert [sentence in text for text in texts] == ([True] if sentence else [])
 
 
 def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

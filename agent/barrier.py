@@ -23,8 +23,6 @@ FIRST_PAUSE, LATER_PAUSE, LATER = 1.0, 2.0, 120.0
 """Seconds between two reads: at first, and after :data:`LATER` seconds. Far shorter than the time before a start."""
 REFUSED_PAUSES = 1.0, 5.0
 """Seconds after a refusal and after a second one in a row. The first is usual when a role's session ends."""
-PRESIGN_SECONDS = 3.0
-"""The longest usual start of the AWS CLI on a small node, which signs another URL."""
 POLL_TIMEOUT = 2.0
 """Seconds for an answer of S3. One request that hangs, or one refusal, takes less than the least time from a release to
 the common start, so the node is not late.

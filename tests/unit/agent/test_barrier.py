@@ -173,7 +173,8 @@ def test_one_request_that_hangs_or_one_refusal_does_not_make_a_node_late() -> No
     """A small cell without a warm-up has only the least time from the release to the common start."""
     before = 1.1 * max(barrier.FIRST_PAUSE, barrier.LATER_PAUSE)
     assert barrier.POLL_TIMEOUT + before < barriers.LEAST_MARGIN
-    assert before + barrier.REFUSED_PAUSES[0] + barrier.PRESIGN_SECONDS + 1 < barriers.LEAST_MARGIN
+    presigning = 3.0  # the longest usual start of the AWS CLI on a small node, which signs another URL
+    assert before + barrier.REFUSED_PAUSES[0] + presigning + 1 < barriers.LEAST_MARGIN
 
 
 def test_a_refusal_costs_a_second_and_further_ones_more(account: FakeAccount) -> None:

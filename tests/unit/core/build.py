@@ -112,31 +112,31 @@ def group(name: str = "web", size: int = 3, first: int = 0, **changes: Any) -> G
 def policy(
     groups: tuple[Group, ...] | None = None,
     item: Mapping[str, Any] | None = None,
-    of: Settings | None = None,
+    chosen: Settings | None = None,
     day: date = FRIDAY,
 ) -> Policy:
     """The effective policy, on ``day`` in every zone."""
-    return effective_policy(groups or (group(),), item or {}, of or settings(), lambda _: day)
+    return effective_policy(groups or (group(),), item or {}, chosen or settings(), lambda _: day)
 
 
 def facts(
     unit: str = "web",
     item: Mapping[str, Any] | None = None,
-    of: Settings | None = None,
+    chosen: Settings | None = None,
     groups: tuple[Group, ...] | None = None,
     now: datetime = LAST_TICK,
     **changes: Any,
 ) -> Facts:
     """The facts of a unit that is due: nothing speaks against its termination, unless ``changes`` do."""
-    chosen, members = of or settings(), groups or (group(unit),)
+    configured, members = chosen or settings(), groups or (group(unit),)
     defaults: dict[str, Any] = {
         "unit": unit,
         "now": now,
         "salt": SALT,
-        "settings": chosen,
+        "settings": configured,
         "switch": RUNNING,
         "groups": members,
-        "policy": effective_policy(members, item or {}, chosen, lambda c: chosen.calendars[c].at(now).day),
+        "policy": effective_policy(members, item or {}, configured, lambda c: configured.calendars[c].at(now).day),
         "state": UnitState(),
         "counts": Counts(),
         "refreshing": frozenset(),
@@ -192,7 +192,7 @@ def tagged(name: str = "web", **tags: str) -> Group:
     return group(name, tags={f"troop:{key}": value for key, value in tags.items()})
 
 
-def of(*groups: Group, item: dict[str, Any] | None = None, day: date = FRIDAY, **changes: Any) -> Policy:
+def unit_policy(*groups: Group, item: dict[str, Any] | None = None, day: date = FRIDAY, **changes: Any) -> Policy:
     return policy(groups, item, settings(calendars=TWO_MORE, **changes), day)
 
 
@@ -200,8 +200,8 @@ def fleet(count: int, **changes: Any) -> list[Group]:
     return [group(f"service-{n:02}", first=10 * n, **changes) for n in range(count)]
 
 
-def tick(read: Account, of: Settings | None = None, now: datetime = LAST_TICK) -> dict[str, Decision]:
-    return {d.unit: d for d in decide_all(list(facts_of_units(read, of or settings(), SALT, now)))}
+def tick(read: Account, chosen: Settings | None = None, now: datetime = LAST_TICK) -> dict[str, Decision]:
+    return {d.unit: d for d in decide_all(list(facts_of_units(read, chosen or settings(), SALT, now)))}
 
 
 def reasons(decisions: dict[str, Decision]) -> Counter[str]:

@@ -67,14 +67,14 @@ def members(**changes: Any) -> dict[str, Any]:
     return {"groups": (group(**changes),)}
 
 
-def ill(count: int, of: int, **changes: Any) -> tuple[Any, ...]:
-    """``of`` instances, the first ``count`` of them not as they should be."""
-    return tuple(instance(n, **(changes if n < count else {})) for n in range(of))
+def ill(count: int, total: int, **changes: Any) -> tuple[Any, ...]:
+    """``total`` instances, the first ``count`` of them not as they should be."""
+    return tuple(instance(n, **(changes if n < count else {})) for n in range(total))
 
 
 def behind_two(new: tuple[int, ...], old: tuple[int, ...], desired: int = 3) -> dict[str, Any]:
     """Three instances behind two load balancers: which of them are healthy there."""
-    seen = members(instances=ill(0, of=3), desired=desired, target_groups=("new",), load_balancers=("old",))
+    seen = members(instances=ill(0, total=3), desired=desired, target_groups=("new",), load_balancers=("old",))
     here = {name: frozenset(instance(n).instance_id for n in which) for name, which in (("new", new), ("old", old))}
     return {**seen, "balanced": here}
 
@@ -213,20 +213,20 @@ CASES: list[Case] = [
         unhealthy,
         "unhealthy",
         "web has 1 healthy instance in service, fewer than min_healthy 2",
-        members(instances=ill(2, of=3, health="Unhealthy"), desired=1),
-        members(instances=ill(1, of=3, health="Unhealthy"), desired=2),
+        members(instances=ill(2, total=3, health="Unhealthy"), desired=1),
+        members(instances=ill(1, total=3, health="Unhealthy"), desired=2),
     ),
     Case(
         unhealthy,
         "unhealthy",
         "web has 1 healthy instance in service, fewer than min_healthy 2",
-        members(instances=ill(2, of=3, lifecycle="Terminating:Wait"), desired=1),
+        members(instances=ill(2, total=3, lifecycle="Terminating:Wait"), desired=1),
     ),
     Case(
         unhealthy,
         "unhealthy",
         "web has a capacity of 2 in service, desired 3",
-        members(instances=ill(1, of=3, lifecycle="Pending"), desired=3),
+        members(instances=ill(1, total=3, lifecycle="Pending"), desired=3),
     ),
     Case(
         unhealthy,
@@ -253,8 +253,8 @@ CASES: list[Case] = [
         only_protected_instances,
         "protected-instances",
         "web has only protected instances in service",
-        members(instances=ill(3, of=3, scale_in_protected=True)),
-        members(instances=ill(2, of=3, scale_in_protected=True)),
+        members(instances=ill(3, total=3, scale_in_protected=True)),
+        members(instances=ill(2, total=3, scale_in_protected=True)),
     ),
     Case(
         only_protected_instances,

@@ -65,7 +65,7 @@ def test_any_tag(tags: dict[str, str]) -> None:
         ("stop_alarms", "web-5xx-00; " * 30, "names separated by commas, of at most 255 characters each"),
     ],
 )
-def test_what_could_not_be_kept_or_asked_about_is_malformed(key: str, value: Any, allowed: str) -> None:
+def test_value_too_long_for_a_request_or_the_table_is_malformed(key: str, value: Any, allowed: str) -> None:
     decision = decide(facts(groups=(group(),), item={key: value}))
     assert decision.reason == "malformed"
     assert decision.detail.endswith(f"must be {allowed}")

@@ -13,7 +13,7 @@ from troop.bench.definition import Benchmark, DefinitionError, from_document, to
 
 
 @given(BENCHMARKS)
-def test_what_is_stored_is_read_again(benchmark: Benchmark) -> None:
+def test_stored_document_reads_back_as_the_same_benchmark(benchmark: Benchmark) -> None:
     document = to_document(benchmark)
     stored = json.loads(json.dumps(document))
     assert from_document(stored) == benchmark
@@ -21,7 +21,7 @@ def test_what_is_stored_is_read_again(benchmark: Benchmark) -> None:
 
 
 @given(BENCHMARKS)
-def test_what_a_later_version_adds_is_passed_over(benchmark: Benchmark) -> None:
+def test_key_of_a_later_version_is_ignored(benchmark: Benchmark) -> None:
     document = to_document(benchmark)
     for part in (document, *document["fleets"].values(), *document["phases"], *document["artifacts"]):
         part["later"] = 1
@@ -75,7 +75,7 @@ def test_another_document_is_refused(change: dict[str, Any], message: str) -> No
     assert message in str(refused.value)
 
 
-def test_what_is_not_there_is_a_key_error() -> None:
+def test_unknown_fleet_or_phase_is_a_key_error() -> None:
     benchmark = from_document(_DOCUMENT)
     for lookup in (benchmark.fleet, benchmark.phase):
         with pytest.raises(KeyError, match="servers"):

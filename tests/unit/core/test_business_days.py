@@ -149,7 +149,7 @@ US_HOLIDAYS = frozenset(holidays.country_holidays("US", years=range(2023, 2036))
     enough=st.integers(0, 250),
     weekdays=st.sampled_from([WORKING_WEEK, SUN_TO_THU, ["WED"]]),
 )
-def test_business_days_are_counted_one_by_one_and_no_further_than_asked(
+def test_business_days_are_counted_one_by_one_up_to_the_limit(
     earlier: date, length: int, enough: int, weekdays: list[str]
 ) -> None:
     day = earlier + timedelta(days=length)

@@ -70,7 +70,7 @@ def test_the_day_is_the_calendars_not_the_one_in_utc() -> None:
         (date(2026, 11, 2), "2026-11-02T17:00Z", "2026-11-02T23:00Z"),  # and back on the 1st
     ],
 )
-def test_a_window_is_told_by_the_wall_clock_in_summer_and_winter(day: date, opens: str, closes: str) -> None:
+def test_window_follows_the_wall_clock_in_summer_and_winter(day: date, opens: str, closes: str) -> None:
     assert calendar().window(day) == (datetime.fromisoformat(opens), datetime.fromisoformat(closes))
 
 
@@ -144,7 +144,9 @@ ZONES = [
     moment=st.datetimes(datetime(2024, 1, 1), datetime(2031, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
     window=st.tuples(st.integers(0, 1424), st.integers(16, 1440)).map(lambda w: (w[0], min(1440, w[0] + w[1]))),
 )
-def test_what_is_open_is_inside_the_window_on_the_wall(zone: str, moment: datetime, window: tuple[int, int]) -> None:
+def test_open_moment_is_inside_the_window_of_the_wall_clock(
+    zone: str, moment: datetime, window: tuple[int, int]
+) -> None:
     opens, closes = (f"{m // 60:02}:{m % 60:02}" for m in window)
     reading = calendar(time_zone=zone, country=None, weekdays=SUN_TO_THU, open=opens, close=closes).at(moment)
     wall = moment.astimezone(ZoneInfo(zone))
@@ -155,7 +157,7 @@ def test_what_is_open_is_inside_the_window_on_the_wall(zone: str, moment: dateti
     assert clocks_change or inside == (reading.closure is None)
 
 
-def test_two_calendars_of_one_name_are_told_apart() -> None:
+def test_two_calendars_of_one_name_have_readings_of_their_own() -> None:
     """Readings are remembered; two settings must not answer for each other."""
     moment = at("12:00")
     assert calendar().at(moment).closure is None

@@ -79,7 +79,7 @@ def test_a_group_that_cannot_replace_its_instances_is_left_alone(process: str) -
     ],
 )
 def test_only_serving_unprotected_instances_are_chosen(spared: dict[str, Any]) -> None:
-    members = (*ill(5, of=5, **spared), *(instance(n) for n in range(5, 7)))
+    members = (*ill(5, total=5, **spared), *(instance(n) for n in range(5, 7)))
     for day in (16, 17, 18, 19, 20):
         verdict = judge(facts(groups=(group(instances=members, desired=2),), now=at("14:45", date(2026, 11, day))))
         assert isinstance(verdict, Target)

@@ -43,7 +43,7 @@ from troop.settings import Settings
         ({"max_in_flight": 5, "max_per_day": 5}, Counts(), 5, "day-cap", "5 terminations on 2026-11-20, max_per_day 5"),
     ],
 )
-def test_what_one_unit_is_granted_counts_against_the_rest(
+def test_grant_to_one_unit_counts_against_the_rest(
     caps: dict[str, int], counted: Counts, granted: int, refusal: str, detail: str
 ) -> None:
     decisions = tick(account(*fleet(12), counts=counted), settings(**caps))
@@ -92,18 +92,18 @@ class Looker:
         return [replace(f, **self.details) for f in due]
 
 
-def decisions_of(read: Account, looker: Looker, of: Settings | None = None) -> dict[str, Decision]:
-    facts = list(facts_of_units(read, of or settings(), SALT, LAST_TICK))
+def decisions_of(read: Account, looker: Looker, chosen: Settings | None = None) -> dict[str, Decision]:
+    facts = list(facts_of_units(read, chosen or settings(), SALT, LAST_TICK))
     return {d.unit: d for d in decide_all(facts, looker)}
 
 
-def test_what_costs_a_call_is_looked_up_only_for_units_that_are_due() -> None:
+def test_details_are_read_only_for_units_that_are_due() -> None:
     looker = Looker()
     decisions_of(account(*fleet(4), items={"service-01": {"opt_out": True}}), looker)
     assert sorted(looker.units) == ["service-00", "service-02", "service-03"]
 
 
-def test_what_the_look_shows_can_refuse() -> None:
+def test_details_can_refuse_a_unit() -> None:
     decisions = decisions_of(account(*fleet(2)), Looker(refreshing=frozenset({"service-00"})))
     assert {u: d.reason for u, d in decisions.items()} == {"service-00": "refreshing", "service-01": TERMINATE}
     item = {"service-01": {"stop_alarms": "errors"}}
@@ -111,7 +111,7 @@ def test_what_the_look_shows_can_refuse() -> None:
     assert decisions["service-01"].detail == "stop alarm errors is unknown: there is no such alarm"
 
 
-def test_a_unit_that_the_look_refuses_leaves_its_place_to_the_next() -> None:
+def test_unit_that_its_details_refuse_leaves_its_place_to_the_next() -> None:
     lowest = sorted((f"service-{n:02}" for n in range(12)), key=lambda unit: roll(SALT, FRIDAY, unit))
     decisions = decisions_of(account(*fleet(12)), Looker(refreshing=frozenset(lowest[:4])))
     assert units(decisions, "refreshing") == sorted(lowest[:4])
@@ -155,7 +155,7 @@ def test_a_leashed_deployment_records_no_more_than_would_have_been_terminated() 
     assert sorted(looker.units) == sorted(states)
 
 
-def test_what_is_on_record_as_leashed_holds_nobody_up_once_unleashed() -> None:
+def test_leashed_record_blocks_no_unit_after_unleashing() -> None:
     states = {f"service-{n:02}": UnitState(leashed_day=FRIDAY) for n in range(40)}
     decisions = decisions_of(account(*fleet(40), states=states), Looker())
     assert reasons(decisions) == {TERMINATE: 5, "in-flight": 35}
@@ -174,7 +174,7 @@ def test_the_record_of_another_day_is_none_of_todays() -> None:
     refreshed=st.sets(st.integers(0, 11)),
     leashed=st.booleans(),
 )
-def test_a_tick_decides_as_if_each_unit_were_decided_alone_with_what_was_granted_before(
+def test_tick_decides_each_unit_as_if_alone_after_earlier_grants(
     probabilities: Sequence[float], flying: int, today: int, refreshed: set[int], leashed: bool
 ) -> None:
     """The rule itself, without any of the shortcuts."""

@@ -35,7 +35,7 @@ from troop.values import BadValue
         ("method", "drain", "drain"),
     ],
 )
-def test_what_is_stored(key: str, value: Any, stored: Any) -> None:
+def test_value_is_stored_in_the_type_of_its_key(key: str, value: Any, stored: Any) -> None:
     actual = to_store(key, value)
     assert (type(actual), actual) == (type(stored), stored)
 
@@ -56,7 +56,7 @@ def test_what_is_stored(key: str, value: Any, stored: Any) -> None:
         ("method", "gently", "one of crash, shutdown, drain"),
     ],
 )
-def test_what_is_refused(key: str, value: Any, allowed: str) -> None:
+def test_bad_value_is_refused_with_the_allowed_form(key: str, value: Any, allowed: str) -> None:
     with pytest.raises(BadValue) as refused:
         to_store(key, value)
     assert allowed in str(refused.value)
@@ -70,7 +70,7 @@ JSON = st.recursive(
 
 
 @given(key=st.sampled_from(sorted(PARSERS)), value=JSON | st.sampled_from(["1", "0.5", "true", "2026-01-01", "crash"]))
-def test_what_is_stored_is_read_back_as_what_was_meant(key: str, value: Any) -> None:
+def test_stored_value_reads_back_with_the_same_meaning(key: str, value: Any) -> None:
     try:
         stored = to_store(key, value)
     except BadValue:

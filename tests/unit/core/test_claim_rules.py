@@ -43,7 +43,7 @@ def test_on_demand_no_window_ends_a_claim() -> None:
     assert deadline(at("14:55"), None) == at("15:05")
 
 
-def test_a_deadline_is_in_utc_whatever_clock_the_claim_was_made_by() -> None:
+def test_deadline_is_in_utc_in_whatever_zone_the_claim_is() -> None:
     vienna = at("14:55").astimezone(ZoneInfo("Europe/Vienna"))
     assert deadline(vienna, calendar()) == at("15:00")
     assert deadline(vienna, calendar()).tzinfo is UTC
@@ -55,7 +55,7 @@ def test_a_deadline_is_in_utc_whatever_clock_the_claim_was_made_by() -> None:
     closes=st.sampled_from(["02:30", "03:00", "15:00", "24:00"]),
     before=st.integers(0, 4000),
 )
-def test_a_claim_made_while_the_calendar_is_open_ends_while_it_is_open(day: date, closes: str, before: int) -> None:
+def test_claim_that_begins_in_an_open_calendar_ends_while_it_is_open(day: date, closes: str, before: int) -> None:
     """Also on the nights on which the clocks change."""
     night = calendar(time_zone="Europe/Vienna", country=None, weekdays=["SAT", "SUN"], open="00:30", close=closes)
     moment = night.window(day)[1] - timedelta(seconds=before)
@@ -103,7 +103,7 @@ def test_a_claim_is_reconciled_only_when_nobody_can_carry_it_out_any_more(
 
 
 @given(st.integers(-150, 150), st.integers(-89, 89))
-def test_no_clock_a_minute_and_a_half_off_lets_one_carry_out_what_another_reconciles(after: int, skew: int) -> None:
+def test_no_clock_ninety_seconds_off_executes_a_claim_that_another_reconciles(after: int, skew: int) -> None:
     """Grace and last call together: 90 seconds between the two."""
     now = DEADLINE + timedelta(seconds=after)
     assert not (may_carry_out(claim(), now) and is_stale(claim(), now + timedelta(seconds=skew)))
@@ -123,7 +123,9 @@ def test_no_clock_a_minute_and_a_half_off_lets_one_carry_out_what_another_reconc
         ),
     ],
 )
-def test_what_a_stale_claim_turned_out_to_be(attempted: str | None, gone: bool, status: Status, detail: str) -> None:
+def test_stale_claim_is_reconciled_with_the_state_of_its_instance(
+    attempted: str | None, gone: bool, status: Status, detail: str
+) -> None:
     left = claim(attempted_at=at(attempted) if attempted else None)
     assert reconciled(left, gone) == (status, detail)
     assert status in STEPS[Status.CLAIMED]

@@ -59,7 +59,7 @@ START = "arn:aws:lambda:eu-central-1:123456789012:function:Start"
         (["requestContext"], WARNING_TIME, False),
     ],
 )
-def test_a_start_that_lambda_gave_up_is_dropped_and_that_of_another_function_is_not(
+def test_start_that_lambda_dropped_is_obsolete_only_for_a_known_function(
     body: Any, age: timedelta, obsolete: bool
 ) -> None:
     assert is_obsolete(Letter("r", json.dumps(body), NOW - age), [], [START], NOW) is obsolete
@@ -102,7 +102,7 @@ def test_a_letter_names_its_records() -> None:
     [{}, [], None, "x", {"DDBStreamBatchInfo": None}, {"DDBStreamBatchInfo": {**INFO, "startSequenceNumber": "x"}}],
     ids=str,
 )
-def test_one_that_does_not_is_said_to_be_unreadable(body: Any) -> None:
+def test_letter_without_a_batch_is_unreadable(body: Any) -> None:
     with pytest.raises(UnreadableLetter):
         batch_of(letter(body))
 

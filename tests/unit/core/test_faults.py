@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.core.build import of, tagged
+from tests.unit.core.build import tagged, unit_policy
 from troop.chaos.events import exception_of
 from troop.errors import MissingFaultError
 from troop.faults import FAULTS, fault_named, names
@@ -31,7 +31,7 @@ def test_a_method_of_another_version_is_no_fault_of_this_one() -> None:
 @pytest.mark.parametrize("gentler", range(len(FAULTS)))
 def test_the_gentlest_method_speaks_for_the_unit(harsher: int, gentler: int) -> None:
     groups = [tagged(f"web-{place}", method=names()[place]) for place in (gentler, harsher)]
-    assert of(*groups).method.value == names()[max(harsher, gentler)]
+    assert unit_policy(*groups).method.value == names()[max(harsher, gentler)]
 
 
 def test_only_a_crash_can_become_something_else() -> None:

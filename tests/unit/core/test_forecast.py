@@ -25,17 +25,17 @@ from troop.settings import Settings
 MONDAY = date(2026, 11, 23)
 
 
-def day_of(read: Account, of: Settings, day: date = FRIDAY, **more: Any) -> dict[str, UnitDay]:
-    unit_days = plan(read, of, SALT, 15, dict.fromkeys(of.calendars, day), **more)
+def day_of(read: Account, chosen: Settings, day: date = FRIDAY, **more: Any) -> dict[str, UnitDay]:
+    unit_days = plan(read, chosen, SALT, 15, dict.fromkeys(chosen.calendars, day), **more)
     return {unit.decisions[0].unit: unit for unit in unit_days}
 
 
-def outcomes(days: Iterable[list[Decision]], of: Settings) -> dict[tuple[str, date | None], tuple[Any, ...]]:
+def outcomes(days: Iterable[list[Decision]], chosen: Settings) -> dict[tuple[str, date | None], tuple[Any, ...]]:
     """By unit and local day: what was terminated and when, else the last reason."""
     by_unit: dict[tuple[str, date | None], tuple[Any, ...]] = {}
     for decisions in days:
         for d in decisions:
-            calendar = of.calendars.get(str(d.policy.calendar.value)) or of.calendars["default"]
+            calendar = chosen.calendars.get(str(d.policy.calendar.value)) or chosen.calendars["default"]
             key = d.unit, calendar.at(d.tick).day
             if by_unit.get(key, ("",))[0] != TERMINATE:
                 when = (d.tick, d.target.instance.instance_id) if d.reason == TERMINATE and d.target else ()
@@ -46,10 +46,10 @@ def outcomes(days: Iterable[list[Decision]], of: Settings) -> dict[tuple[str, da
 # ------------------------------------------------------------------ a day
 
 
-def test_a_unit_is_terminated_at_the_first_tick_after_its_minute_and_has_then_had_its_day() -> None:
-    of = settings()
-    (unit,) = day_of(account(group()), of).values()
-    due = due_at(SALT, FRIDAY, "web", of.calendars["default"])
+def test_unit_is_terminated_at_the_first_tick_after_its_minute_and_only_once() -> None:
+    chosen = settings()
+    (unit,) = day_of(account(group()), chosen).values()
+    due = due_at(SALT, FRIDAY, "web", chosen.calendars["default"])
     assert unit.due == due
     assert unit.outcome.reason == TERMINATE
     assert due <= unit.outcome.tick < due + timedelta(minutes=15)
@@ -60,14 +60,14 @@ def test_a_unit_is_terminated_at_the_first_tick_after_its_minute_and_has_then_ha
     assert set(reasons[hit + 1 :]) <= {"already-today"}
 
 
-def test_caps_count_what_the_day_has_seen_and_what_is_in_flight_is_over_by_the_next_tick() -> None:
+def test_caps_count_the_terminations_of_the_day_and_those_in_flight_until_next_tick() -> None:
     days = day_of(account(*fleet(12)), settings(max_per_day=5, max_in_flight=1))
     hits = sorted(u.outcome.tick for u in days.values() if u.outcome.reason == TERMINATE)
     assert len(hits) == len(set(hits)) == 5
     assert Counter(u.outcome.reason for u in days.values()) == {TERMINATE: 5, "day-cap": 7}
 
 
-def test_what_was_counted_and_remembered_before_holds() -> None:
+def test_earlier_counts_and_unit_states_hold() -> None:
     read = account(
         *fleet(3),
         counts=Counts({FRIDAY: 1}, in_flight=5),
@@ -78,22 +78,22 @@ def test_what_was_counted_and_remembered_before_holds() -> None:
 
 
 def test_ticks_of_two_calendars_at_one_moment_share_what_may_be_in_flight() -> None:
-    of = settings(calendars={**calendars(), "other": raw_calendar()}, max_in_flight=1, max_per_day=100)
-    groups = [tagged(f"{c}-{n}", calendar=c) for c in of.calendars for n in range(15)]
-    days = day_of(account(*groups), of)
+    chosen = settings(calendars={**calendars(), "other": raw_calendar()}, max_in_flight=1, max_per_day=100)
+    groups = [tagged(f"{c}-{n}", calendar=c) for c in chosen.calendars for n in range(15)]
+    days = day_of(account(*groups), chosen)
     hits = [u.outcome.tick for u in days.values() if u.outcome.reason == TERMINATE]
     assert len(hits) == len(set(hits)) > 10
 
 
 def test_a_closed_day_says_why() -> None:
     thanksgiving = date(2026, 11, 26)
-    of = settings(calendars=calendars(freezes=[{"from": str(MONDAY), "to": str(MONDAY), "reason": "release"}]))
+    chosen = settings(calendars=calendars(freezes=[{"from": str(MONDAY), "to": str(MONDAY), "reason": "release"}]))
     for day, reason, detail in (
         (FRIDAY + timedelta(days=1), "weekend", "Saturday is not a working day of calendar default"),
         (MONDAY, "freeze", "release"),
         (thanksgiving, "holiday", "Thanksgiving Day"),
     ):
-        (unit,) = day_of(account(group()), of, day).values()
+        (unit,) = day_of(account(group()), chosen, day).values()
         assert (unit.outcome.reason, unit.outcome.detail, unit.due) == (reason, detail, None)
 
 
@@ -106,9 +106,9 @@ def test_a_leash_is_the_outcome_with_the_instance_that_it_saves() -> None:
 
 def test_a_leashed_day_keeps_to_the_caps_as_its_records_do() -> None:
     """What is on record from an earlier tick has its place under the cap, however low another unit has rolled."""
-    read, of = account(*fleet(12)), settings(max_per_day=5, max_in_flight=1)
-    loose = day_of(read, of)
-    leashed = day_of(replace(read, switch=Switch(halted=False, leashed=True)), of)
+    read, chosen = account(*fleet(12)), settings(max_per_day=5, max_in_flight=1)
+    loose = day_of(read, chosen)
+    leashed = day_of(replace(read, switch=Switch(halted=False, leashed=True)), chosen)
     assert Counter(u.outcome.reason for u in leashed.values()) == {"leashed": 5, "day-cap": 7}
     for unit, day in leashed.items():
         assert (day.outcome.target, day.outcome.tick if day.outcome.target else None) == (
@@ -118,19 +118,19 @@ def test_a_leashed_day_keeps_to_the_caps_as_its_records_do() -> None:
 
 
 def test_ticks_that_are_over_terminate_nothing() -> None:
-    of = settings()
-    (unit,) = day_of(account(group()), of).values()
-    (later,) = day_of(account(group()), of, after=unit.outcome.tick).values()
+    chosen = settings()
+    (unit,) = day_of(account(group()), chosen).values()
+    (later,) = day_of(account(group()), chosen, after=unit.outcome.tick).values()
     assert later.decisions[0].tick == unit.outcome.tick + timedelta(minutes=15)
     assert later.outcome.reason == TERMINATE  # what is overdue goes at the next tick
-    (none_left,) = day_of(account(group()), of, after=at("14:45")).values()
+    (none_left,) = day_of(account(group()), chosen, after=at("14:45")).values()
     assert (none_left.outcome.reason, none_left.outcome.target) == ("outside-window", None)
     assert none_left.outcome.detail == "no tick is left on 2026-11-20"
 
 
-def test_each_unit_has_the_ticks_of_its_own_calendar_and_what_has_none_those_of_the_default_one() -> None:
-    of = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna", close="10:00")})
-    days = day_of(account(tagged("a", calendar="vienna"), tagged("b"), tagged("c", calendar="moon")), of)
+def test_unit_has_the_ticks_of_its_calendar_or_else_of_the_default() -> None:
+    chosen = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna", close="10:00")})
+    days = day_of(account(tagged("a", calendar="vienna"), tagged("b"), tagged("c", calendar="moon")), chosen)
     assert {unit: (u.calendar, len(u.decisions)) for unit, u in days.items()} == {
         "a": ("vienna", 4),
         "b": ("default", 24),
@@ -139,7 +139,7 @@ def test_each_unit_has_the_ticks_of_its_own_calendar_and_what_has_none_those_of_
     assert days["c"].outcome.reason == "malformed"
 
 
-def test_a_closer_look_is_taken_at_units_that_are_due_only() -> None:
+def test_details_are_read_only_at_ticks_of_due_units() -> None:
     seen: list[str] = []
 
     def read_details(due: list[Facts]) -> list[Facts]:
@@ -158,16 +158,16 @@ def test_a_closer_look_is_taken_at_units_that_are_due_only() -> None:
 
 
 def test_ticks_are_in_order_over_all_calendars() -> None:
-    of = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna")})
-    ticks = ticks_between(of, 15, FRIDAY, MONDAY)
+    chosen = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna")})
+    ticks = ticks_between(chosen, 15, FRIDAY, MONDAY)
     assert ticks == sorted(ticks)
     assert Counter(name for _, name in ticks) == {"default": 48, "vienna": 48}
 
 
-def both(read: Account, of: Settings, first: date, last: date) -> tuple[Any, Any, int, int]:
-    ticks = ticks_between(of, 15, first, last)
-    full, short = list(go_through(read, of, SALT, ticks)), list(skip_through(read, of, SALT, ticks))
-    return outcomes(full, of), outcomes(short, of), sum(map(len, full)), sum(map(len, short))
+def both(read: Account, chosen: Settings, first: date, last: date) -> tuple[Any, Any, int, int]:
+    ticks = ticks_between(chosen, 15, first, last)
+    full, short = list(go_through(read, chosen, SALT, ticks)), list(skip_through(read, chosen, SALT, ticks))
+    return outcomes(full, chosen), outcomes(short, chosen), sum(map(len, full)), sum(map(len, short))
 
 
 def test_the_short_cut_meets_every_reason_of_the_long_way() -> None:
@@ -183,11 +183,11 @@ def test_the_short_cut_meets_every_reason_of_the_long_way() -> None:
     )
     def search(world: Any, days: int, caps: tuple[int, int], probability: float) -> None:
         read, _, now = world
-        of = replace(OPT_OUT, max_per_day=caps[0], max_in_flight=caps[1], probability=probability)
-        crowd = [tagged(f"crowd-{n}", calendar=c, min_days_between=str(n)) for n in range(3) for c in of.calendars]
+        chosen = replace(OPT_OUT, max_per_day=caps[0], max_in_flight=caps[1], probability=probability)
+        crowd = [tagged(f"crowd-{n}", calendar=c, min_days_between=str(n)) for n in range(3) for c in chosen.calendars]
         crowd = [replace(g, name=f"{g.name}-{g.tags['troop:calendar']}") for g in crowd]
         read = replace(read, groups=[*read.groups, *crowd])
-        full, short, _, _ = both(read, of, now.date(), now.date() + timedelta(days=days))
+        full, short, _, _ = both(read, chosen, now.date(), now.date() + timedelta(days=days))
         assert short == full
         seen.update(reason for reason, *_ in full.values())
 
@@ -202,13 +202,13 @@ def test_the_short_cut_is_one() -> None:
 
 
 def test_the_short_cut_looks_again_when_a_change_calendar_opens() -> None:
-    of = settings(calendars=calendars(change_calendar="prod"), probability=0.5)
+    chosen = settings(calendars=calendars(change_calendar="prod"), probability=0.5)
     edges = [at("08:00"), at("11:20"), at("13:00"), at("16:00", MONDAY), at("09:00", date(2026, 11, 24))]
     periods = tuple(
         ChangePeriod("prod", start, end, is_open=bool(n % 2)) for n, (start, end) in enumerate(pairwise(edges))
     )
     read = account(*fleet(30), changes={"default": periods})
-    full, short, _, _ = both(read, of, FRIDAY, date(2026, 11, 24))
+    full, short, _, _ = both(read, chosen, FRIDAY, date(2026, 11, 24))
     assert short == full
     assert {reason for reason, *_ in full.values()} >= {TERMINATE, "change-calendar"}
     hits = [moment for reason, *(moment, _) in (v for v in full.values() if v[0] == TERMINATE)]
@@ -216,7 +216,7 @@ def test_the_short_cut_looks_again_when_a_change_calendar_opens() -> None:
     assert all(at("11:20") <= moment < at("13:00") for moment in hits)
 
 
-def test_what_a_cap_in_flight_holds_back_comes_at_the_next_tick() -> None:
+def test_unit_refused_by_the_in_flight_cap_is_terminated_at_the_next_tick() -> None:
     full, short, _, _ = both(account(*fleet(30)), settings(max_in_flight=1, max_per_day=100), FRIDAY, MONDAY)
     assert short == full
     assert Counter(reason for reason, *_ in full.values())[TERMINATE] > 40

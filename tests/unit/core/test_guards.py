@@ -113,8 +113,8 @@ WORSE: list[tuple[str, Callable[[Facts], Facts]]] = [
         lambda f: replace(with_item(f, probability=0, min_days_between=9), state=UnitState(date(2026, 11, 19))),
     ),
     ("stop-alarm", lambda f: with_item(f, probability=0, min_days_between=9, stop_alarms="x")),
-    ("protected-instances", lambda f: each(f, instances=ill(3, of=3, scale_in_protected=True))),
-    ("unhealthy", lambda f: each(f, instances=ill(3, of=3, health="Unhealthy"))),
+    ("protected-instances", lambda f: each(f, instances=ill(3, total=3, scale_in_protected=True))),
+    ("unhealthy", lambda f: each(f, instances=ill(3, total=3, health="Unhealthy"))),
     ("too-small", lambda f: each(f, instances=())),
     ("refreshing", lambda f: replace(f, refreshing=frozenset({"web"}))),
     ("suspended", lambda f: each(f, suspended_processes=frozenset({"Launch"}))),
@@ -144,7 +144,7 @@ def test_the_first_refusal_is_the_reason_however_much_else_speaks_against_it() -
         assert decide(unit).reason == reason
 
 
-def test_what_nobody_has_looked_at_yet_refuses_nothing() -> None:
+def test_details_not_read_yet_refuse_nothing() -> None:
     unlooked = facts(item={"stop_alarms": "errors"}, refreshing=None, alarms=None)
     assert decide(unlooked).reason == "terminate"
 
@@ -164,14 +164,17 @@ def test_a_roll_is_due_from_its_minute_until_the_window_ends() -> None:
 def test_caps_are_the_deployments() -> None:
     assert (day_cap, in_flight) == CAPS
     few = settings(max_per_day=1, max_in_flight=1)
-    assert decide(facts(of=few, counts=Counts({FRIDAY: 1}))).reason == "day-cap"
-    assert decide(facts(of=few, counts=Counts({}, 1))).reason == "in-flight"
-    assert decide(facts(of=few)).reason == "terminate"
+    assert decide(facts(chosen=few, counts=Counts({FRIDAY: 1}))).reason == "day-cap"
+    assert decide(facts(chosen=few, counts=Counts({}, 1))).reason == "in-flight"
+    assert decide(facts(chosen=few)).reason == "terminate"
 
 
 def test_the_calendar_is_the_units() -> None:
     both = settings(calendars={**calendars(), "vienna": raw_calendar(time_zone="Europe/Vienna", country="AT")})
-    assert decide(facts(of=both, item={"calendar": "vienna"})).detail == "23:45 is outside 09:00 to 15:00 Europe/Vienna"
+    assert (
+        decide(facts(chosen=both, item={"calendar": "vienna"})).detail
+        == "23:45 is outside 09:00 to 15:00 Europe/Vienna"
+    )
     monday = at("14:45", date(2026, 10, 26), "Europe/Vienna")
-    assert decide(facts(of=both, item={"calendar": "vienna"}, now=monday)).detail == "National Day"
-    assert decide(facts(of=both, now=LAST_TICK)).reason == "terminate"
+    assert decide(facts(chosen=both, item={"calendar": "vienna"}, now=monday)).detail == "National Day"
+    assert decide(facts(chosen=both, now=LAST_TICK)).reason == "terminate"

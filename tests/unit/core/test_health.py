@@ -137,7 +137,7 @@ def test_on_a_half_day_no_tick_is_missed_after_its_close() -> None:
     assert check("ticks-missing", now=now, runs=Runs(newest=last)).value == 12
 
 
-def test_nothing_was_missed_before_the_schedules_were_made_or_changed() -> None:
+def test_no_tick_is_missing_before_the_schedules_were_created_or_changed() -> None:
     changed = replace(TICKING, changed=at("12:20"))
     late = at("12:46")
     assert check("ticks-missing", now=late, runs=Runs(newest=at("09:00"))).value == 14
@@ -219,9 +219,9 @@ def test_calendars_without_an_open_day_for_weeks() -> None:
 READS = ("schedules", "runs", "children", "dead_letters", "tables", "unrecovered")
 
 
-@pytest.mark.parametrize("what", READS)
-def test_what_cannot_be_read_fails_and_stops_nothing(what: str) -> None:
-    read: dict[str, Any] = {what: DENIED}
+@pytest.mark.parametrize("failing", READS)
+def test_failed_read_fails_its_checks_and_no_others(failing: str) -> None:
+    read: dict[str, Any] = {failing: DENIED}
     health = digest_of(**read)
     unread = [c for c in health.checks if c.value is None]
     assert unread
@@ -245,7 +245,7 @@ observed = st.builds(
 
 
 @given(observed)
-def test_whatever_was_read_every_check_is_made_and_says_what_to_do(read: Observed) -> None:
+def test_every_observation_has_every_check_and_each_problem_its_advice(read: Observed) -> None:
     health = digest(read, having(TWO), 15, NOW, others=2)
     assert tuple(c.name for c in health.checks) == NAMES
     assert all(bool(c.todo) == (c.status is not Grade.OK) for c in health.checks)
@@ -281,7 +281,7 @@ def test_alarms_that_are_on(alarms: tuple[Alarm, ...], status: Grade, detail: st
 
 
 @pytest.mark.parametrize(("subscribers", "status"), [(0, Grade.WARN), (1, Grade.OK), (3, Grade.OK)])
-def test_somebody_is_told_when_somebody_has_to_act(subscribers: int, status: Grade) -> None:
+def test_topic_without_subscribers_is_a_warning(subscribers: int, status: Grade) -> None:
     finding = check("subscribers", subscribers=subscribers)
     assert (finding.status, finding.value, finding.threshold) == (status, subscribers, 1)
     assert ("ActNowTopicArn" in finding.todo) is (status is Grade.WARN)
@@ -311,7 +311,7 @@ def test_more_is_needed_where_more_goes_on_and_less_without_benchmarks() -> None
     assert sum(needed(replace(settings(), benchmarks=False)).values()) < NEEDED
 
 
-def test_a_raise_that_is_asked_for_is_enough() -> None:
+def test_advised_concurrency_is_enough_and_more_than_the_present_one() -> None:
     """AWS takes a request for more than there is only."""
     busy = replace(settings(), max_in_flight=3000)
     health = digest(replace(WELL, concurrency=Concurrency(1000, 1000, "eu-west-1")), busy, 15, NOW, others=2)
@@ -357,6 +357,6 @@ def test_aws_tags_twenty_tables_at_a_time() -> None:
     [("alarms", "alarms"), ("subscribers", "subscribers"), ("lambda-concurrency", "concurrency"),
      ("earlier-tables", "earlier")],
 )  # fmt: skip
-def test_what_only_people_are_told_and_be_read_is_not_well(name: str, read: str) -> None:
+def test_failed_read_of_a_check_for_people_is_a_failure(name: str, read: str) -> None:
     finding = check(name, **{read: DENIED})
     assert (finding.status, finding.value) == (Grade.FAIL, None)

@@ -53,7 +53,7 @@ def notifications_of(event: Event, before: Status | None, usually: float | None 
         (Status.CLAIMED, Status.GONE_ELSEWHERE, Kind.FAILED),
     ],
 )
-def test_a_step_is_told_of_once(before: Status, after: Status, kind: Kind) -> None:
+def test_step_of_an_event_has_one_notification(before: Status, after: Status, kind: Kind) -> None:
     event = in_status(after)
     (notification,) = notifications_of(event, before)
     detail = notification.detail
@@ -70,13 +70,13 @@ def test_every_step_after_the_claim_is_news() -> None:
 
 @pytest.mark.parametrize("before", [None, *Status])
 @pytest.mark.parametrize("after", list(Status))
-def test_nothing_else_is_told_of(before: Status | None, after: Status) -> None:
+def test_no_other_step_has_a_notification(before: Status | None, after: Status) -> None:
     expected = before is not None and after in NEWS.get(before, ())
     assert bool(notifications_of(in_status(after), before)) is expected
 
 
 @pytest.mark.parametrize(("usually", "kinds"), [(None, 1), (240.0, 1), (60.0, 2)])
-def test_a_recovery_that_took_long_is_told_of_as_such_as_well(usually: float | None, kinds: int) -> None:
+def test_slow_recovery_has_a_second_notification(usually: float | None, kinds: int) -> None:
     notifications = notifications_of(in_status(Status.RECOVERED), Status.TERMINATED, usually)
     assert [n.kind for n in notifications] == [Kind.RECOVERED, Kind.SLOW_RECOVERY][:kinds]
     if kinds == 2:
@@ -124,7 +124,7 @@ def test_the_switch(values: dict[str, Any], kinds: list[Kind]) -> None:
 
 @pytest.mark.parametrize("by_hand", [False, True])
 @pytest.mark.parametrize("attribute", [one.name for one in fields(Switch)])
-def test_every_attribute_of_the_switch_is_told_of(attribute: str, by_hand: bool) -> None:
+def test_every_attribute_of_the_switch_has_notifications(attribute: str, by_hand: bool) -> None:
     """Whatever the switch stops or lets go again: spending, removals, terminations."""
     kinds = {
         detail["kind"] for new in (True, False) for detail in changed("switch", {attribute: (not new, new)}, by_hand)
@@ -179,7 +179,7 @@ def record(old: Any, new: Any, replaces: str | None = "first", at: datetime = ED
         (OUT | SIGNED, IN | SECOND, record(True, False, None)),  # signed by a version that named no request
     ],
 )
-def test_what_the_api_has_written_is_not_by_hand(old: dict[str, Any], new: dict[str, Any], recorded: Change) -> None:
+def test_change_by_the_api_is_not_an_edit_by_hand(old: dict[str, Any], new: dict[str, Any], recorded: Change) -> None:
     assert edited_by_hand(old, new, recorded, EDITED_AT) == {}
 
 

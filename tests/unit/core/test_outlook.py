@@ -42,15 +42,15 @@ SUNDAYS = {"default": raw_calendar(weekdays=["SUN"], country=None)}
 
 
 def _next(
-    now: datetime, item: dict[str, Any] | None = None, of: Settings | None = None, **state: Any
+    now: datetime, item: dict[str, Any] | None = None, chosen: Settings | None = None, **state: Any
 ) -> datetime | None:
-    return _next_of([group()], item or {}, of or settings(), UnitState(**state), now)
+    return _next_of([group()], item or {}, chosen or settings(), UnitState(**state), now)
 
 
 def _next_of(
-    groups: list[Group], item: dict[str, Any], of: Settings, state: UnitState, now: datetime
+    groups: list[Group], item: dict[str, Any], chosen: Settings, state: UnitState, now: datetime
 ) -> datetime | None:
-    return next_possible(policy_at(groups, item, of, now), groups, item, of, state, now)
+    return next_possible(policy_at(groups, item, chosen, now), groups, item, chosen, state, now)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_distance_and_opt_outs_that_end(item: dict[str, Any], state: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("item", "state", "of"),
+    ("item", "state", "chosen"),
     [
         ({"opt_out": True}, {}, settings()),
         ({"opt_out": True, "until": "9999-12-31"}, {}, settings()),
@@ -108,15 +108,15 @@ def test_distance_and_opt_outs_that_end(item: dict[str, Any], state: dict[str, A
         ({"min_days_between": 3}, {"last_day": date(9999, 12, 30)}, settings()),
     ],
 )
-def test_never_without_somebodys_doing(item: dict[str, Any], state: dict[str, Any], of: Settings) -> None:
-    assert _next(at("12:00"), item, of, **state) is None
+def test_never_without_somebodys_doing(item: dict[str, Any], state: dict[str, Any], chosen: Settings) -> None:
+    assert _next(at("12:00"), item, chosen, **state) is None
 
 
 def test_a_freeze_is_waited_for() -> None:
-    assert _next(at("12:00"), of=settings(calendars=FROZEN)) == at("09:00", TUESDAY)
+    assert _next(at("12:00"), chosen=settings(calendars=FROZEN)) == at("09:00", TUESDAY)
 
 
-def test_what_an_opt_out_has_covered_may_be_another_one() -> None:
+def test_item_opt_out_can_end_inside_a_longer_one_of_the_tags() -> None:
     groups = [tagged(until="2026-11-24")]
     item = {"until": "2026-11-23"}
     assert _next_of(groups, item, settings(), UnitState(), at("12:00")) == at("09:00", WEDNESDAY)
@@ -134,7 +134,7 @@ def test_the_longest_distance_on_the_rarest_calendar_is_within_the_horizon() -> 
     assert earliest - at("12:00") < HORIZON
 
 
-def test_nothing_of_the_roll_is_told() -> None:
+def test_next_moment_reveals_nothing_of_the_roll() -> None:
     """The same for units that rolled low, high, early and late."""
     moments = {_next_of([group(f"g{n}")], {}, settings(), UnitState(), at("10:00")) for n in range(50)}
     assert moments == {at("10:00")}
@@ -151,18 +151,18 @@ def test_nothing_of_the_roll_is_told() -> None:
 def test_no_guard_of_the_calendar_or_the_policy_refuses_then_and_one_does_before(
     now: datetime, ago: int | None, distance: int, until: int | None, zone: str, hours: tuple[str, str]
 ) -> None:
-    of = settings(calendars=calendars(time_zone=zone, open=hours[0], close=hours[1]))
-    today = of.calendars["default"].at(now).day
+    chosen = settings(calendars=calendars(time_zone=zone, open=hours[0], close=hours[1]))
+    today = chosen.calendars["default"].at(now).day
     item: dict[str, Any] = {"min_days_between": distance}
     if until is not None:
         item["until"] = (today + timedelta(days=until)).isoformat()
     state = UnitState(last_day=None if ago is None else today - timedelta(days=ago))
-    earliest = _next_of([group()], item, of, state, now)
+    earliest = _next_of([group()], item, chosen, state, now)
     assert earliest is not None
     assert earliest >= now
 
     def refused(moment: datetime) -> list[str]:
-        looked = facts(item=item, of=of, now=moment, state=state)
+        looked = facts(item=item, chosen=chosen, now=moment, state=state)
         verdicts = [guard(looked) for guard in (calendar_closed, opted_out, too_soon, already_today)]
         return [v.reason for v in verdicts if isinstance(v, Refusal)]
 

@@ -89,7 +89,7 @@ KNOWN = Proved(frozenset({"lt-1"}), frozenset({"vol-1"}))
         (seen(Kind.VOLUME, "i-9"), ON_RECORD, "not on record"),
     ],
 )
-def test_what_is_doubted(one: Seen, recorded: Recorded | None, words: str) -> None:
+def test_doubtful_resource_has_a_reason(one: Seen, recorded: Recorded | None, words: str) -> None:
     why = doubt(one, recorded, SITE, KNOWN)
     assert (why is None) == (words == ""), why
     assert words in (why or "")
@@ -158,9 +158,7 @@ def protect(one: Seen) -> Seen:
         (VOLUME, {FLEET, "i-1", "vol-1", "lt-1", "sg-1"}),
     ],
 )
-def test_what_is_protected_stays_with_all_that_would_take_it_along_and_that_it_needs(
-    protected: Seen, stays: set[str]
-) -> None:
+def test_protected_resource_stays_with_its_owner_and_its_dependencies(protected: Seen, stays: set[str]) -> None:
     those = [protect(one) if one is protected else one for one in RUNS_OWN]
     assert protected_ids(*those) == stays
     alone = replace(GROUP, evidence=Evidence())
@@ -179,7 +177,7 @@ def test_another_fleet_of_the_cell_goes_all_the_same() -> None:
     assert [one.id for one in removable(inventory.removable)] == [name]
 
 
-def test_what_somebody_else_s_instance_uses_is_not_waited_for() -> None:
+def test_use_by_a_foreign_instance_protects_a_resource() -> None:
     stranger = seen(Kind.INSTANCE, "i-7", Evidence(security_groups=frozenset({"sg-1"})))
     taken = replace(VOLUME, evidence=Evidence(instances=frozenset({"i-7"})))
     recorded = frozenset({(Kind.VOLUME, "vol-1")})
@@ -197,7 +195,7 @@ def test_a_group_does_not_take_along_a_member_that_is_not_proved() -> None:
     assert removable(inventory.removable) == []
 
 
-def test_what_is_on_its_way_out_is_not_left_behind() -> None:
+def test_resource_on_its_way_out_is_no_leftover() -> None:
     going = replace(protect(INSTANCE), going=True)
     stranger = replace(seen(Kind.INSTANCE, "i-7"), going=True)
     inventory = take_inventory([GROUP, going, stranger], {RUN: NOTHING_ON_RECORD}, SITE)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.build import TWO_MORE, group, of, policy, settings, tagged
+from tests.unit.core.build import TWO_MORE, group, policy, settings, tagged, unit_policy
 from troop.chaos.policy import VALUES
 
-OF_SETTINGS = settings(probability=0.2, min_days_between=1, calendars=TWO_MORE)
+SETTINGS_VALUES = settings(probability=0.2, min_days_between=1, calendars=TWO_MORE)
 FROM_SETTINGS: dict[str, Any] = {
     "takes_part": True,
     "until": None,
@@ -49,7 +49,7 @@ BY_ITEM: dict[str, tuple[Any, str, Any]] = {
 
 
 def test_without_tags_and_item_every_value_is_the_settings() -> None:
-    values = policy((group(),), of=OF_SETTINGS).as_dict()
+    values = policy((group(),), chosen=SETTINGS_VALUES).as_dict()
     assert values == {key: {"value": value, "source": "settings"} for key, value in FROM_SETTINGS.items()}
     assert tuple(values) == VALUES
 
@@ -57,7 +57,7 @@ def test_without_tags_and_item_every_value_is_the_settings() -> None:
 @pytest.mark.parametrize("key", BY_TAG)
 def test_a_tag_wins_over_the_settings(key: str) -> None:
     text, value_key, value = BY_TAG[key]
-    values = policy((tagged(**{key: text}),), of=OF_SETTINGS).as_dict()
+    values = policy((tagged(**{key: text}),), chosen=SETTINGS_VALUES).as_dict()
     assert values[value_key] == {"value": value, "source": "tag of web"}
     others = {k: v for k, v in values.items() if k not in (value_key, "until")}
     assert all(v == {"value": FROM_SETTINGS[k], "source": "settings"} for k, v in others.items())
@@ -66,7 +66,7 @@ def test_a_tag_wins_over_the_settings(key: str) -> None:
 @pytest.mark.parametrize("key", BY_ITEM)
 def test_an_item_wins_over_the_tag(key: str) -> None:
     stored, value_key, value = BY_ITEM[key]
-    values = policy((tagged(**{key: BY_TAG[key][0]}),), {"unit": "web", key: stored}, OF_SETTINGS).as_dict()
+    values = policy((tagged(**{key: BY_TAG[key][0]}),), {"unit": "web", key: stored}, SETTINGS_VALUES).as_dict()
     assert values[value_key] == {"value": value, "source": "item"}
 
 
@@ -88,7 +88,7 @@ FLOOR = "lowest_min_healthy of the settings"
 def test_no_owner_goes_below_the_lowest_minimum(tag: str | None, item: int | None, expected: tuple[int, str]) -> None:
     tags = {"min_healthy": tag} if tag else {}
     stored = {"min_healthy": item} if item else {}
-    effective = of(tagged(**tags), item=stored, min_healthy=3, lowest_min_healthy=2)
+    effective = unit_policy(tagged(**tags), item=stored, min_healthy=3, lowest_min_healthy=2)
     assert (effective.min_healthy.value, effective.min_healthy.source) == expected
 
 
@@ -101,9 +101,9 @@ def test_the_tables_own_attributes_and_other_tags_are_no_policy() -> None:
         "troop:protected": "",
         "x-troop:opt_out": "?",
     }
-    effective = policy((group(tags=other),), item, OF_SETTINGS)
+    effective = policy((group(tags=other),), item, SETTINGS_VALUES)
     assert effective.problems == ()
-    assert effective == policy((group(),), of=OF_SETTINGS)
+    assert effective == policy((group(),), chosen=SETTINGS_VALUES)
 
 
 # ------------------------------------------------------------------ opting out and in
@@ -143,7 +143,7 @@ NOT_OUT, NOT_IN = {"opt_out": "false"}, {"opt_in": "false"}
 def test_who_takes_part(
     participation: str, tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
 ) -> None:
-    effective = of(tagged(**tags), item=item, participation=participation)
+    effective = unit_policy(tagged(**tags), item=item, participation=participation)
     assert (effective.takes_part.value, effective.takes_part.source) == (takes_part, source)
 
 
@@ -153,7 +153,7 @@ def test_who_takes_part(
 def test_an_opt_out_ends_with_the_day_it_lasts_until(where: str, says: dict[str, str], passed: int, out: bool) -> None:
     until = {**says, "until": "2026-12-24"}
     tags, item = (until, {}) if where == "tag" else ({}, until)
-    effective = of(tagged(**tags), item=item, day=date(2026, 12, 24) + timedelta(days=passed))
+    effective = unit_policy(tagged(**tags), item=item, day=date(2026, 12, 24) + timedelta(days=passed))
     source = "tag of web" if where == "tag" else "item"
     assert effective.takes_part.value is not out
     assert effective.takes_part.source == (source if out else "settings")
@@ -177,12 +177,12 @@ def test_an_opt_out_ends_with_the_day_it_lasts_until(where: str, says: dict[str,
 def test_until_belongs_to_the_opt_out_beside_it(
     tags: dict[str, str], item: dict[str, str], takes_part: bool, source: str
 ) -> None:
-    effective = of(tagged(**tags), item=item)
+    effective = unit_policy(tagged(**tags), item=item)
     assert (effective.takes_part.value, effective.takes_part.source) == (takes_part, source)
 
 
 def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
-    effective = policy((group(),), {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS)
+    effective = policy((group(),), {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, SETTINGS_VALUES)
     assert not effective.takes_part.value
     names: list[str] = []
 
@@ -193,7 +193,7 @@ def test_an_opt_out_ends_on_the_day_of_its_own_calendar() -> None:
     from troop.chaos.policy import effective_policy
 
     effective = effective_policy(
-        [group()], {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, OF_SETTINGS, today
+        [group()], {"opt_out": True, "until": "2026-11-20", "calendar": "night"}, SETTINGS_VALUES, today
     )
     assert effective.takes_part.value
     assert names == ["night"]
@@ -217,21 +217,23 @@ def test_the_strictest_member_speaks_for_the_unit(
 ) -> None:
     first, second = tagged("web-1", **{key: one}), tagged("web-2", **{key: other})
     for groups in ((first, second), (second, first), (group("web-0"), first, second)):
-        assert of(*groups).as_dict()[value_key] == {"value": strictest, "source": "tag of web-2"}
+        assert unit_policy(*groups).as_dict()[value_key] == {"value": strictest, "source": "tag of web-2"}
 
 
 def test_a_member_without_the_tag_brings_in_the_settings() -> None:
-    assert of(tagged("web-1", probability="0.9"), group("web-2"), probability=0.2).probability.value == 0.2
-    assert of(tagged("web-1", opt_in="true"), group("web-2"), participation="opt-in").takes_part.value is False
+    assert unit_policy(tagged("web-1", probability="0.9"), group("web-2"), probability=0.2).probability.value == 0.2
+    assert unit_policy(tagged("web-1", opt_in="true"), group("web-2"), participation="opt-in").takes_part.value is False
 
 
 def test_an_item_holds_for_all_members() -> None:
-    effective = of(tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"})
+    effective = unit_policy(
+        tagged("web-1", probability="0.1"), tagged("web-2", probability="0.2"), item={"probability": "0.7"}
+    )
     assert effective.as_dict()["probability"] == {"value": 0.7, "source": "item"}
 
 
 def test_stop_alarms_add_up() -> None:
-    effective = of(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
+    effective = unit_policy(tagged("web-1", stop_alarms="a,b"), tagged("web-2", stop_alarms="b,c"), group("web-3"))
     assert effective.as_dict()["stop_alarms"] == {"value": ["a", "b", "c"], "source": "tag of web-1, tag of web-2"}
 
 
@@ -239,15 +241,15 @@ def test_the_opt_out_that_lasts_longest_is_heard_and_says_why() -> None:
     short = tagged("web-1", until="2026-12-01", reason="short", owner="team-1")
     forever = tagged("web-2", opt_out="true", reason="forever")
     talkative = tagged("web-0", reason="takes part, and talks")
-    effective = of(talkative, short, forever)
+    effective = unit_policy(talkative, short, forever)
     assert (effective.takes_part.source, effective.until.value) == ("tag of web-2", None)
     assert (effective.reason.value, effective.owner.value) == ("forever", "team-1")
-    effective = of(talkative, short, tagged("web-2", until="2026-12-24"))
+    effective = unit_policy(talkative, short, tagged("web-2", until="2026-12-24"))
     assert (effective.until.value, effective.reason.value) == (date(2026, 12, 24), "takes part, and talks")
 
 
 def test_members_on_different_calendars_are_malformed() -> None:
-    effective = of(tagged("web-1", calendar="night"), group("web-2"))
+    effective = unit_policy(tagged("web-1", calendar="night"), group("web-2"))
     assert effective.problems == ("its groups are on different calendars: default, night",)
-    assert of(tagged("web-1", calendar="night"), tagged("web-2", calendar="night")).problems == ()
-    assert of(tagged("web-1", calendar="night"), group("web-2"), item={"calendar": "day"}).problems == ()
+    assert unit_policy(tagged("web-1", calendar="night"), tagged("web-2", calendar="night")).problems == ()
+    assert unit_policy(tagged("web-1", calendar="night"), group("web-2"), item={"calendar": "day"}).problems == ()

@@ -44,7 +44,7 @@ LATER = NOON + 30 * MINUTE
         ("FAILED", None, False),
     ],
 )
-def test_what_is_heard_of_a_run(status: str, run: Run | None, started: bool) -> None:
+def test_failed_execution_starts_the_teardown_of_an_open_run(status: str, run: Run | None, started: bool) -> None:
     start = heard_of_run(ID, status, run)
     assert (start is not None) == started
     if start:
@@ -52,7 +52,7 @@ def test_what_is_heard_of_a_run(status: str, run: Run | None, started: bool) -> 
         assert start.status is RunStatus.FAILED
 
 
-def test_a_teardown_that_fails_is_started_anew_a_few_times() -> None:
+def test_failed_teardown_is_restarted_a_limited_number_of_times() -> None:
     name, started = "a-name-of-its-own", []
     while start := heard_of_teardown(name, {"run": ID}, "FAILED", RUN):
         name = start.name
@@ -86,7 +86,7 @@ def test_a_teardown_that_fails_is_started_anew_a_few_times() -> None:
         (ENDED, "RUNNING", False, RUN.expires_at, None, ""),
     ],
 )
-def test_what_is_overdue(
+def test_overdue_run_has_a_teardown(
     run: Run, execution: str | None, tearing_down: bool, now: datetime, stop: bool | None, words: str
 ) -> None:
     start = overdue(run, execution, tearing_down, now)
@@ -127,7 +127,7 @@ def test_whose_things_are_left_behind(run: Run | None, now: datetime, is_stray: 
     assert strays([young], {ID: run}, now) == []
 
 
-def test_what_has_no_date_is_as_old_as_its_run() -> None:
+def test_resource_without_a_date_is_as_old_as_its_run() -> None:
     undated = _seen(None, NOON)
     assert settled([undated], NOON + PATIENCE - MINUTE) == []
     assert settled([undated], NOON + PATIENCE) == [undated]

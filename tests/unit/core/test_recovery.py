@@ -37,9 +37,9 @@ DEGRADED = serving(instance(1), instance(2))
 
 
 def assessment(
-    seen: Group | None, now: datetime, of: Event | None = None, healthy: Targets | None = None
+    seen: Group | None, now: datetime, watched: Event | None = None, healthy: Targets | None = None
 ) -> Assessment:
-    return assess(of or event(), seen, healthy or {}, now, TIMEOUT)
+    return assess(watched or event(), seen, healthy or {}, now, TIMEOUT)
 
 
 def watch(*looks: tuple[float, Group | None]) -> Assessment:
@@ -74,7 +74,7 @@ def test_once_is_not_enough() -> None:
     assert 0 < seen.wait_seconds <= 5
 
 
-def test_a_look_that_shows_less_starts_the_count_again() -> None:
+def test_observation_with_fewer_healthy_instances_restarts_the_wait() -> None:
     seen = watch((40, REPLACED), (43, DEGRADED), (60, REPLACED))
     assert seen.status is None
     assert seen.watch.whole_since == seconds(60)
@@ -86,7 +86,7 @@ def test_a_look_that_shows_less_starts_the_count_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "seen", "changes", "is_whole"),
+    ("case", "seen", "changes", "is_whole"),
     [
         ("the victim replaced", REPLACED, {}, True),
         ("one short", DEGRADED, {}, False),
@@ -123,7 +123,7 @@ def test_a_look_that_shows_less_starts_the_count_again() -> None:
         ),
     ],
 )
-def test_whole(what: str, seen: Group, changes: dict[str, Any], is_whole: bool) -> None:
+def test_whole(case: str, seen: Group, changes: dict[str, Any], is_whole: bool) -> None:
     assert whole(seen, **changes) is is_whole
 
 

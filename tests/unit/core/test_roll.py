@@ -47,7 +47,7 @@ def test_the_due_minute_comes_from_the_same_digest_under_another_label(salt: byt
 
 
 @given(DAYS, NAMES, st.integers(0, 1424), st.integers(16, 1440))
-def test_a_roll_falls_due_inside_the_window_and_not_in_its_last_quarter_of_an_hour(
+def test_roll_is_due_inside_the_window_before_its_last_quarter_of_an_hour(
     day: date, unit: str, opens: int, length: int
 ) -> None:
     closes = min(1440, opens + length)
@@ -61,7 +61,7 @@ def test_a_roll_falls_due_inside_the_window_and_not_in_its_last_quarter_of_an_ho
         assert due <= window[1] - timedelta(minutes=16)
 
 
-def test_from_the_latest_minute_on_every_roll_is_due_and_some_roll_is_due_no_earlier() -> None:
+def test_latest_due_minute_is_reached_by_some_roll() -> None:
     one, latest = calendar(open="09:00", close="09:18"), at("09:02")
     assert last_due(FRIDAY, one) == latest
     assert max(due_at(SALT, FRIDAY, f"unit-{n}", one) for n in range(50)) == latest

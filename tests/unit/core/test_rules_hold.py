@@ -245,7 +245,7 @@ def test_deciding_again_says_the_same(world: tuple[Account, Settings, datetime])
 
 
 @given(worlds(), st.sampled_from(UNITS))
-def test_an_opt_out_takes_a_unit_out_and_nobody_else_in_its_place_against_its_own_guards(
+def test_opt_out_removes_its_unit_and_overrides_no_guard_of_another(
     world: tuple[Account, Settings, datetime], unit: str
 ) -> None:
     read, chosen, now = world

@@ -47,7 +47,7 @@ def test_slow_is_more_than_twice_and_a_minute_more(seconds: float, usually: floa
 
 
 @given(st.lists(SECONDS, min_size=ENOUGH, max_size=LATEST), SECONDS, SECONDS)
-def test_what_is_slow_stays_so_when_it_takes_longer(earlier: list[float], seconds: float, more: float) -> None:
+def test_slow_recovery_stays_slow_when_it_takes_longer(earlier: list[float], seconds: float, more: float) -> None:
     usually = usual(earlier)
     assert usually is not None
     assert not is_slow(usually, usually)

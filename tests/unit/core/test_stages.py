@@ -23,7 +23,7 @@ def test_a_stage_may_name_its_deployment() -> None:
 
 
 @pytest.mark.parametrize("key", KNOWN)
-def test_what_was_asked_for_counts_most(key: str) -> None:
+def test_option_of_the_command_overrides_the_stage(key: str) -> None:
     raw = DEFAULTS | {key: "asked for"}
     own = {"deployment": "Chaos", "probability": 0.1, "method": "drain"}
     assert in_stage(raw, "prod", own, [key]) == own | {key: "asked for"}
@@ -53,7 +53,7 @@ def test_stages_may_be_text_as_the_command_line_passes_them() -> None:
         ({"prod": {"stage": "x"}}, "troop:stages.prod.stage is 'x'"),
     ],
 )
-def test_what_cannot_be_a_stage_is_named(stages: Any, message: str) -> None:
+def test_malformed_stage_is_named(stages: Any, message: str) -> None:
     with pytest.raises(SettingsError) as refused:
         stages_of({"stages": stages}, KNOWN)
     assert message in str(refused.value)

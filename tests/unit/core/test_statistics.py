@@ -58,13 +58,11 @@ def chi_square(counts: Iterable[int]) -> tuple[float, float]:
     ],
     ids=["Mon-Fri", "Sun-Thu", "all day", "until the clocks change", "while the clocks change"],
 )
-def test_at_probability_one_a_unit_is_hit_once_on_every_business_day_and_never_else(
-    zone: str, raw: dict[str, Any]
-) -> None:
+def test_probability_one_hits_a_unit_once_on_every_business_day_only(zone: str, raw: dict[str, Any]) -> None:
     """Ticks every 15 minutes of half a year and more, day and night: over both clock changes and the turn of a year."""
     chosen = settings(calendars=calendars(time_zone=zone, **raw))
     one = chosen.calendars["default"]
-    unit = facts(of=chosen)
+    unit = facts(chosen=chosen)
     hits: Counter[date] = Counter()
     with_an_open_tick = set()
     moment = datetime(2026, 10, 1, tzinfo=UTC)
@@ -93,7 +91,7 @@ def test_terminations_are_binomial(probability: float) -> None:
     chosen = settings(probability=probability)
     trials = hits = 0
     for day in business_days(date(2026, 1, 1), 100):
-        unit = facts(of=chosen, now=at("14:45", day))
+        unit = facts(chosen=chosen, now=at("14:45", day))
         for number in range(30):
             trials += 1
             hits += decide(replace(unit, unit=f"unit-{number}")).reason == "terminate"
@@ -144,7 +142,7 @@ def test_a_tick_every_quarter_of_an_hour_hits_at_each_of_them_alike() -> None:
     fired = Counter[timedelta]()
     for day in business_days(date(2026, 1, 1), 30):
         start = at("09:00", day)
-        first = facts(of=chosen, now=start)
+        first = facts(chosen=chosen, now=start)
         for n in range(40):
             unit = replace(first, unit=f"unit-{n}")
             fired[next(t for t in ticks if decide(replace(unit, now=start + t)).reason == "terminate")] += 1
@@ -199,7 +197,7 @@ WEB = rolls("web")
 
 
 @pytest.mark.parametrize(
-    ("what", "other"),
+    ("case", "other"),
     [
         ("a unit of a similar name", lambda: rolls("web2")),
         ("a unit whose name begins with its name", lambda: rolls("web|web")),
@@ -211,7 +209,7 @@ WEB = rolls("web")
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_a_roll_is_independent_of(what: str, other: Any) -> None:
+def test_a_roll_is_independent_of(case: str, other: Any) -> None:
     assert abs(correlation(WEB, other())) < Z
 
 

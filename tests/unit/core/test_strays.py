@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.core.build import LAST_TICK, account, group, of, settings
+from tests.unit.core.build import LAST_TICK, account, group, settings, unit_policy
 from tests.unit.core.build import tick as decide
 from troop.aws.chaos.stray_items import from_item, to_item
 from troop.aws.dynamo import plain, typed
@@ -55,7 +55,7 @@ def test_another_key_changes_no_unit(key: str) -> None:
     assert {reason for reason, _ in reasons({key: OUT}).values()} == {"terminate"}
 
 
-def test_a_near_key_counts_beside_the_exact_one_and_for_every_unit_that_it_may_mean() -> None:
+def test_near_key_blocks_every_unit_that_it_may_mean() -> None:
     assert reasons({"web": {"owner": "us"}, "Web": OUT})["web"][0] == "malformed"
     both = (group("web"), group("WEB"))
     assert {reason for reason, _ in reasons({"Web": OUT}, both).values()} == {"malformed"}
@@ -96,13 +96,13 @@ def test_folding_ignores_everything_unseen_and_is_stable(unit: str, data: st.Dat
 )
 def test_a_tag_that_is_nearly_troops_makes_the_unit_malformed(name: str, misspelled: str) -> None:
     key = misspelled.format(name)
-    (problem,) = of(group(tags={key: "true"})).problems
+    (problem,) = unit_policy(group(tags={key: "true"})).problems
     assert problem.endswith(f"is unknown: must be spelled troop:{name}"), problem
 
 
 @pytest.mark.parametrize("key", ["opt_out", "Name", "troops:opt_out", "troop", "my-troop:owner", "aws:troop:owner"])
 def test_a_tag_of_others_changes_nothing(key: str) -> None:
-    assert of(group(tags={key: "true"})).problems == ()
+    assert unit_policy(group(tags={key: "true"})).problems == ()
 
 
 def test_separators_within_a_name_are_one() -> None:
@@ -139,7 +139,7 @@ class TestRecord:
         assert reported.waiting == {}
         assert tick(reported, items, LAST_TICK + 2 * QUIET) is reported
 
-    def test_an_item_that_had_its_group_again_starts_anew(self) -> None:
+    def test_item_whose_group_came_back_waits_again_from_the_start(self) -> None:
         record = tick(tick(StrayRecord(), {"old": OUT}, LAST_TICK), {}, LAST_TICK + QUIET / 2)
         assert (record.count, record.waiting, record.named) == (0, {}, ())
         again = tick(record, {"old": OUT}, LAST_TICK + QUIET)
@@ -149,7 +149,7 @@ class TestRecord:
     def test_nothing_is_recorded_of_nothing(self) -> None:
         assert next_record(StrayRecord(), find({}, UNITS), {}, UNITS, LAST_TICK) is None
 
-    def test_many_items_are_told_of_one_after_the_other_and_none_twice(self) -> None:
+    def test_many_stray_items_are_reported_one_after_the_other_and_once_each(self) -> None:
         items = {f"old-{n:03}": OUT for n in range(3 * REPORTS_OF_A_TICK)}
         record, heard = StrayRecord(), []
         for hour in range(0, 60, 6):

@@ -44,7 +44,7 @@ accounts = st.lists(things, max_size=12, unique_by=lambda one: (one.run, one.cel
 
 
 @given(accounts)
-def test_what_is_going_or_held_is_not_asked_and_groups_always_are(account: list[Seen]) -> None:
+def test_removable_omits_going_and_held_resources_and_begins_with_groups(account: list[Seen]) -> None:
     removals = removable(account)
     assert [one for one in removals if one.going or one.held] == []
     groups = [one for one in account if one.kind is Kind.AUTO_SCALING_GROUP and not one.going and not one.held]
@@ -69,7 +69,7 @@ def test_cells_do_not_concern_each_other(account: list[Seen], others: list[Seen]
 
 
 @given(accounts)
-def test_it_comes_to_an_end_when_what_is_asked_goes(account: list[Seen]) -> None:
+def test_teardown_ends_when_each_removal_succeeds(account: list[Seen]) -> None:
     left, rounds = account, 0
     while left:
         rounds += 1
@@ -83,7 +83,7 @@ def test_it_comes_to_an_end_when_what_is_asked_goes(account: list[Seen]) -> None
 
 
 @pytest.mark.parametrize("kind", [Kind.PLACEMENT_GROUP, Kind.SECURITY_GROUP])
-def test_what_instances_use_waits_for_them(kind: Kind) -> None:
+def test_resource_that_instances_use_waits_for_them(kind: Kind) -> None:
     group = seen(kind)
     assert removable([group, seen(Kind.INSTANCE, going=True)]) == []
     assert removable([group, seen(Kind.AUTO_SCALING_GROUP, going=True)]) == []
@@ -125,7 +125,7 @@ def test_the_record_is_put_right_by_what_is_seen() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=MOST_PASSES - 1))
-def test_it_is_over_after_so_many_quiet_looks_in_a_row(quiet: list[bool]) -> None:
+def test_teardown_ends_after_consecutive_quiet_passes(quiet: list[bool]) -> None:
     progress = TeardownProgress(0, 0)
     for number, nothing in enumerate(quiet, 1):
         progress = after(progress.passes, progress.quiet, () if nothing else ("an instance",))
@@ -134,7 +134,7 @@ def test_it_is_over_after_so_many_quiet_looks_in_a_row(quiet: list[bool]) -> Non
         assert 0 < progress.wait_seconds <= 60
 
 
-def test_it_gives_up_and_says_what_there_is() -> None:
+def test_teardown_gives_up_with_a_list_of_leftovers() -> None:
     many = [f"instance i-{number}" for number in range(30)]
     assert after(MOST_PASSES - 2, 0, many).passes == MOST_PASSES - 1
     with pytest.raises(TeardownIncompleteError, match=r"instance i-0, .*instance i-9, and 20 more"):

@@ -76,7 +76,7 @@ CLOSED = [{"date": str(date(2026, 11, 20) - timedelta(days=n)), "name": "works c
     window=st.tuples(st.integers(0, 1400), st.integers(16, 1440)).map(lambda w: (w[0], min(1440, w[0] + w[1]))),
     tick_minutes=st.sampled_from([1, 5, 10, 15]),
 )
-def test_a_shift_of_all_ticks_is_found_where_the_night_is_long(
+def test_shift_of_all_ticks_is_detected_after_a_long_night(
     late: int, window: tuple[int, int], tick_minutes: int
 ) -> None:
     opens, closes = (f"{m // 60:02}:{m % 60:02}" for m in window)

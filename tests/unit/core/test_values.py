@@ -37,7 +37,7 @@ def test_both_ends_of_a_range_belong_to_it(value: Any) -> None:
         Decimal("Infinity"),
     ],
 )
-def test_what_is_no_number_of_the_range_is_refused(value: Any) -> None:
+def test_fraction_outside_its_range_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match=r"^a number from 0 to 1$"):
         FRACTION(value)
 
@@ -51,7 +51,7 @@ def test_a_whole_number_may_be_written_as_a_decimal_one(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", [True, None, 2.5, "2.5", 0, 11, "x", float("nan"), float("inf"), 10**400, Decimal("NaN")]
 )
-def test_what_is_no_whole_number_of_the_range_is_refused(value: Any) -> None:
+def test_whole_number_outside_its_range_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match=r"^a whole number from 1 to 10$"):
         COUNT(value)
 
@@ -67,7 +67,7 @@ def test_false(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "maybe", 2, "truee", [], Decimal("0.5")])
-def test_what_is_neither_true_nor_false_is_refused(value: Any) -> None:
+def test_non_boolean_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match="true or false"):
         values.boolean(value)
 
@@ -81,7 +81,7 @@ def test_a_date(value: Any) -> None:
     "value",
     [None, "", "2026-02-29", "2026-W09-6", "20260228", "2026-2-28", "28.02.2026", 20260228, datetime(2026, 2, 28)],  # noqa: DTZ001
 )
-def test_what_is_no_date_in_its_one_form_is_refused(value: Any) -> None:
+def test_date_in_another_form_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match="a date as YYYY-MM-DD"):
         values.day(value)
 
@@ -94,7 +94,7 @@ def test_a_time_of_day_is_minutes_since_midnight(value: str, minutes: int) -> No
 @pytest.mark.parametrize(
     "value", [None, 540, "", "9:00", "09.00", "0900", "09:60", "24:01", "25:00", "²²:00", "09:00:00"]
 )
-def test_what_is_no_time_of_day_is_refused(value: Any) -> None:
+def test_malformed_time_of_day_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match="a time of day as HH:MM"):
         values.minute_of_day(value)
 
@@ -117,7 +117,7 @@ def test_names_come_as_text_list_or_set(value: Any, expected: tuple[str, ...]) -
     "value",
     [None, 5, "", "a,,b", ["a", ""], ["a", 5], {Decimal(1), Decimal(2)}, {Binary(b"a"), Binary(b"b")}, {"a": 1}],
 )
-def test_what_is_no_list_of_names_is_refused(value: Any) -> None:
+def test_malformed_list_of_names_is_refused(value: Any) -> None:
     with pytest.raises(BadValue, match="names separated by commas"):
         values.names(value)
 
@@ -133,12 +133,12 @@ def test_text_loses_the_blanks_around_it() -> None:
 
 
 @pytest.mark.parametrize("value", [15, "15", Decimal(15)])
-def test_one_of_a_few_is_found_by_its_text(value: Any) -> None:
+def test_choice_is_recognized_by_its_text(value: Any) -> None:
     assert values.one_of(5, 15)(value) == 15
 
 
 @pytest.mark.parametrize("value", [True, None, 7, "x", 1.5])
-def test_what_is_none_of_the_few_is_refused_with_all_of_them(value: Any) -> None:
+def test_unknown_choice_is_refused_with_all_choices(value: Any) -> None:
     with pytest.raises(BadValue, match="one of 1, 15"):
         values.one_of(1, 15)(value)
 
@@ -150,7 +150,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_one() -> None:
     assert values.spelling("xyz", known, "troop:") == "one of troop:probability, troop:min_healthy"
 
 
-def test_what_is_shown_of_a_value_is_short_however_much_it_stands_for() -> None:
+def test_shown_value_is_short_however_large_it_is() -> None:
     levels: Any = "x"
     for _ in range(100):
         levels = [levels] * 9

@@ -277,10 +277,10 @@ def cuts(numbers: Iterable[int]) -> list[tuple[int, bool]]:
 
 def ends(numbers: Iterable[int], operations: Sequence[str]) -> list[int]:
     """Lists those calls that are the first or last of their operation; with ``TROOP_EXHAUSTIVE`` all of them."""
-    of_operation: dict[str, list[int]] = {}
+    by_operation: dict[str, list[int]] = {}
     for number in sorted(numbers):
-        of_operation.setdefault(operations[number], []).append(number)
-    return sorted({n for calls in of_operation.values() for n in (calls if EXHAUSTIVE else (calls[0], calls[-1]))})
+        by_operation.setdefault(operations[number], []).append(number)
+    return sorted({n for calls in by_operation.values() for n in (calls if EXHAUSTIVE else (calls[0], calls[-1]))})
 
 
 def cut_at(number: int, acted: bool) -> Callable[[int, str, Call], Any]:

@@ -109,7 +109,7 @@ class Half:
         return sha256
 
 
-OF_FLEETS = (
+FLEET_KEYS = (
     "count",
     "fallback_types",
     "image",
@@ -127,7 +127,7 @@ def changed(**changes: Any) -> dict[str, Any]:
     """The file with some keys of its own, or of its fleet."""
     document = copy.deepcopy(FILE)
     for key, value in changes.items():
-        (document["fleets"]["drivers"] if key in OF_FLEETS else document)[key] = value
+        (document["fleets"]["drivers"] if key in FLEET_KEYS else document)[key] = value
     return document
 
 

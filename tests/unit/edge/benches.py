@@ -93,9 +93,9 @@ class Bench:
         self.put(names.plan_key(self.run), to_plan_document(plan))
         assert self.runs.create(run, [Cell(self.run, CELL)], terms)
 
-    def once(self, what: str, do: Callable[[], Any]) -> Bench:
+    def once(self, label: str, do: Callable[[], Any]) -> Bench:
         """Does something to this and its account, or copies what that led to in one like it."""
-        once(what, lambda: bool(do()), self.holder)
+        once(label, lambda: bool(do()), self.holder)
         return self
 
     @property

@@ -52,10 +52,10 @@ class _Pickler(pickle.Pickler):
         if not isinstance(thing, (BackendDict, RSAPrivateKey)):
             return NotImplemented
         _shared[id(thing)] = thing
-        return _of_process, (id(thing),)
+        return _shared_thing, (id(thing),)
 
 
-def _of_process(ident: int) -> Any:
+def _shared_thing(ident: int) -> Any:
     return _shared[ident]
 
 
@@ -76,7 +76,7 @@ def calls_are_usual(*holders: Holder, is_new: bool = False) -> None:
     _answers[:] = [BaseClient._make_api_call]  # type: ignore[attr-defined]
 
 
-def once(what: Hashable, make: Callable[[], T], *holders: Holder) -> T:
+def once(label: Hashable, make: Callable[[], T], *holders: Holder) -> T:
     """Does what ``make`` does to the account and to the attributes of ``holders``, and returns the like of its answer.
 
     In this process it is called once for the same account, attributes, time, and environment; all of them become copies
@@ -85,7 +85,7 @@ def once(what: Hashable, make: Callable[[], T], *holders: Holder) -> T:
     if not copying or _answers != [BaseClient._make_api_call]:  # type: ignore[attr-defined]
         return make()
     holders = (*_state, *holders)
-    key = (what, environment.now(), _variables(), _packed((_values(holders), _registers())))
+    key = (label, environment.now(), _variables(), _packed((_values(holders), _registers())))
     if key not in _copies:
         _copies[key] = _packed((make(), _values(holders), _registers()))
     answer, values, registers = pickle.loads(_copies[key])
@@ -122,7 +122,7 @@ def sign_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RequestSigner, "handler", _signed_alike(RequestSigner.handler))
     constants = {"canonical_request": "", "string_to_sign": "", "headers_to_sign": HTTPHeaders(), "signature": "0" * 64}
     for name, constant in constants.items():
-        monkeypatch.setattr(SigV4Auth, name, _of_presigned(getattr(SigV4Auth, name), constant))
+        monkeypatch.setattr(SigV4Auth, name, _constant_unless_presigned(getattr(SigV4Auth, name), constant))
 
 
 def _signed_alike(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ def _signed_alike(original: Callable[..., Any]) -> Callable[..., Any]:
     return handler
 
 
-def _of_presigned(original: Callable[..., Any], constant: Any) -> Callable[..., Any]:
+def _constant_unless_presigned(original: Callable[..., Any], constant: Any) -> Callable[..., Any]:
     def answer(self: Any, *arguments: Any) -> Any:
         return original(self, *arguments) if isinstance(self, SigV4QueryAuth) else constant
 

@@ -40,7 +40,7 @@ def product(usage: str, amount: str, unit: str = "Hrs", currency: str = "USD", *
     )
 
 
-def of_instance(name: str, amount: str, currency: str = "USD") -> list[str]:
+def instance_products(name: str, amount: str, currency: str = "USD") -> list[str]:
     return [
         product(f"{PREFIX}UnusedBox:{name}", "99", currency=currency),
         product(f"{PREFIX}BoxUsage:{name}", amount, currency=currency),
@@ -69,9 +69,9 @@ class Market:
 
     products: dict[str, list[str]] = field(
         default_factory=lambda: {
-            "c7g.large": of_instance("c7g.large", "0.0775"),
-            "c5.large": of_instance("c5.large", "0.097"),
-            "m7g.large": of_instance("m7g.large", "0.1"),
+            "c7g.large": instance_products("c7g.large", "0.0775"),
+            "c5.large": instance_products("c5.large", "0.097"),
+            "m7g.large": instance_products("m7g.large", "0.1"),
             "gp3": list(GP3),
         }
     )

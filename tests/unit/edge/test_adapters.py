@@ -151,9 +151,7 @@ def test_who_is_healthy_behind_vpc_lattice(account: Account, monkeypatch: pytest
     assert healthy == {LATTICE: frozenset({"HEALTHY", "UNUSED", "UNAVAILABLE"})}
 
 
-def test_where_a_group_gets_its_traffic_from_is_told_in_two_ways(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_both_fields_for_traffic_sources_of_a_group_are_read(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
 
@@ -255,7 +253,7 @@ def test_transactions_that_meet_are_tried_again_a_bounded_number_of_times() -> N
     assert for_ever.calls == ATTEMPTS
 
 
-def test_the_first_condition_that_failed_is_told_even_among_conflicts() -> None:
+def test_first_failed_condition_is_named_even_among_conflicts() -> None:
     refusing = _Refusing("TransactionCanceledException", 99, ["None", "TransactionConflict", "ConditionalCheckFailed"])
     with pytest.raises(ConditionFailed) as failed:
         transact(refusing, [], lambda seconds: None)

@@ -44,7 +44,7 @@ class TestAtOnce:
         assert (unit["item"]["min_healthy"], unit["item"]["probability"]) == (5, 0.5)
         assert unit["version"] == len(recorded(account)) == (3 if first else 2)
 
-    def test_an_edit_by_hand_in_between_is_neither_lost_nor_left_out_of_the_record(
+    def test_concurrent_edit_by_hand_is_neither_lost_nor_unrecorded(
         self, account: Account, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """By hand: no version is bumped."""

@@ -133,7 +133,7 @@ class TestPolicy:
         account.decide()
         assert account.decisions()["ledger"]["reason"] == "opted-out"
 
-    def test_a_claim_made_on_what_was_read_before_is_refused(self, account: Account) -> None:
+    def test_claim_based_on_an_earlier_policy_is_refused(self, account: Account) -> None:
         account.group("web")
         (item,) = account.work(account.decide())
         patch("/groups/web", {"opt_out": True})

@@ -68,7 +68,7 @@ def test_a_filter_that_there_is_not_is_refused(account: Account, parameter: str,
     assert signed == 200
 
 
-def test_what_a_tick_decided_is_told_by_unit_and_by_day(account: Account) -> None:
+def test_decisions_are_listed_by_unit_and_by_day(account: Account) -> None:
     account.group("web")
     account.policy("web", probability=0)
     account.clock.moment = NOON
@@ -95,7 +95,7 @@ def test_what_a_tick_decided_is_told_by_unit_and_by_day(account: Account) -> Non
     assert get("/decisions", unit="nobody") == {"decisions": [], "malformed": [], "cursor": None}
 
 
-def test_a_unit_on_a_calendar_that_does_not_exist_is_found_on_the_ticks_day(account: Account) -> None:
+def test_unit_with_an_unknown_calendar_is_listed_on_the_day_of_the_tick(account: Account) -> None:
     account.group("lost", tags={"troop:calendar": "nigth"})
     account.decide()
     for query in ({"unit": "lost"}, {"day": FRIDAY}, {"unit": "lost", "day": FRIDAY}):
@@ -103,7 +103,7 @@ def test_a_unit_on_a_calendar_that_does_not_exist_is_found_on_the_ticks_day(acco
         assert (decision["reason"], decision["day"], decision["time_zone"]) == ("malformed", str(FRIDAY), None)
 
 
-def test_what_was_to_be_terminated_is_named(account: Account) -> None:
+def test_decision_to_terminate_names_its_target(account: Account) -> None:
     account.group("web")
     account.decide()
     ((decision,),) = pages(unit="web")
@@ -180,7 +180,7 @@ def test_a_part_that_dynamodb_cuts_short_hides_nothing(account: Account, monkeyp
     assert len(whole) == 12
 
 
-def test_decisions_that_earlier_versions_wrote_are_told_of_their_unit(account: Account) -> None:
+def test_decisions_of_earlier_versions_are_listed_for_their_unit(account: Account) -> None:
     old = {
         "unit": "web",
         "tick": moments.iso(NOON),
@@ -200,7 +200,7 @@ def test_decisions_that_earlier_versions_wrote_are_told_of_their_unit(account: A
 
 
 @pytest.mark.parametrize("settings", [{"decision_retention_days": 7}], indirect=True)
-def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> None:
+def test_decisions_expire_after_the_retention_of_the_settings(account: Account) -> None:
     account.group("web")
     account.decide()
     assert account.decisions()["web"]["expires_at"] == (OVERDUE + timedelta(days=7)).timestamp()
@@ -221,7 +221,7 @@ def test_decisions_are_kept_as_long_as_the_settings_say(account: Account) -> Non
         ({"unit": "web", "cursor": "x"}, "cursor does not come from this API"),
     ],
 )
-def test_what_is_refused(account: Account, query: dict[str, Any], message: str) -> None:
+def test_bad_query_is_refused(account: Account, query: dict[str, Any], message: str) -> None:
     status, answer = ask("GET", "/decisions", **query)
     assert (status, message in answer["message"]) == (400, True), answer
 

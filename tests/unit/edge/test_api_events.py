@@ -265,14 +265,14 @@ def test_one_event_by_the_id_the_listing_gives(account: Account, unit: str) -> N
 
 
 @pytest.mark.parametrize("segment", ["2026-11-20~nobody", "nonsense", "~", "%23", "x" * 1000, "~FF~FF"])
-def test_no_such_event_is_a_404_that_says_where_to_look(account: Account, segment: str) -> None:
+def test_unknown_event_is_a_404_that_names_the_list(account: Account, segment: str) -> None:
     status, body = _get(f"/events/{segment}")
     assert status == 404
     assert body["message"].endswith("GET /events lists the events")
 
 
 @pytest.mark.parametrize("path", ["/other", "/events/a/b", "/groups/\x9b", '/events/"', "/"])
-def test_other_paths_are_404_and_told_how_paths_are_spelled(account: Account, path: str) -> None:
+def test_other_paths_are_a_404_that_explains_the_spelling(account: Account, path: str) -> None:
     status, body = _get(path)
     assert (status, body["message"]) == (404, api.NO_ROUTE)
 

@@ -73,13 +73,13 @@ class TestListing:
             "cursor": None,
         }
 
-    def test_what_is_protected_takes_no_part_whatever_people_have_set(self, account: Account) -> None:
+    def test_protected_group_takes_no_part_whatever_its_tags_say(self, account: Account) -> None:
         account.group("db", tags={"troop:protected": "no", "troop:opt_in": "true"})
         (row,) = get("/groups")["groups"]
         participation = (row["takes_part"], row["sources"]["takes_part"], row["protected"])
         assert participation == (False, "tag troop:protected", "troop:protected")
 
-    def test_malformed_values_are_told(self, account: Account) -> None:
+    def test_malformed_values_are_listed_as_problems(self, account: Account) -> None:
         account.group("web", tags={"troop:probability": "often"})
         (row,) = get("/groups")["groups"]
         assert row["problems"] == ["web: tag troop:probability is 'often': must be a number from 0 to 1"]
@@ -118,9 +118,7 @@ class TestListing:
         assert Counter(operations) == Counter(first) + Counter(second)
         assert [row["unit"] for row in following["groups"]] == ["g50", "web", "web"]
 
-    def test_what_dynamodb_leaves_out_is_asked_for_again(
-        self, account: Account, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_unprocessed_keys_are_read_again(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         account.group("web", 0)
         account.policy("web", probability=0)
         left: list[Any] = []

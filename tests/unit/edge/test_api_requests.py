@@ -27,7 +27,7 @@ class TestEveryRequest:
     @pytest.mark.parametrize(
         ("version", "status"), [("0.9.12", 400), ("1.2.0", 200), ("10.0.0", 200), ("", 200), ("9.9", 200), ("x", 200)]
     )
-    def test_of_a_command_that_is_too_old_is_refused(
+    def test_request_of_an_outdated_command_is_refused(
         self, account: Account, monkeypatch: pytest.MonkeyPatch, version: str, status: int
     ) -> None:
         monkeypatch.setattr(requests, "OLDEST_COMMAND", "1.2.0")
@@ -35,18 +35,18 @@ class TestEveryRequest:
         assert refused == status
         assert ("needs at least 1.2.0: upgrade the command" in str(body)) == (status == 400)
 
-    def test_of_any_command_can_halt(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_any_version_of_the_command_can_halt(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(requests, "OLDEST_COMMAND", "1.2.0")
         assert ask("PATCH", "/switch", {"halted": True}, headers={COMMAND_HEADER: "0.1.0"})[0] == 200
 
-    def test_a_defect_is_a_500_that_says_where_to_look(self, account: Account) -> None:
+    def test_defect_is_a_500_that_names_the_request(self, account: Account) -> None:
         account.dynamodb.delete_table(TableName="State")
         status, body = ask("GET", "/switch")
         assert (status, body["statusCode"]) == (500, 500)
         assert "look for request r in the log" in body["message"]
         assert "ResourceNotFound" not in body["message"]
 
-    def test_an_answer_that_is_not_what_its_model_says_is_no_fault_of_the_caller(
+    def test_answer_that_violates_its_model_is_no_fault_of_the_caller(
         self, account: Account, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(switch.SwitchOut, "of", lambda view: {"halted": "what?"})

@@ -91,13 +91,15 @@ class TestSwitch:
         assert patch("/switch", {}, BEN) == first
         assert len(recorded(account)) == 1
 
-    def test_what_others_set_in_between_stays(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_attributes_that_others_changed_meanwhile_stay(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         with calls(monkeypatch, before("TransactWriteItems", lambda: account.switch(halted=True, leashed=False))):
             switch = patch("/switch", {"leashed": True})
         assert (switch["halted"], switch["leashed"]) == (True, True)
         assert recorded(account)[0]["changes"]["leashed"] == {"old": False, "new": True}
 
-    def test_what_people_write_by_hand_is_shown_as_far_as_it_can_be(self, account: Account) -> None:
+    def test_malformed_switch_is_shown_as_far_as_possible(self, account: Account) -> None:
         item = {"key": "switch", "halted": True, "changed_at": "yesterday", "changed_by": 5, "reason": ["x"]}
         account.dynamodb.put_item(TableName="State", Item=typed(item))
         switch = get("/switch")

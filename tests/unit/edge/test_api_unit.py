@@ -91,7 +91,7 @@ class TestUnit:
             "malformed": [],
         }
 
-    def test_what_a_unit_costs(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_unit_needs_few_calls_at_most(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         """At the most: its groups of the last decision are all gone, no other carries its tag, and none its name."""
         for n in range(60):
             account.group(f"web-v{n:02}", 0)
@@ -196,7 +196,7 @@ class TestUnit:
         assert [g["protected"] for g in unit["groups"]] == ["troop:protected", None]
         assert unit["policy"]["takes_part"] == {"value": True, "source": "item"}
 
-    def test_stop_alarms_that_do_not_exist_are_told(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_stop_alarms_are_listed(self, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
         client("cloudwatch").put_metric_alarm(
             AlarmName="there", MetricName="m", Namespace="n", Period=60, EvaluationPeriods=1, Threshold=1.0,
             ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
@@ -258,14 +258,14 @@ class TestUnit:
         patch(f"/groups/{row['id']}", {"owner": "us"})
         assert get("/groups")["groups"][0]["group"] == "g"
 
-    def test_nothing_known_is_a_404_that_says_where_to_look(self, account: Account) -> None:
+    def test_unknown_unit_is_a_404_that_names_the_list(self, account: Account) -> None:
         status, body = ask("GET", "/groups/nobody")
         assert status == 404
         assert body["message"] == "unit 'nobody' is unknown: GET /groups lists groups and their units"
 
     @pytest.mark.parametrize("segment", ["web%2Fapi", "~2f", "~FF", "~20", "~00", "~0A", "~EF~BF~BF", "x" * 257])
     @pytest.mark.parametrize("method", ["GET", "PATCH"])
-    def test_what_is_no_unit(self, account: Account, segment: str, method: str) -> None:
+    def test_malformed_unit_is_refused(self, account: Account, segment: str, method: str) -> None:
         status, body = ask(method, f"/groups/{segment}", {} if method == "PATCH" else None)
         assert status == 400
         assert "unit" in body["message"]

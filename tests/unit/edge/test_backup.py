@@ -120,7 +120,7 @@ def spot(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Spot:
 
 
 @pytest.mark.parametrize("settings", [{"tags": {"CostCenter": "1234"}}], indirect=True)
-def test_what_spot_has_not_given_in_time_is_launched_on_demand(spot: Spot) -> None:
+def test_nodes_that_spot_lacks_are_launched_on_demand(spot: Spot) -> None:
     bench = spot.launched().bench
     spot.register()
     assert bench.gather() == "waiting", "capacity may come"
@@ -157,7 +157,7 @@ def test_spot_may_give_nothing_or_nearly_all(spot: Spot, gives: int) -> None:
     assert spot.sizes() == {"": (gives, gives, gives), ".backup": (4 - gives,) * 3}
 
 
-def test_spot_that_has_given_all_after_all_is_left_alone(spot: Spot) -> None:
+def test_spot_with_all_its_nodes_has_no_backup(spot: Spot) -> None:
     spot.launched(4).late().back_up()
     assert spot.sizes() == {"": (4, 4, 4)}
     assert "Launch" not in {p["ProcessName"] for p in spot.bench.groups()[spot.own]["SuspendedProcesses"]}
@@ -200,7 +200,7 @@ def test_a_dead_node_that_its_group_keeps_is_not_counted_on(spot: Spot) -> None:
     assert spot.sizes() == {"": (1, 1, 1), ".backup": (3, 3, 3)}
 
 
-def test_a_node_that_is_told_of_its_end_is_not_taken_on(spot: Spot) -> None:
+def test_node_with_an_interruption_notice_is_not_accepted(spot: Spot) -> None:
     bench = spot.launched(1).late().bench
     spot.back_up()
     spot.register()
@@ -358,7 +358,7 @@ def test_why_a_spot_node_shuts_down_is_waited_for(spot: Spot) -> None:
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_why_a_spot_node_shuts_down_is_waited_for_no_longer_than_it_may_be_told(spot: Spot, ends: bool) -> None:
+def test_wait_for_the_cause_of_a_spot_shutdown_is_limited(spot: Spot, ends: bool) -> None:
     bench, doomed = spot.bench, _taken(spot)
     instance = _shutting_down(spot, doomed)
     assert bench.check(0) == "waiting"

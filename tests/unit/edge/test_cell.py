@@ -63,9 +63,9 @@ def test_the_roster_tells_every_node_and_the_groups_stay_as_they_are(bench: Benc
     assert roster["format"] == "troop.roster/1"
     assert {n["id"] for n in roster["nodes"]} == set(bench.nodes())
     for fleet in BENCHMARK.fleets:
-        of_role = [n for n in roster["nodes"] if n["role"] == fleet.role]
-        assert [n["rank"] for n in of_role] == list(range(fleet.count))
-        assert all(n["address"] and n["zone"] and n["instance_type"] for n in of_role)
+        members = [n for n in roster["nodes"] if n["role"] == fleet.role]
+        assert [n["rank"] for n in members] == list(range(fleet.count))
+        assert all(n["address"] and n["zone"] and n["instance_type"] for n in members)
     for group in bench.groups().values():
         assert {p["ProcessName"] for p in group["SuspendedProcesses"]} == set(FROZEN)
 

@@ -33,9 +33,7 @@ def test_an_instance_that_was_replaced_while_it_booted_is_not_missed(bench: Benc
     assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == set(bench.nodes())
 
 
-def test_a_node_that_never_boots_ends_the_attempt_with_its_console_kept(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_node_ends_the_attempt_and_its_console_is_stored(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
     *others, silent = bench.nodes("drivers")
     bench.register([*bench.nodes("servers"), *others])
@@ -108,15 +106,15 @@ def test_a_node_that_reports_an_error_is_replaced_once(bench: Bench) -> None:
     (recorded,) = bench.cell().replaced_nodes or [{}]
     assert recorded == {"id": first, "role": dud["role"], "reason": dud["reason"], "at": dud["at"]}
     (new,) = set(bench.nodes()) - {first, *others}
-    of_dud = [one for one in bench.runs.resources.of(bench.run) if one.name == first]
-    assert [(one.created_at is not None, one.gone_at is not None) for one in of_dud] == [(True, True)]
+    records = [one for one in bench.runs.resources.of(bench.run) if one.name == first]
+    assert [(one.created_at is not None, one.gone_at is not None) for one in records] == [(True, True)]
     bench.register([new])
     assert bench.gather() == "ready"
     assert {n["id"] for n in bench.get(names.roster_key(bench.run, CELL))["nodes"]} == {new, *others}
 
 
 @pytest.mark.parametrize("protected", [True, False], ids=["protected", "attached"])
-def test_what_is_protected_or_attached_is_never_replaced(bench: Bench, protected: bool) -> None:
+def test_protected_or_attached_instance_is_never_replaced(bench: Bench, protected: bool) -> None:
     """An attached instance never registers, so it looks like a silent node."""
     bench.launched()
     *others, bad = bench.nodes("drivers")
@@ -237,7 +235,7 @@ def test_a_quota_ends_the_cell_at_once_with_what_aws_says(bench: Bench, monkeypa
     assert "current vCPU limit" in (bench.cell().reason or "")
 
 
-def test_lack_of_capacity_is_waited_out_and_then_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_capacity_is_reported_after_a_wait(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
     with calls(monkeypatch, _short_of_one(CAPACITY)):
         assert bench.gather() == "waiting"
@@ -247,7 +245,7 @@ def test_lack_of_capacity_is_waited_out_and_then_told(bench: Bench, monkeypatch:
     assert "sufficient c5.large capacity" in (bench.cell().reason or "")
 
 
-def test_activities_are_asked_for_only_where_some_are_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activities_are_read_only_while_nodes_are_missing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
     with calls(monkeypatch) as operations:
         bench.gather()

@@ -91,7 +91,7 @@ def test_a_cell_whose_workflow_died_is_not_left_running(bench: Bench) -> None:
     assert cell.reason == "States.ItemReaderFailed: no such key"
 
 
-def test_what_failed_and_why_is_kept_once(bench: Bench) -> None:
+def test_first_failure_and_its_cause_stay_on_record(bench: Bench) -> None:
     bench.gathered()
     bench.step("fail", error="ClientError", cause='{"errorMessage": "An error occurred (Throttling)", "x": 1}')
     cell = bench.cell()
@@ -101,7 +101,7 @@ def test_what_failed_and_why_is_kept_once(bench: Bench) -> None:
     assert bench.cell().reason == cell.reason
 
 
-def test_waiting_nodes_are_told_that_it_is_over_and_released_barriers_stay(bench: Bench) -> None:
+def test_failure_ends_waiting_barriers_and_leaves_released_ones(bench: Bench) -> None:
     bench.gathered()
     bench.step("release", phase_index=0)
     bench.step("fail", error="X", cause="")
@@ -110,7 +110,7 @@ def test_waiting_nodes_are_told_that_it_is_over_and_released_barriers_stay(bench
 
 
 @pytest.mark.parametrize("operation", ["GetConsoleOutput", "DescribeInstances", "ListObjectsV2", "PutObject"])
-def test_what_helps_to_find_out_more_never_stands_in_the_way(
+def test_failed_diagnosis_does_not_stop_the_end_of_a_cell(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     bench.launched()
@@ -126,9 +126,7 @@ def test_what_helps_to_find_out_more_never_stands_in_the_way(
     assert (cell.status, cell.phase, cell.reason) == (CellStatus.FAILED, "teardown", "X: why")
 
 
-def test_a_console_that_ec2_cannot_show_at_once_is_asked_for_again(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_console_output_is_read_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.launched()
     attempts: list[bool] = []
 

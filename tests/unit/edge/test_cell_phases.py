@@ -81,7 +81,7 @@ def test_a_node_that_dies_while_measuring_makes_the_cell_invalid(bench: Bench, r
     assert bench.cell().results is None, "the results do not count"
 
 
-def test_what_nodes_had_measured_until_a_loss_is_kept_as_partial(bench: Bench) -> None:
+def test_measurements_before_a_loss_are_stored_as_partial(bench: Bench) -> None:
     bench.measuring()
     dead, other, done = bench.nodes("drivers")
     for node, count in ((dead, 100), (other, 140), (done, 10)):
@@ -108,7 +108,7 @@ def test_what_nodes_had_measured_until_a_loss_is_kept_as_partial(bench: Bench) -
     assert bench.get(names.results_key(bench.run, CELL)) == stored, "a retry finds less, and changes nothing"
 
 
-def test_what_spot_had_interrupted_keeps_what_it_had_measured(bench: Bench) -> None:
+def test_interrupted_spot_node_retains_its_measurements(bench: Bench) -> None:
     bench.measuring()
     taken, *others = bench.nodes("drivers")
     bench.measured("measure", taken, 100)
@@ -124,7 +124,7 @@ def test_what_spot_had_interrupted_keeps_what_it_had_measured(bench: Bench) -> N
     assert (line["outcome"], line["count"], phase["measured_seconds"]) == ("lost", 100, 20.0)
 
 
-def test_a_phase_that_was_over_before_a_later_one_failed_is_kept_whole(bench: Bench) -> None:
+def test_phase_that_ended_before_a_failure_is_stored_whole(bench: Bench) -> None:
     bench.measuring()
     bench.finish("measure", bench.nodes("drivers"))
     bench.step("fail", error="X", cause="a later step")
@@ -221,7 +221,7 @@ def test_a_node_that_two_checks_miss_is_lost(bench: Bench, monkeypatch: pytest.M
     )
 
 
-def test_what_ec2_knows_counts_before_auto_scaling_has_noticed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loss_that_only_ec2_knows_counts(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.measuring()
     drivers, dead = bench.nodes("drivers"), bench.nodes("servers")[0]
     before = {name: [dict(i) for i in group["Instances"]] for name, group in bench.groups().items()}

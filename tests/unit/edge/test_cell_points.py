@@ -164,7 +164,7 @@ def at_second(bench: Bench) -> int:
 
 
 @pytest.mark.parametrize(("go", "name"), [(between, "measure.2.between"), (at_second, "measure.2")])
-def test_a_node_that_is_lost_makes_the_cell_invalid_and_earlier_points_are_kept(
+def test_lost_node_makes_the_cell_invalid_and_earlier_points_stay(
     swept: Bench, go: Callable[[Bench], int], name: str
 ) -> None:
     """Also between two points: the next one would not have the same nodes."""

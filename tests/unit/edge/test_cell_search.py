@@ -120,9 +120,7 @@ def test_points_that_a_search_does_not_need_are_skipped(
 
 
 @pytest.mark.parametrize(("most", "seconds"), [(0, 45), (20, 5)])
-def test_the_phase_after_a_search_starts_when_nodes_have_passed_the_points_that_are_skipped(
-    bench: Bench, most: int, seconds: float
-) -> None:
+def test_phase_after_a_search_starts_after_nodes_skip_remaining_points(bench: Bench, most: int, seconds: float) -> None:
     """Each takes them seconds, and a node that reads the release after the common start has failed."""
     ran = bench.again(f"later {most}", benchmark(SEARCHED, replace(MEASURE, name="steady", measured=0))).gathered()
     drive(ran, up_to(most))
@@ -198,7 +196,7 @@ def test_status_shows_how_far_a_search_is(bench: Bench) -> None:
     ]
 
 
-def test_a_lost_node_makes_the_cell_invalid_and_what_was_measured_is_kept(bench: Bench) -> None:
+def test_lost_node_makes_the_cell_invalid_and_its_measured_points_stay(bench: Bench) -> None:
     ran = bench.again("lost", benchmark(SEARCHED)).gathered()
     drive(ran, up_to(20), until=3)
     ran.step("release", phase_index=3)

@@ -75,7 +75,7 @@ def test_a_calendar_without_one_asks_ssm_nothing(account: Account, ssm: ChangeCa
 
 
 @CHANGING
-def test_it_closes_the_window_and_opens_it(account: Account, ssm: ChangeCalendars) -> None:
+def test_change_calendar_closes_and_opens_the_window(account: Account, ssm: ChangeCalendars) -> None:
     account.group("web")
     account.group("out", tags={"troop:opt_out": "true"})
     ssm.documents["prod"] = CLOSED_NOW

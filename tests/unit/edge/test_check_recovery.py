@@ -128,7 +128,7 @@ def test_a_group_that_launches_nothing_has_no_replacement(
     assert event.replacement is None
 
 
-def test_a_look_at_a_closed_event_changes_nothing(account: Account, victim: str) -> None:
+def test_check_of_a_closed_event_changes_nothing(account: Account, victim: str) -> None:
     account.check_recovery(WEB)
     account.check_recovery(WEB)
     before = account.event(WEB)

@@ -43,7 +43,7 @@ def test_a_request_that_came_to_nothing_leaves_the_day_to_the_schedule(account: 
     assert get("/groups/web")["last_day"] == str(FRIDAY)
 
 
-def test_what_the_unit_had_before_is_its_last_termination_again(account: Account) -> None:
+def test_abandoned_request_restores_the_last_termination_of_the_unit(account: Account) -> None:
     account.group("web", tags={"troop:min_days_between": "3"})
     account.dynamodb.put_item(TableName="State", Item=typed(BEFORE))
     _abandoned_request(account)
@@ -83,9 +83,7 @@ def test_a_scheduled_claim_has_used_up_its_day(account: Account, monkeypatch: py
     assert account.event(WEB).status is Status.ABANDONED, "what would have been terminated does not hide it"
 
 
-def test_a_request_after_which_aws_may_have_been_asked_uses_up_the_day(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_abandoned_request_that_reached_aws_uses_up_the_day(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     post()
     (work,) = executions()
@@ -121,7 +119,7 @@ def test_a_request_after_which_aws_may_have_been_asked_uses_up_the_day(
         ("Events", {"event_id": {"S": EVENT}}, "SET edited = :it REMOVE #before"),  # claimed by an earlier version
     ],
 )
-def test_what_nobody_knows_to_restore_stays(account: Account, table: str, key: Any, update: str) -> None:
+def test_unit_stays_without_a_valid_state_to_restore(account: Account, table: str, key: Any, update: str) -> None:
     account.group("web")
     post()
     names = {"ExpressionAttributeNames": {"#before": "before"}} if "#before" in update else {}

@@ -120,7 +120,7 @@ def _tag(a: Account, key: str, value: str) -> None:
         (_hour_behind, "stale"),
     ],
 )
-def test_what_has_changed_since_the_decision_refuses(
+def test_change_before_the_last_check_refuses_the_claim(
     account: Account, change: Callable[[Account], None], reason: str
 ) -> None:
     account.group("web")
@@ -149,7 +149,7 @@ def test_what_has_changed_since_the_decision_refuses(
         (_unrecovered, "unit-changed", "it was claimed, abandoned or removed from chaos in the meantime"),
     ],
 )
-def test_what_changes_between_the_last_look_and_the_claim_refuses_too(
+def test_change_between_the_last_check_and_the_claim_refuses_it(
     account: Account, monkeypatch: pytest.MonkeyPatch, change: Callable[[Account], None], reason: str, words: str
 ) -> None:
     account.group("web")
@@ -169,7 +169,7 @@ def test_what_changes_between_the_last_look_and_the_claim_refuses_too(
     assert (decision["reason"], decision["detail"]) == (reason, words)
 
 
-def test_what_is_no_decision_to_terminate_stays(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decision_other_than_terminate_is_not_rewritten(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one that says otherwise by now, nor one that has expired; and nothing fails for the telling's sake."""
     account.group("web")
     (item,) = account.work(account.decide())

@@ -242,7 +242,7 @@ def test_a_tick_does_not_fail_because_stray_items_cannot_be_recorded(
         assert account.decide()["count"] == 1
 
 
-def test_of_two_ticks_that_find_the_same_one_records_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_two_concurrent_ticks_records_a_stray_item(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.policy("old", opt_out=True)
     inner: list[bool] = []
 
@@ -287,7 +287,7 @@ def test_decisions_that_cannot_be_written_fail_the_step(account: Account, monkey
     assert _objects() == []
 
 
-def test_a_tick_cut_anywhere_is_made_good_by_its_retry(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retry_completes_a_tick_that_was_cut_at_any_call(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     with calls(monkeypatch) as operations:
         account.decide()

@@ -36,7 +36,7 @@ def test_a_deployment_is_not_unleashed_beside_data_of_an_earlier_one(deployed: D
 
 
 @LEASHED
-def test_what_is_empty_or_somebody_elses_prevents_nothing(deployed: Deployed) -> None:
+def test_empty_or_foreign_table_prevents_no_unleashing(deployed: Deployed) -> None:
     leave(OLD, "State")
     leave("Troop-Staging-DataState-1", "State", "Troop-Staging", full=True)
     leave("Troop-Else-1", "Else", full=True)
@@ -44,9 +44,7 @@ def test_what_is_empty_or_somebody_elses_prevents_nothing(deployed: Deployed) ->
 
 
 @LEASHED
-def test_a_table_that_nobody_may_look_into_is_not_taken_for_empty(
-    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_table_counts_as_full(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as one that is encrypted with a key of another deployment."""
     leave(OLD, "State")
     with calls(monkeypatch, refusing("Scan", "AccessDeniedException")):
@@ -81,7 +79,7 @@ def test_settings_that_unleash_wait_for_the_decision(deployed: Deployed, account
 
 
 @pytest.mark.parametrize("operation", ["GetResources", "DescribeTable"])
-def test_a_tick_that_cannot_look_for_tables_decides_and_stays_leashed(
+def test_tick_that_cannot_list_tables_decides_and_stays_leashed(
     deployed: Deployed, account: Account, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     account.unsettle()

@@ -64,7 +64,7 @@ makers: list[str] = []
 
 @pytest.mark.parametrize("before", ["one", "two"])
 @pytest.mark.parametrize("turn", [1, 2])
-def test_what_led_to_an_account_is_done_once_for_each_that_is_like_it(
+def test_shared_step_runs_once_for_each_state_of_the_account(
     account: Account, market: Market, turn: int, before: str
 ) -> None:
     def make() -> str:
@@ -86,7 +86,9 @@ def test_what_led_to_an_account_is_done_once_for_each_that_is_like_it(
     market.quotas.clear()
 
 
-def test_it_is_done_each_time_where_a_test_answers_calls(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_step_runs_each_time_while_a_test_intercepts_calls(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[int] = []
     with calls(monkeypatch):
         for number in range(2):

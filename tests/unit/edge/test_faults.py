@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from pydantic import ValidationError
 
-from tests.unit.core.build import of, tagged
+from tests.unit.core.build import tagged, unit_policy
 from tests.unit.edge.account import WEB, Account, calls, refusing
 from tests.unit.edge.asking import ask
 from troop import faults
@@ -45,7 +45,7 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_policy_has_it_and_knows_how_gentle_it_is() -> None:
-    policy = of(tagged("web-1", method="drain"), tagged("web-2", method="freeze"), method="freeze")
+    policy = unit_policy(tagged("web-1", method="drain"), tagged("web-2", method="freeze"), method="freeze")
     assert (policy.method.value, policy.problems) == ("freeze", ())
 
 
@@ -74,7 +74,7 @@ def test_a_tick_carries_it_out(account: Account, monkeypatch: pytest.MonkeyPatch
     assert account.gone() == []
 
 
-def test_what_its_errors_mean_it_says_itself(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_interprets_its_own_errors(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     terminator = Terminator({"ssm": client("ssm")})
     (instance, *_) = account.instances(account.group("web"))
     assert terminator.check("freeze", instance) is None

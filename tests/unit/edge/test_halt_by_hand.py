@@ -37,7 +37,7 @@ def test_no_tick_decides_to_terminate_after_it(account: Account) -> None:
     assert account.decisions()["web"]["reason"] == "halted"
 
 
-def test_what_is_decided_already_is_not_claimed(account: Account) -> None:
+def test_halt_by_hand_prevents_a_claim(account: Account) -> None:
     account.group("web")
     (item,) = account.work(account.decide())
     halt(account)
@@ -45,7 +45,7 @@ def test_what_is_decided_already_is_not_claimed(account: Account) -> None:
     assert account.gone() == account.all_events() == []
 
 
-def test_what_is_claimed_already_is_not_carried_out(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_halt_by_hand_abandons_a_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
 
     def in_between(number: int, operation: str, call: Callable[[], Any]) -> Any:

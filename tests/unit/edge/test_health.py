@@ -252,7 +252,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("refused", OPERATIONS)
-def test_what_aws_refuses_fails_its_own_checks_and_no_others(
+def test_refusal_by_aws_fails_its_own_checks_and_no_others(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
     def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
@@ -266,7 +266,7 @@ def test_what_aws_refuses_fails_its_own_checks_and_no_others(
     assert all("AccessDenied" in detail for detail in failing(body).values())
 
 
-def test_what_aws_does_not_answer_fails_too(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_timeout_of_aws_fails_its_check(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
         if operation == "GetQueueAttributes":
             raise ReadTimeoutError(endpoint_url="https://sqs")
@@ -309,7 +309,7 @@ def test_a_deployment_without_benchmarks_has_no_reaper_and_no_runs(
     assert (checks["schedules"], checks["tables"]) == ((5, 5), (5, 5))
 
 
-def test_alarms_that_are_on_are_told_with_what_to_do(deployed: Deployed) -> None:
+def test_active_alarms_are_listed_with_their_runbook_entries(deployed: Deployed) -> None:
     deployed.alarm("Troop-TicksFailed", deployed.topic)
     deployed.alarm("Troop-UnitUnrecovered", deployed.topic, state="OK")
     deployed.alarm("Troop-ReaperFound", "arn:aws:sns:eu-central-1:123456789012:warning")
@@ -329,7 +329,7 @@ def test_alarms_of_more_than_one_page(deployed: Deployed) -> None:
     assert check["detail"].endswith("and 110 more")
 
 
-def test_nobody_is_told(deployed: Deployed) -> None:
+def test_topic_without_subscribers_is_a_warning(deployed: Deployed) -> None:
     deployed.subscribers(0)
     body = get_health()
     assert body["status"] == "warn"
@@ -362,7 +362,7 @@ def test_tables_that_an_earlier_deployment_has_left(deployed: Deployed, monkeypa
     assert "OWN" not in detail
 
 
-def test_what_is_in_a_table_of_an_earlier_deployment_is_looked_up(deployed: Deployed) -> None:
+def test_table_of_an_earlier_deployment_is_empty_only_without_items(deployed: Deployed) -> None:
     """DynamoDB's own count is hours old."""
     leave("Troop-DataState-OLD", "State")
     (check,) = [c for c in get_health()["checks"] if c["name"] == "earlier-tables"]

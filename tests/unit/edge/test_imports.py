@@ -15,9 +15,9 @@ from tests.patience import PATIENCE
 
 FUNCTIONS = Path(__file__).parents[3] / "functions"
 HANDLERS = sorted(path.stem for path in (FUNCTIONS / "handlers").glob("[!_]*.py"))
-THAT_MAY = {"api", "report", "start"}
+PERMITTED = {"api", "report", "start"}
 """Import pydantic: it validates what callers send or schedules repeat, and what a report consists of."""
-OF_BOTH_HALVES = {"api", "widgets"}
+COMMON = {"api", "widgets"}
 BENCHMARKS = ("troop.bench", "troop.bench_file", "troop.aws.bench", "troop.flows.bench", "troop.wiring.bench")
 CHAOS = ("troop.chaos", "troop.aws.chaos", "troop.flows.chaos", "troop.wiring.chaos")
 
@@ -56,14 +56,14 @@ def _modules() -> dict[str, list[str]]:
 def test_functions_import_neither_what_they_do_not_need_nor_the_other_half(name: str) -> None:
     modules = set(_modules()[name])
     assert "aws_lambda_powertools" in modules
-    if name not in THAT_MAY:
+    if name not in PERMITTED:
         assert not modules & {"pydantic", "pydantic_core", "aws_xray_sdk", "troop.api", "troop.bench_file"}
-    if name not in OF_BOTH_HALVES:
+    if name not in COMMON:
         other = CHAOS if name in _handlers("bench") else BENCHMARKS
         assert [module for module in sorted(modules) if module.startswith(other)] == []
 
 
 def test_the_contracts_leave_no_handler_out() -> None:
-    assert sorted(_handlers("workflow")) == [name for name in HANDLERS if name not in THAT_MAY]
-    assert sorted(_handlers("chaos") + _handlers("bench")) == [name for name in HANDLERS if name not in OF_BOTH_HALVES]
+    assert sorted(_handlers("workflow")) == [name for name in HANDLERS if name not in PERMITTED]
+    assert sorted(_handlers("chaos") + _handlers("bench")) == [name for name in HANDLERS if name not in COMMON]
     assert {*_contract("bench")["forbidden_modules"].split()} >= {"troop.chaos", "troop.aws.chaos", "troop.flows.chaos"}

@@ -19,7 +19,7 @@ def _move(account: Account, unit: str, group: str = "web") -> None:
     account.autoscaling.create_or_update_tags(Tags=[tag | {"PropagateAtLaunch": False}])
 
 
-def test_it_terminates_once_though_the_group_has_another_unit_by_then(account: Account) -> None:
+def test_key_terminates_once_though_the_group_moved_to_another_unit(account: Account) -> None:
     account.group("web")
     _, first = post()
     account.terminate(executions()[0])
@@ -56,7 +56,7 @@ def test_a_request_is_answered_again_when_its_group_is_gone(account: Account) ->
     assert (status, again["event_id"]) == (200, EVENT)
 
 
-def test_what_a_key_has_led_to_is_remembered_for_ninety_days(account: Account) -> None:
+def test_event_of_a_key_is_on_record_for_ninety_days(account: Account) -> None:
     account.group("web")
     post()
     (item,) = [i for i in account.dynamodb.scan(TableName="State")["Items"] if i["key"]["S"].startswith("key#")]

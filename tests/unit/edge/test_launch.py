@@ -219,7 +219,7 @@ def test_all_barriers_hold_before_any_node_is_there(bench: Bench, monkeypatch: p
     }  # fmt: skip
 
 
-def test_what_will_be_created_is_on_record_before_it_is(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resource_is_on_record_before_it_is_created(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
     planned: dict[str, set[tuple[str, str]]] = {}
 
@@ -332,23 +332,23 @@ def test_nothing_is_created_when_the_right_to_has_run_out(bench: Bench, monkeypa
     assert not bench.templates()
 
 
-@pytest.mark.parametrize("what", ["security group", "launch template", "Auto Scaling group"])
-def test_what_has_our_name_and_not_our_tags_is_left_alone(bench: Bench, what: str) -> None:
+@pytest.mark.parametrize("kind", ["security group", "launch template", "Auto Scaling group"])
+def test_resource_with_our_name_but_not_our_tags_is_untouched(bench: Bench, kind: str) -> None:
     bench.open()
     fleet = names.fleet_name(bench.run, CELL, "servers")
     tags = [{"Key": "troop:deployment", "Value": "Other"}, {"Key": "troop:run", "Value": bench.run}]
-    if what == "security group":
+    if kind == "security group":
         bench.ec2.create_security_group(
             GroupName=names.security_group_name(bench.run, CELL),
             Description="theirs",
             VpcId=environment.variable(Variable.NETWORK_VPC),
             TagSpecifications=[{"ResourceType": "security-group", "Tags": tags}],
         )
-    elif what == "launch template":
+    elif kind == "launch template":
         bench.ec2.create_launch_template(LaunchTemplateName=fleet, LaunchTemplateData={"ImageId": "ami-12c6146b"})
     else:
         bench.account.group(fleet, 1, {tag["Key"]: tag["Value"] for tag in tags})
-    with pytest.raises(LaunchImpossibleError, match=f"the {what} {fleet[:20]}.* exists, but this run did not create"):
+    with pytest.raises(LaunchImpossibleError, match=f"the {kind} {fleet[:20]}.* exists, but this run did not create"):
         bench.launch()
     bench.step("fail", error="LaunchImpossibleError", cause='{"errorMessage": "there is one of that name"}')
     cell = bench.cell()
@@ -364,7 +364,7 @@ def test_what_has_our_name_and_not_our_tags_is_left_alone(bench: Bench, what: st
         ("AuthorizeSecurityGroupIngress", "InvalidGroup.NotFound", "The security group 'sg-1' does not exist"),
     ],
 )  # fmt: skip
-def test_what_aws_does_not_know_yet_is_waited_for(
+def test_launch_waits_for_a_resource_that_aws_does_not_know_yet(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, operation: str, code: str, message: str
 ) -> None:
     bench.open()
@@ -382,7 +382,7 @@ def test_what_aws_does_not_know_yet_is_waited_for(
     assert len(bench.groups()) == 2
 
 
-def test_what_aws_refuses_for_good_is_not_asked_for_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permanent_refusal_is_not_retried(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.open()
 
     def full(number: int, operation: str, call: Call) -> Any:
@@ -405,7 +405,7 @@ def test_a_type_that_too_few_zones_offer_is_refused_with_what_to_do(bench: Bench
     assert not run.security_groups()
 
 
-def test_all_cells_and_tries_take_the_image_that_the_first_has_found(bench: Bench) -> None:
+def test_all_cells_and_attempts_use_the_image_of_the_first(bench: Bench) -> None:
     first = dict(bench.images)
     bench.launched()
     bench.drop()

@@ -59,7 +59,7 @@ def test_there_may_be_no_execution(machine: Machine, states: Stubber) -> None:
     assert machine.status("one") is None
 
 
-def test_what_runs_is_read_to_the_last_page(machine: Machine, states: Stubber) -> None:
+def test_running_executions_are_read_to_the_last_page(machine: Machine, states: Stubber) -> None:
     parameters = {"stateMachineArn": ARN, "statusFilter": "RUNNING"}
     for name, token, more in (("one", {}, {"nextToken": "t"}), ("two", {"nextToken": "t"}, {})):
         execution = {"executionArn": EXECUTION, "stateMachineArn": ARN, "name": name, "status": "RUNNING"}
@@ -69,7 +69,7 @@ def test_what_runs_is_read_to_the_last_page(machine: Machine, states: Stubber) -
     assert machine.running() == ["one", "two"]
 
 
-def test_other_refusals_are_told(machine: Machine, states: Stubber) -> None:
+def test_other_refusals_are_raised(machine: Machine, states: Stubber) -> None:
     for operation in ("start_execution", "stop_execution", "describe_execution"):
         states.add_client_error(operation, "AccessDeniedException")
     for ask in (lambda: machine.start("one", {}), lambda: machine.stop("one", "over"), lambda: machine.status("one")):

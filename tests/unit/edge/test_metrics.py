@@ -71,7 +71,7 @@ def test_a_termination_and_a_refusal(account: Account, capsys: pytest.CaptureFix
     assert written(capsys) == [outcome("REFUSED")]
 
 
-def test_what_iam_forbids_counts_though_the_step_fails(
+def test_forbidden_termination_counts_though_the_step_fails(
     account: Account, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.group("web")
@@ -111,7 +111,9 @@ def test_a_group_that_does_not_recover(
     assert written(capsys) == [(HERE, {"Unrecovered": [1]}), outcome("UNRECOVERED")]
 
 
-def test_what_a_sweep_brings_to_an_end(account: Account, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sweep_writes_metrics_of_the_events_that_it_closes(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name in ("web", "db"):
         account.group(name)
         account.terminate(account.item(name))

@@ -72,7 +72,7 @@ OBJECTS: tuple[Any, ...] = (
     ],
     ids=lambda transformers: " and ".join(transformers or ["none"]),
 )
-def test_fields_are_found_under_the_same_names(transformers: Any) -> None:
+def test_serializer_reads_the_same_fields_as_moto(transformers: Any) -> None:
     operation = get_service_model("ec2").operation_model("DescribeLaunchTemplates")
     picker = XFormedAttributePicker(response_transformers=transformers)
     serializer = type("Any", (ResponseSerializer,), {})(operation, value_picker=picker)

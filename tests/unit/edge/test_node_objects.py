@@ -76,7 +76,7 @@ READS: list[tuple[Callable[[Bucket], Any], Any, int]] = [
 
 
 @pytest.mark.parametrize(("read", "expected", "most"), READS)
-def test_what_a_node_may_write_is_read_up_to_a_limit(read: Callable[[Bucket], Any], expected: Any, most: int) -> None:
+def test_file_of_a_node_is_read_up_to_a_limit(read: Callable[[Bucket], Any], expected: Any, most: int) -> None:
     bucket = Bucket()
     assert read(bucket) == expected
     assert bucket.stream.number <= most + 1

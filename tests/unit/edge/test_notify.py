@@ -184,7 +184,7 @@ def test_a_unit_that_does_not_recover(account: Account, listeners: Listeners, mo
     assert detail["terminated_at"] == "2026-11-20T22:46:00.000Z"
 
 
-def test_what_was_claimed_and_not_carried_out(account: Account, listeners: Listeners) -> None:
+def test_claim_without_a_termination_is_notified_as_failed(account: Account, listeners: Listeners) -> None:
     account.dynamodb.put_item(TableName="Events", Item=to_item(_claimed()))
     account.clock.forward(minutes=1)
     account.sweep()
@@ -280,7 +280,7 @@ def _close(account: Account, event: Event, seconds: float) -> None:
     account.events.close(event, Status.RECOVERED, "", (event.terminated_at or event.at) + timedelta(seconds=seconds))
 
 
-def test_changes_by_the_api_are_told_of_once_with_their_caller(account: Account, listeners: Listeners) -> None:
+def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account, listeners: Listeners) -> None:
     edits().unit("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
     edits().switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
     listeners.tell()
@@ -290,7 +290,7 @@ def test_changes_by_the_api_are_told_of_once_with_their_caller(account: Account,
     assert (halted["kind"], halted["caller"], halted["reason"]) == ("halted", ANN.caller, "incident")
 
 
-def test_edits_by_hand_are_told_of_too(account: Account, listeners: Listeners) -> None:
+def test_edits_by_hand_are_notified(account: Account, listeners: Listeners) -> None:
     account.policy("web", opt_out=True, stop_alarms={"a", "b"})
     account.switch(halted=True)
     listeners.tell()
@@ -325,7 +325,7 @@ UNLEASHED, LEASHED = {"leashed": False}, {"leashed": True}
         {"changed_at": 5, "changed_request": True},
     ],
 )
-def test_an_unleash_by_hand_that_pretends_to_be_the_apis_is_told_of(
+def test_unleashing_by_hand_with_a_forged_signature_is_notified(
     account: Account, listeners: Listeners, forged: dict[str, Any]
 ) -> None:
     edits().switch({}, {"halted": True}, ANN, account.clock())
@@ -352,7 +352,7 @@ def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Liste
     assert (detail["kind"], detail["by_hand"]) == ("unleashed", True)
 
 
-def test_a_forged_policy_is_told_of_with_what_it_forges(account: Account, listeners: Listeners) -> None:
+def test_forged_policy_is_notified_with_the_forged_values(account: Account, listeners: Listeners) -> None:
     edits().unit("web", {}, {"opt_out": True}, None, ANN, account.clock())
     listeners.kinds()
     item = plain(_stored(account, "GroupTags", {"unit": "web"}))
@@ -407,7 +407,7 @@ def test_changes_of_the_switch_at_once_are_both_the_apis(
 
 
 @pytest.mark.parametrize("operation", ["PutEvents", "Publish", "Query"])
-def test_what_fails_is_asked_for_again_and_harms_nothing(
+def test_failed_notification_is_repeated_and_harms_nothing(
     account: Account, listeners: Listeners, operation: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     account.policy("web", reason="x")

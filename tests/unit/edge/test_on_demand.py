@@ -106,7 +106,7 @@ def test_two_keys_at_the_same_time_never_take_two_instances(account: Account, mo
     assert "od#web#first is CLAIMED" in refused["message"]
 
 
-def test_a_request_cut_off_after_its_claim_is_made_good_by_the_next(
+def test_next_request_completes_one_that_was_cut_after_its_claim(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.group("web")
@@ -125,7 +125,7 @@ def test_a_request_cut_off_after_its_claim_is_made_good_by_the_next(
     assert account.terminate(work)["status"] == "TERMINATED"
 
 
-def test_what_ec2_protects_is_not_chosen(account: Account) -> None:
+def test_instance_that_ec2_protects_is_not_chosen(account: Account) -> None:
     account.group("web")
     first, spared, left = account.instances("web")
     for instance in (first, spared):
@@ -133,7 +133,7 @@ def test_what_ec2_protects_is_not_chosen(account: Account) -> None:
     assert post()[1]["instance_id"] == left
 
 
-def test_what_never_started_is_abandoned_by_a_sweep(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_abandons_a_request_that_never_started(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     post()
     account.clock.forward(minutes=12)
@@ -153,14 +153,14 @@ def test_a_halt_before_it_is_carried_out_is_heeded(account: Account) -> None:
     assert account.gone() == []
 
 
-def test_what_nobody_has_claimed_is_not_carried_out(account: Account) -> None:
+def test_unclaimed_request_is_not_executed(account: Account) -> None:
     account.group("web")
     answer = account.terminate(account.item("web") | {"event_id": "od#web#forged"})
     assert (answer["status"], answer["reason"]) == ("REFUSED", "unclaimed")
     assert account.all_events() == account.gone() == []
 
 
-def test_it_counts_as_the_units_termination_of_the_day(account: Account) -> None:
+def test_termination_on_demand_counts_as_the_one_of_the_day(account: Account) -> None:
     account.group("web")
     post()
     account.terminate(executions()[0])
@@ -193,7 +193,7 @@ REFUSED: dict[str, tuple[int, str, Callable[[Account], Any]]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_speaks_against_it_is_said(account: Account, case: str) -> None:
+def test_refusal_has_its_reason(account: Account, case: str) -> None:
     account.group("web")
     status, reason, against = REFUSED[case]
     against(account)
@@ -279,7 +279,7 @@ def _stand_by(account: Account) -> None:
 
 
 @pytest.mark.parametrize("method", names())
-def test_what_somebody_else_has_ended_first_is_told_as_that(account: Account, method: str) -> None:
+def test_instance_that_somebody_else_terminated_is_gone_elsewhere(account: Account, method: str) -> None:
     account.group("web")
     _, event = post(method=method)
     account.ec2.terminate_instances(InstanceIds=[event["instance_id"]])
@@ -307,9 +307,7 @@ def test_a_member_that_joined_since_the_claim_has_its_say(account: Account) -> N
         (_stand_by, "unhealthy"),
     ],
 )
-def test_what_has_changed_since_the_claim_still_counts(
-    account: Account, change: Callable[[Account], Any], why: str
-) -> None:
+def test_change_after_the_claim_abandons_it(account: Account, change: Callable[[Account], Any], why: str) -> None:
     """Minutes can lie between the claim and its workflow, when the request was cut off and is repeated."""
     account.group("web")
     post()

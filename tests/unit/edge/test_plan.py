@@ -71,7 +71,7 @@ def fill(account: Account) -> None:
     account.policy("service-3", opt_out=True, reason="closing")
 
 
-def test_every_tick_decides_what_was_told(run: Plan, account: Account) -> None:
+def test_every_tick_decides_as_planned(run: Plan, account: Account) -> None:
     fill(account)
     ahead = planned_units(run)
     assert {unit["reason"] for unit in ahead.values()} >= {"terminate", "opted-out", "too-small", "refreshing"}
@@ -92,7 +92,7 @@ def test_every_tick_decides_what_was_told(run: Plan, account: Account) -> None:
         assert decided["reasons"]
 
 
-def test_it_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(account)
     with calls(monkeypatch) as operations:
         planned_units(run)
@@ -108,7 +108,7 @@ def test_it_changes_nothing(run: Plan, account: Account, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
-def test_a_leash_is_told_and_may_be_thought_away(run: Plan, account: Account) -> None:
+def test_plan_can_ignore_the_leash(run: Plan, account: Account) -> None:
     account.group("web-v1")
     leashed, unleashed = planned_units(run)["web"], planned_units(run, "--unleashed")["web"]
     assert (leashed["reason"], unleashed["reason"]) == ("leashed", "terminate")
@@ -116,7 +116,7 @@ def test_a_leash_is_told_and_may_be_thought_away(run: Plan, account: Account) ->
     assert "were it not leashed" in run().stdout
 
 
-def test_what_has_happened_today_is_known(run: Plan, account: Account) -> None:
+def test_plan_knows_the_terminations_of_today(run: Plan, account: Account) -> None:
     account.group("web-v1")
     account.dynamodb.put_item(TableName="State", Item={"key": {"S": "unit#web"}, "last_day": {"S": "2026-11-20"}})
     assert planned_units(run)["web"]["reason"] == "already-today"
@@ -170,7 +170,7 @@ def test_the_salt_is_not_for_everybody(run: Plan, account: Account, monkeypatch:
         ("InvalidDocument", "change-calendar", "prod stays closed, because it cannot be read: An error occurred"),
     ],
 )
-def test_a_change_calendar_that_cannot_be_read_is_told_and_hides_no_forecast(
+def test_unreadable_change_calendar_is_an_assumption_and_hides_no_forecast(
     run: Plan, account: Account, monkeypatch: pytest.MonkeyPatch, code: str, reason: str, assumption: str
 ) -> None:
     """A missing permission is the caller's own; about a calendar that is missing, a tick decides the same."""

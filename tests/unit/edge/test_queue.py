@@ -51,6 +51,6 @@ def test_all_are_read_though_a_call_brings_only_some(there: list[int], most: int
     assert all(1 <= limit <= 10 for limit in sqs.limits)
 
 
-def test_no_look_at_a_queue_ends_the_alarm_about_it() -> None:
+def test_read_of_a_queue_does_not_end_its_alarm() -> None:
     """It counts what can be received, once a minute, over five: one of those minutes must see what is there."""
     assert SOON.to_seconds() >= HIDDEN + 60

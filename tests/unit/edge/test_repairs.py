@@ -46,7 +46,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "now", lambda: datetime.now(UTC) + timedelta(minutes=31))
 
 
-def test_what_schedules_could_not_deliver_is_dropped_after_half_an_hour(
+def test_undelivered_tick_is_dropped_after_half_an_hour(
     deployed: Deployed, later: None, capsys: pytest.CaptureFixture[str], log: Log
 ) -> None:
     for _ in range(12):
@@ -65,7 +65,7 @@ def test_what_schedules_could_not_deliver_is_dropped_after_half_an_hour(
     ] * 12
 
 
-def test_until_then_it_stays_so_that_somebody_is_told(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+def test_younger_letter_stays_and_fails_its_check(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
     send(deployed.queue, {"calendar": "default"}, **OURS)
     deployed.account.clock.moment = datetime.now(UTC) + timedelta(minutes=20)
     assert "dead-letters" in watchdog.handler({}, CONTEXT)["failing"]
@@ -87,7 +87,7 @@ def test_a_repair_that_fails_does_not_blind_the_watchdog(
     assert "dead letters could not be read" in [line["message"] for line in log()]
 
 
-def test_what_is_dropped_is_in_the_log_before_it_is_gone(
+def test_dropped_letter_is_in_the_log_before_it_is_gone(
     deployed: Deployed,
     later: None,
     monkeypatch: pytest.MonkeyPatch,
@@ -136,7 +136,7 @@ def redrive() -> dict[str, Any]:
     return notify.handler({}, CONTEXT)
 
 
-def test_what_nobody_could_be_told_of_is_told_late_and_once(
+def test_lost_notification_is_sent_late_and_once(
     account: Account, listeners: Listeners, untold: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number in range(3):
@@ -152,7 +152,9 @@ def test_what_nobody_could_be_told_of_is_told_late_and_once(
     assert listeners.heard() == []
 
 
-def test_what_still_fails_stays_and_holds_up_no_others(account: Account, listeners: Listeners, untold: str) -> None:
+def test_letter_that_still_fails_stays_and_blocks_no_others(
+    account: Account, listeners: Listeners, untold: str
+) -> None:
     account.policy("web", reason="x")
     records = listeners.records()
     send(untold, {"no": "batch"})
@@ -173,7 +175,7 @@ def test_what_still_fails_stays_and_holds_up_no_others(account: Account, listene
     assert waiting(untold) == 1
 
 
-def test_what_somebody_has_looked_at_in_the_console_is_told_all_the_same(
+def test_letter_that_somebody_received_in_the_console_is_sent(
     account: Account, listeners: Listeners, untold: str
 ) -> None:
     account.policy("web", reason="x")
@@ -183,7 +185,7 @@ def test_what_somebody_has_looked_at_in_the_console_is_told_all_the_same(
     assert redrive() == {"letters": 1, "kept": []}
 
 
-def test_a_letter_is_given_up_when_the_stream_has_nothing_of_it_any_more(
+def test_letter_stays_untried_after_the_stream_has_dropped_its_batch(
     account: Account, listeners: Listeners, untold: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After that only a person can help: the letter stays, nothing is called for it."""

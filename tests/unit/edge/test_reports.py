@@ -50,7 +50,7 @@ def written(bench: Bench) -> dict[str, bytes]:
     return {name: bench.s3.get_object(Bucket=BUCKET, Key=prefix + name)["Body"].read() for name in there}
 
 
-def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the_same(bench: Bench, log: Log) -> None:
+def test_report_equals_the_measurements_and_its_repetition(bench: Bench, log: Log) -> None:
     bench.measuring()
     bench.finish("measure", bench.nodes("drivers"))
     assert bench.check(1) == "done"
@@ -79,9 +79,7 @@ def test_it_is_made_of_what_was_measured_and_of_the_record_and_made_again_is_the
 
 
 @pytest.mark.parametrize("step", ["collect", "fail"])
-def test_it_is_the_same_without_the_parts_that_were_stored_with_results(
-    bench: Bench, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_report_is_the_same_without_its_stored_parts(bench: Bench, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.measuring()
     bench.finish("measure", bench.nodes("drivers"))
     bench.step(step, **({"error": "X", "cause": "a later step"} if step == "fail" else {}))
@@ -111,7 +109,7 @@ def test_a_cell_ends_without_its_part_if_s3_refuses_it(bench: Bench, monkeypatch
     assert names.results_key(bench.run, CELL) in bench.objects()
 
 
-def test_prices_are_kept_and_a_browser_shows_what_it_is_and_asks_whether_it_was_made_again(bench: Bench) -> None:
+def test_record_has_prices_and_stored_files_have_types_and_no_cache(bench: Bench) -> None:
     priced = replace(bench, run="").admit(key="priced", terms=TERMS)
     end(priced)
     make(priced)
@@ -136,7 +134,7 @@ def test_a_run_that_failed_before_it_had_a_node_has_one(bench: Bench) -> None:
     assert [one for one in report.findings if "no capacity" in one.text]
 
 
-def test_of_a_standing_fleet_there_is_none(bench: Bench) -> None:
+def test_standing_fleet_has_no_report(bench: Bench) -> None:
     fleet = replace(bench.runs.get(bench.run), run="20261120-000000-00000001", standing=Standing({"drivers": 2}))
     assert bench.runs.create(fleet, [])
     bench.run = fleet.run
@@ -144,7 +142,7 @@ def test_of_a_standing_fleet_there_is_none(bench: Bench) -> None:
     assert written(bench) == {}
 
 
-def test_nor_of_a_run_that_goes_on_or_that_there_is_not(bench: Bench) -> None:
+def test_open_or_unknown_run_has_no_report(bench: Bench) -> None:
     with pytest.raises(NotEndedError):
         make(bench)
     bench.run = "20261120-000000-00000002"
@@ -153,7 +151,7 @@ def test_nor_of_a_run_that_goes_on_or_that_there_is_not(bench: Bench) -> None:
     assert written(bench) == {}
 
 
-def test_nor_of_one_of_which_nothing_is_kept_and_that_is_no_failure(bench: Bench, log: Log) -> None:
+def test_expired_run_has_no_report_and_is_not_an_error(bench: Bench, log: Log) -> None:
     end(bench)
     bench.s3.delete_object(Bucket=BUCKET, Key=f"runs/{bench.run}/definition.json")
     assert make(bench) == {"run": bench.run, "made": False}
@@ -162,7 +160,7 @@ def test_nor_of_one_of_which_nothing_is_kept_and_that_is_no_failure(bench: Bench
     assert "have expired, so it can have no report" in line["why"]
 
 
-def test_nor_of_one_whose_definition_cannot_be_read(bench: Bench) -> None:
+def test_run_with_an_unreadable_definition_has_no_report(bench: Bench) -> None:
     end(bench)
     bench.s3.put_object(Bucket=BUCKET, Key=f"runs/{bench.run}/definition.json", Body=b"{")
     with pytest.raises(ReportError, match=r"definition\.json"):
@@ -170,7 +168,7 @@ def test_nor_of_one_whose_definition_cannot_be_read(bench: Bench) -> None:
     assert "report.json" not in written(bench)
 
 
-def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_denied_on_an_absent_object_means_absent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """To a role that may list the run's folder alone, S3 answers so."""
     folder = StoredRuns(client("s3"), BUCKET).of(bench.run)
     assert folder.read("nothing.json") is None
@@ -181,7 +179,7 @@ def test_what_s3_refuses_because_it_is_not_there_is_not_there(bench: Bench, monk
             folder.read("definition.json")
 
 
-def test_what_a_node_wrote_is_not_read_when_it_is_too_large(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_file_of_a_node_is_left_out_of_the_report(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the workflow wrote is, and none of a node's files is in the way of the report."""
     monkeypatch.setattr(archive, "MOST_BYTES", 100)
     for name in ("interruptions/i-1.json", "nodes/i-1.json", "phases/measure/i-1.json", "output/i-1.log"):

@@ -10,7 +10,7 @@ from troop import state_keys
 from troop.state_keys import BENCH_WRITERS, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, SWITCH, WRITERS
 
 
-def test_a_write_without_a_right_fails_where_it_is_made(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_without_a_right_fails_in_the_test(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     item = account.item("web")
     monkeypatch.setattr(rights, "WRITERS", WRITERS | {IN_FLIGHT: ("api",)})

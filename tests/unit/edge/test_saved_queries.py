@@ -23,7 +23,7 @@ BENCHMARKS = {
     "reaper": reaper.handler,
 }
 
-OF_LAMBDA = {"errorType", "errorMessage"}
+LAMBDA_FIELDS = {"errorType", "errorMessage"}
 """What Lambda itself writes when a function ends with an error, or cannot begin."""
 
 WORDS = {
@@ -50,43 +50,43 @@ def written(account: Account, log: Log, monkeypatch: pytest.MonkeyPatch) -> dict
     """The lines that each function writes in a tick's life: a termination, a recovery, a sweep, a request, an error."""
     lines: dict[str, list[dict[str, object]]] = {}
 
-    def of(function: str) -> None:
+    def record(function: str) -> None:
         seen = sum(map(len, lines.values()))
         lines.setdefault(function, []).extend(log()[seen:])
 
     account.group("web")
     decided = account.decide()
-    of("decide")
+    record("decide")
     (item,) = account.work(decided)
     account.terminate(item)
-    of("terminate")
+    record("terminate")
     account.check_recovery(f"{FRIDAY}#web")
     account.check_recovery(f"{FRIDAY}#web")
-    of("check_recovery")
+    record("check_recovery")
     account.group("db")
     account.terminate(account.item("db"))
-    of("terminate")
+    record("terminate")
     account.clock.forward(minutes=10)
     account.sweep()
-    of("sweep")
+    record("sweep")
     get("/events")
-    of("api")
+    record("api")
     for function, call in {"decide": account.decide, "sweep": account.sweep}.items():
         with calls(monkeypatch, cut_at(0, acted=False)), pytest.raises(Cut):
             call()
-        of(function)
+        record(function)
     with pytest.raises(Exception, match="TROOP_CHAOS_MACHINE"):
         watchdog.handler({"id": "an event's"}, CONTEXT)
-    of("watchdog")
+    record("watchdog")
     with suppress(Exception):
         notify.handler({"Records": [{"eventID": "none that can be read"}]}, CONTEXT)
-    of("notify")
+    record("notify")
     widgets.handler({"widget": "runs"}, CONTEXT)
-    of("widgets")
+    record("widgets")
     for function, handler in BENCHMARKS.items():
         with pytest.raises(EnvironmentIncompleteError):
             handler({"id": "an event's", "step": "open", "run": "r", "cell": "c001", "work": {"run": "r"}}, CONTEXT)
-        of(function)
+        record(function)
     assert set(lines) == {*FUNCTIONS, *OF_BENCHMARKS}
     return lines
 
@@ -96,5 +96,5 @@ def test_they_ask_for_what_is_written(query: Query, written: dict[str, list[dict
     fields, messages = fields_and_messages(query)
     lines = [line for function in query.functions for line in written[function]]
     assert fields
-    assert fields - {field for line in lines for field in line} <= OF_LAMBDA
+    assert fields - {field for line in lines for field in line} <= LAMBDA_FIELDS
     assert messages <= {line["message"] for line in lines}

@@ -56,7 +56,7 @@ def test_an_account_that_has_them_is_only_looked_at(bench: Bench, monkeypatch: p
 
 
 @pytest.mark.parametrize(("spot", "created"), [(False, 1), (True, 2)])
-def test_what_is_missing_is_created_once_and_waited_for(
+def test_missing_service_role_is_created_once_with_a_wait(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, spot: bool, created: int
 ) -> None:
     without(AUTO_SCALING, SPOT)
@@ -104,7 +104,7 @@ def test_another_cell_may_have_been_faster(bench: Bench, monkeypatch: pytest.Mon
     assert slept == [SPREADING]
 
 
-def test_a_role_that_may_not_be_created_ends_the_run_with_the_command_for_an_administrator(
+def test_service_role_that_troop_may_not_create_ends_the_run_with_a_command(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything was made: a launch that needs it would fail for minutes, and say less."""
@@ -119,7 +119,7 @@ def test_a_role_that_may_not_be_created_ends_the_run_with_the_command_for_an_adm
     assert not {"CreateSecurityGroup", "CreateLaunchTemplate", "CreateAutoScalingGroup"} & set(operations)
 
 
-def test_who_may_not_look_leaves_it_to_auto_scaling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_service_role_is_left_to_auto_scaling(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
     with calls(monkeypatch, refusing("GetRole", "AccessDenied")) as operations:
         roles(slept).ensure(spot=False)

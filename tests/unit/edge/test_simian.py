@@ -228,7 +228,7 @@ def _opted_out(account: Account) -> None:
     account.terminate(executions()[0])
 
 
-def test_what_was_given_up_is_asked_for_anew(account: Account) -> None:
+def test_repeat_of_an_abandoned_request_is_a_new_request(account: Account) -> None:
     """A repeat of a request that came to nothing would be told of what never happened."""
     account.group("web")
     assert post()[0] == 200
@@ -247,7 +247,9 @@ def test_what_was_given_up_is_asked_for_anew(account: Account) -> None:
     assert len(account.all_events()) == 2
 
 
-def test_two_repeats_at_once_of_what_was_given_up_ask_once(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_concurrent_repeats_of_an_abandoned_request_make_one(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account.group("web")
     post()
     _leashed(account)
@@ -403,7 +405,7 @@ def test_everything_since_is_looked_at_however_much_else_there_is(
     assert [e["groupName"] for e in listed(eventId=events[3]["eventId"])[0]] == ["old"]
 
 
-def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_that_runs_out_of_time_says_where_it_ends(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 1550, Status.RECOVERED)
     ticking = count(0, 16)
     monkeypatch.setattr(environment, "seconds", lambda: next(ticking))
@@ -416,7 +418,7 @@ def test_time_that_is_up_is_told(account: Account, monkeypatch: pytest.MonkeyPat
     assert events[: len(complete)] == complete
 
 
-def test_room_that_is_used_up_is_told(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listing_that_runs_out_of_room_says_where_it_ends(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     _many(account, 0, 40, Status.RECOVERED)
     everything, header = listed()
     assert (len(everything), header) == (40, None)
@@ -436,7 +438,7 @@ def test_a_filter_that_nothing_can_match_reads_nothing(account: Account, monkeyp
     assert listed(groupType="TAG") == ([], None)
 
 
-def test_a_caller_who_has_assumed_his_role_anew_is_the_same(account: Account) -> None:
+def test_caller_with_a_new_session_of_his_role_is_the_same(account: Account) -> None:
     """SDKs call each session by another name."""
     role = "arn:aws:sts::123456789012:assumed-role/Deployer"
     account.group("web")

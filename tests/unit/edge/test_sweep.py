@@ -62,7 +62,9 @@ def test_a_claim_whose_instance_died_untouched_was_somebody_elses(
     assert account.count("in-flight") == 0
 
 
-def test_a_termination_without_its_mark_is_found_and_watched(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sweep_finds_a_termination_without_its_mark_and_watches_it(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     account.group("web")
     updates: list[int] = []
 

@@ -88,7 +88,7 @@ def test_cut_anywhere_a_retry_carries_on_with_the_same_instance(
         assert claimed is None or claimed.instance_id == event.instance_id
 
 
-def test_an_answer_that_botocore_asked_for_twice_is_still_our_termination(
+def test_answer_to_a_retry_of_botocore_is_still_our_termination(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.group("web")
@@ -106,7 +106,7 @@ def test_an_answer_that_botocore_asked_for_twice_is_still_our_termination(
         assert account.terminate(account.item("web"))["status"] == "TERMINATED"
 
 
-def test_a_termination_is_measured_from_the_try_that_made_it(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_termination_is_measured_from_its_successful_attempt(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     item = account.item("web")
 

@@ -46,7 +46,7 @@ def test_a_group_whose_load_balancer_finds_it_ill_is_let_be(account: Account, mo
 
 
 @pytest.mark.parametrize(("code", "attempts"), [("AccessDenied", 1), ("HealthUnavailable", 2)])
-def test_where_it_cannot_be_told_who_gets_traffic_nothing_dies(
+def test_unknown_health_of_targets_prevents_terminations(
     account: Account, monkeypatch: pytest.MonkeyPatch, code: str, attempts: int
 ) -> None:
     for name in ("api", "web"):
@@ -62,7 +62,7 @@ def test_where_it_cannot_be_told_who_gets_traffic_nothing_dies(
     assert account.gone() == []
 
 
-def test_what_cannot_be_told_of_one_unit_keeps_no_place_from_another(
+def test_unit_with_unreadable_health_takes_no_place_from_another(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever rolled lowest comes first, at every tick of the day."""

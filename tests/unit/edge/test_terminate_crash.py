@@ -84,7 +84,7 @@ def test_a_drain_shuts_down(account: Account) -> None:
 
 
 @pytest.mark.parametrize("rejection", REJECTIONS, ids=str)
-def test_where_the_parameter_is_rejected_the_plain_call_is_made_and_recorded(
+def test_rejected_parameter_is_left_out_and_recorded(
     account: Account, monkeypatch: pytest.MonkeyPatch, rejection: Exception
 ) -> None:
     account.group("web")
@@ -119,7 +119,7 @@ def test_the_record_outlives_a_lost_answer(account: Account, monkeypatch: pytest
     ],
     ids=str,
 )
-def test_an_instance_that_ec2_protects_is_not_asked_for_twice(
+def test_protection_error_is_not_retried_without_the_parameter(
     account: Account, monkeypatch: pytest.MonkeyPatch, refusal: Exception
 ) -> None:
     account.group("web")

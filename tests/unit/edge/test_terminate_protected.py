@@ -23,7 +23,7 @@ def protect(account: Account, *instances: str, kind: str = "termination") -> Non
 
 @pytest.mark.parametrize("method", names())
 @pytest.mark.parametrize("kind", ATTRIBUTES)
-def test_what_ec2_protects_is_not_chosen(account: Account, method: str, kind: str) -> None:
+def test_instance_that_ec2_protects_is_not_chosen(account: Account, method: str, kind: str) -> None:
     """Auto Scaling would terminate it all the same: whoever protected it did not mean that."""
     account.group("web", size=3, tags={"troop:method": method})
     first, spared, left = account.instances("web")
@@ -59,7 +59,7 @@ def test_a_tick_does_not_ask_for_ever_what_ec2_protects(account: Account, monkey
 
 
 @pytest.mark.parametrize("code", ["RequestLimitExceeded", "UnauthorizedOperation"])
-def test_a_tick_asks_no_more_once_ec2_has_been_asked_too_often(
+def test_tick_stops_reading_protection_after_a_throttled_call(
     account: Account, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     """Each further call would take its retries' time, of which Decide has five minutes for all."""
@@ -70,7 +70,7 @@ def test_a_tick_asks_no_more_once_ec2_has_been_asked_too_often(
     assert operations.count("DescribeInstanceAttribute") == (1 if code == "RequestLimitExceeded" else 2)
 
 
-def test_what_was_protected_between_two_tries_lives(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_instance_protected_between_two_attempts_survives(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web", tags={"troop:method": "drain"})
     item = account.item("web")
     busy = refusing("TerminateInstanceInAutoScalingGroup", "ScalingActivityInProgress")
@@ -82,9 +82,7 @@ def test_what_was_protected_between_two_tries_lives(account: Account, monkeypatc
     assert "is protected by EC2 now" in account.event(WEB).detail
 
 
-def test_where_it_cannot_be_told_what_ec2_protects_nothing_dies(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_protection_prevents_terminations(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     with calls(monkeypatch, refusing("DescribeInstanceAttribute", "UnauthorizedOperation")):
         (item,) = account.work(account.decide())  # others must not go without their tick
@@ -94,7 +92,7 @@ def test_where_it_cannot_be_told_what_ec2_protects_nothing_dies(
     assert account.gone() == []
 
 
-def test_an_instance_that_is_protected_after_all_is_given_up_at_once(
+def test_claim_of_an_instance_protected_meanwhile_is_abandoned_at_once(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account.group("web")

@@ -20,7 +20,7 @@ from troop.flows.chaos.terminate import BY_SOMEBODY_ELSE, TRIES, TerminationForb
         ("drain", "TerminateInstanceInAutoScalingGroup", "AccessDenied"),
     ],
 )
-def test_what_iam_forbids_is_given_up_at_once_and_fails_the_step(
+def test_forbidden_termination_is_abandoned_at_once_and_fails_the_step(
     account: Account, monkeypatch: pytest.MonkeyPatch, method: str, operation: str, code: str
 ) -> None:
     account.group("web", tags={"troop:method": method})
@@ -87,7 +87,7 @@ def test_a_group_that_is_busy_is_tried_again_and_then_let_be(account: Account, m
     assert "ScalingActivityInProgress" in account.event(WEB).detail
 
 
-def test_what_aws_cannot_do_now_is_kept_with_the_claim(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_refusal_leaves_the_claim_with_its_message(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     account.group("web")
     item = account.item("web")
     with calls(monkeypatch, refusing("TerminateInstances", "Unavailable")), pytest.raises(ClientError):

@@ -44,7 +44,7 @@ def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.Ca
     assert (measurements["UnitsUnrecovered"], measurements["FailingChecks"]) == ([2], [2])
 
 
-def test_what_could_not_be_read_has_no_metric_and_makes_the_watchdog_silent(
+def test_unreadable_check_has_no_metric_and_silences_the_watchdog(
     deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""

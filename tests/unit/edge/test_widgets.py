@@ -127,8 +127,8 @@ def test_a_termination_stays_in_sight_when_later_ticks_have_decided(terminated: 
     text = shown("decisions")
     assert "already-today 1" in text
     assert "terminate 1" in text
-    of_one = shown("decisions", unit="web")
-    assert of_one.index("already-today") < of_one.index("is to be terminated")
+    unit_page = shown("decisions", unit="web")
+    assert unit_page.index("already-today") < unit_page.index("is to be terminated")
 
 
 def test_units_with_the_source_of_each_value(terminated: Account) -> None:
@@ -201,7 +201,7 @@ def test_a_widget_reads_little_and_writes_nothing(terminated: Account, monkeypat
         assert requests == operations, widget
 
 
-def test_what_aws_refuses_is_a_sentence_and_a_line_in_the_log(
+def test_refusal_by_aws_is_shown_as_a_sentence_and_logged(
     account: Account, monkeypatch: pytest.MonkeyPatch, log: Log
 ) -> None:
     def refuse(number: int, operation: str, call: Any) -> Any:
@@ -236,7 +236,7 @@ def test_a_place_that_is_not_there_any_more(bench: Bench, parameters: dict[str, 
     assert shown(**parameters) == "This page of the listing no longer exists: refresh the widget."
 
 
-def test_a_wrong_parameter_is_told(account: Account) -> None:
+def test_bad_parameter_is_explained(account: Account) -> None:
     assert shown("events", limit=1000).endswith("it must be a whole number from 1 to 50.")
 
 
@@ -245,9 +245,7 @@ def test_described_without_reading_anything() -> None:
     assert "## Benchmark runs" in widgets.handler({"describe": True, "widget": "runs"}, CONTEXT)
 
 
-def test_what_a_run_does_is_merged_once_for_dashboards_and_all_others(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_widget_merges_a_run_once_for_all_viewers(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROOP_RESULTS_BUCKET", BUCKET)
     monkeypatch.setattr(dashboards, "settings", lambda: SimpleNamespace(benchmarks=True, calendars={}, leashed=True))
     bench.measuring()

@@ -92,7 +92,7 @@ def test_the_limit_of_nodes_is_for_those_there_are_at_a_time(half: Half) -> None
         ),
     ],
 )
-def test_what_is_not_to_be_had_is_told_of_every_cell_and_where_it_comes_from(
+def test_unavailable_resource_is_a_problem_at_the_line_that_names_it(
     half: Half, more: dict[str, Any], where: str
 ) -> None:
     assert list(problems(definition=scaled(**more))) == [f"body.definition.{where}"]
@@ -114,7 +114,7 @@ def test_the_most_cells_are_all_on_record(half: Half) -> None:
     assert [cell.cell for cell in half.runs.cells.of(response["run"])] == [f"c{n:03d}" for n in range(1, 201)]
 
 
-def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_answer_omits_results_and_a_query_by_cell_has_them(half: Half, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_size, "LARGEST", 15_000)
     monkeypatch.setattr(response_size, "MOST_RESOURCES", 4)
     _, response = post(definition=scaled(2, repetitions=4, parallel=4))
@@ -144,7 +144,7 @@ def test_what_does_not_fit_into_an_answer_is_told_cell_by_cell(half: Half, monke
 
 @settings(max_examples=50)
 @given(st.lists(st.none() | st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=9)), max_size=3)))
-def test_what_is_left_out_is_no_more_than_must_be(results: list[Any]) -> None:
+def test_answer_omits_no_more_results_than_it_must(results: list[Any]) -> None:
     room = 100
     fits = response_size.within(results, room)
     included = [one for one, fit in zip(results, fits, strict=True) if fit and one is not None]
@@ -169,7 +169,7 @@ def two_cells(bench: Bench) -> Bench:
     return pair
 
 
-def test_so_many_go_at_a_time_as_was_asked_for(bench: Bench) -> None:
+def test_as_many_cells_run_in_parallel_as_the_file_sets(bench: Bench) -> None:
     pair = two_cells(bench)
     answer = pair.step("open", execution="arn:execution")
     assert answer["parallel"] == 2
@@ -252,7 +252,7 @@ def test_an_object_is_put_once_whoever_else_does_it(bench: Bench) -> None:
         CellStore(Busy(PUTS), BUCKET).put_once("runs/x", b"3")
 
 
-def test_of_large_documents_few_are_held_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_large_documents_are_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     keys: list[str] = []
 
     class Client:

@@ -37,7 +37,7 @@ def test_a_parameter_is_looked_up_once_for_all_cells(half: Half) -> None:
     assert json.loads(half.objects()[key]) == {"id": own, "root_device": "/dev/sda1"}
 
 
-def test_what_is_not_allowed_is_not_even_looked_up(half: Half) -> None:
+def test_image_that_the_deployment_does_not_allow_is_not_looked_up(half: Half) -> None:
     refused = problems(definition=changed(image="/elsewhere/db"))
     assert "is '/elsewhere/db': must be an image that the deployment allows" in refused[KEY]
     assert "troop:allowed_images is ami-0123456789abcdef0, /images/*" in refused[KEY]

@@ -72,7 +72,7 @@ def upload(half: Half, run: str, one: Live, body: bytes | None = None) -> None:
     half.s3.put_object(Bucket=BUCKET, Key=key, Body=content)
 
 
-def test_it_shows_rates_times_processors_and_time_left(half: Half, calls: Counter[str]) -> None:
+def test_live_view_shows_rates_times_processors_and_time_left(half: Half, calls: Counter[str]) -> None:
     run = measuring(half)
     upload(half, run, live(half))
     upload(half, run, live(half, "i-2", 750))
@@ -140,7 +140,7 @@ def stored_at(half: Half, run: str, at: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"[" * 100_000, b'{"format": "troop.live/2"}', b" " * 1_100_000], ids=len
 )
-def test_what_cannot_be_read_is_counted_and_breaks_nothing(half: Half, calls: Counter[str], body: bytes) -> None:
+def test_unreadable_live_file_is_counted_and_breaks_nothing(half: Half, calls: Counter[str], body: bytes) -> None:
     run = measuring(half)
     upload(half, run, live(half))
     upload(half, run, live(half, "i-2"), body)
@@ -236,7 +236,7 @@ def test_without_a_definition_it_shows_what_nodes_say(half: Half, calls: Counter
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"format": "troop.live-view/9"}', b"[1]"])
-def test_a_merge_of_another_version_is_merged_anew(half: Half, calls: Counter[str], body: bytes) -> None:
+def test_merge_of_another_version_is_merged_again(half: Half, calls: Counter[str], body: bytes) -> None:
     run = measuring(half)
     upload(half, run, live(half))
     half.s3.put_object(Bucket=BUCKET, Key=names.live_key(run), Body=body)

@@ -74,7 +74,7 @@ def indexed(half: Half, table: str) -> set[str]:
 def edits(half: Half, table: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yields items, and what somebody makes of them."""
     description = half.account.dynamodb.describe_table(TableName=table)["Table"]
-    keys, of_index = {key["AttributeName"] for key in description["KeySchema"]}, indexed(half, table)
+    keys, index_keys = {key["AttributeName"] for key in description["KeySchema"]}, indexed(half, table)
     number = 0
     for item in half.account.dynamodb.scan(TableName=table)["Items"]:
         if table == "State" and not item["key"]["S"].startswith(("bench-schedule", "scheduled-cost")):
@@ -83,7 +83,7 @@ def edits(half: Half, table: str) -> Iterator[tuple[dict[str, Any], dict[str, An
         for attribute in sorted(item.keys() - keys - {"digest", "name"}):
             number += 1
             for n, value in enumerate(WRONG):
-                is_other_type = value is not None and attribute in of_index and "S" not in value
+                is_other_type = value is not None and attribute in index_keys and "S" not in value
                 if is_other_type or not (EXHAUSTIVE or n == number % len(WRONG) or n == (number + 4) % len(WRONG)):
                     continue
                 edited = copy.deepcopy(item)

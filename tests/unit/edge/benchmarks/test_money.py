@@ -16,7 +16,7 @@ from tests.unit.edge.account import Account, calls
 from tests.unit.edge.asking import ask
 from tests.unit.edge.bench import FILE, Half, post, request
 from tests.unit.edge.benches import CELL, Bench
-from tests.unit.edge.market import GP3, STANDARD, Market, of_instance, product
+from tests.unit.edge.market import GP3, STANDARD, Market, instance_products, product
 from troop.api import benchmarks as routes
 from troop.aws.bench import price_book, price_list
 from troop.aws.bench.price_book import PriceBook
@@ -73,8 +73,8 @@ def test_a_benchmark_with_large_files_is_estimated_like_any_other(half: Half) ->
     assert ask("POST", "/benchmarks/estimate", body)[0] == 200
 
 
-def price_of(quote: Mapping[str, Any], what: str) -> float | None:
-    price: float | None = next(i["price"] for cell in quote["cells"] for i in cell["items"] if what in i["what"])
+def price_of(quote: Mapping[str, Any], item: str) -> float | None:
+    price: float | None = next(i["price"] for cell in quote["cells"] for i in cell["items"] if item in i["what"])
     return price
 
 
@@ -102,7 +102,7 @@ def test_an_estimate_stores_and_starts_nothing(half: Half, monkeypatch: pytest.M
     assert price_of(quote, "c7g.large, on-demand") == 0.0775
 
 
-def test_prices_are_asked_for_once_a_day(half: Half, market: Market) -> None:
+def test_prices_are_read_once_a_day(half: Half, market: Market) -> None:
     for _ in range(2):
         assert price_of(estimate("c5.large"), "c5.large") == 0.097
     (parameters,) = market.requests["GetProducts"]
@@ -115,14 +115,12 @@ def test_prices_are_asked_for_once_a_day(half: Half, market: Market) -> None:
         "capacitystatus": "Used",
     }
     half.account.clock.forward(hours=24, seconds=1)
-    market.products["c5.large"] = of_instance("c5.large", "0.2")
+    market.products["c5.large"] = instance_products("c5.large", "0.2")
     assert price_of(estimate("c5.large"), "c5.large") == 0.2
 
 
 @pytest.mark.usefixtures("on_spot")
-def test_spot_costs_what_it_does_in_the_networks_dearest_zone_and_is_asked_for_every_hour(
-    half: Half, market: Market
-) -> None:
+def test_spot_price_is_of_the_dearest_usable_zone_and_is_read_hourly(half: Half, market: Market) -> None:
     market.spot["c7g.large"]["eu-central-1c"] = "5"  # no subnet is there
     for _ in range(2):
         assert price_of(estimate(), "c7g.large, spot") == 0.0305
@@ -147,7 +145,7 @@ def test_the_files_own_prices_move_no_limit_where_aws_names_a_price(half: Half, 
     assert "must be at least what it is expected to cost" in message
 
 
-def test_a_price_of_0_does_not_stand_in_for_one_that_aws_does_not_name(half: Half, market: Market) -> None:
+def test_price_of_0_in_the_file_does_not_replace_an_unknown_list_price(half: Half, market: Market) -> None:
     market.products.clear()
     assert "are unknown" in refused(definition=document("m7g.large", prices={"m7g.large": 0}))
     assert price_of(estimate("m7g.large", prices={"m7g.large": 0.5}), "m7g.large") == 0.5
@@ -158,7 +156,7 @@ def test_a_price_of_0_does_not_stand_in_for_one_that_aws_does_not_name(half: Hal
 
 @pytest.mark.parametrize("settings", [{"max_run_cost": "none"}], indirect=True)
 @pytest.mark.parametrize("why", ["AccessDeniedException", "ThrottlingException", None])
-def test_a_price_that_cannot_be_had_is_named_and_can_be_given_or_done_without(
+def test_unknown_price_is_named_and_the_file_or_a_setting_can_override(
     half: Half, market: Market, why: str | None
 ) -> None:
     if why:
@@ -249,7 +247,7 @@ def test_all_open_runs_together_have_no_more_nodes_than_the_operator_allows(half
 @pytest.mark.parametrize(
     ("settings", "before"), [({"max_nodes_total": 3}, 0), ({"max_nodes_total": 5}, 1)], indirect=["settings"]
 )
-def test_of_two_runs_at_once_only_one_gets_the_last_nodes(
+def test_only_one_of_two_concurrent_runs_has_the_last_nodes(
     half: Half, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     other: list[int] = []
@@ -268,9 +266,7 @@ def test_of_two_runs_at_once_only_one_gets_the_last_nodes(
     assert len(half.started()) == 1 + before
 
 
-def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_known_does_not(
-    half: Half, market: Market
-) -> None:
+def test_small_quota_refuses_and_unknown_quota_admits(half: Half, market: Market) -> None:
     market.quotas[STANDARD] = 3.0  # two nodes of two virtual processors
     message = refused(set={"accept_unknown_prices": True})
     assert "need 4 vCPUs of on-demand Standard" in message
@@ -289,7 +285,9 @@ def test_a_quota_that_one_cell_does_not_fit_in_refuses_it_and_one_that_is_not_kn
     assert post()[0] == 202
 
 
-def test_what_is_late_is_not_waited_for(half: Half, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_price_is_a_warning_and_blocks_nothing(
+    half: Half, market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(price_book, "wait", lambda futures, timeout: (set(), set(futures)))
     quote = estimate("c5.large")
     assert "some prices could not be read in time: try again" in quote["warnings"]
@@ -322,14 +320,14 @@ def test_where_the_list_is_served(region: str, served: str | None) -> None:
     assert region_of_list(region) == served
 
 
-def test_where_there_is_no_list_that_is_said(account: Account, market: Market) -> None:
+def test_region_without_a_price_list_is_named(account: Account, market: Market) -> None:
     prices, why = book("us-gov-west-1", market, account).read(["c7g.large"], {}, ["gp3"])
     assert (prices.on_demand, prices.volumes) == ({}, {})
     assert why == ["there is no price list for us-gov-west-1"]
 
 
 def test_chinas_list_is_in_yuan(account: Account, market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = {"c7g.large": of_instance("c7g.large", "0.5", "CNY")}
+    listed = {"c7g.large": instance_products("c7g.large", "0.5", "CNY")}
     monkeypatch.setattr(
         PriceList, "_products", lambda self, filters: map(json.loads, listed.get(filters.get("instanceType", ""), []))
     )
@@ -345,7 +343,7 @@ def offer(length: str, hourly: str, upfront: str | None, kind: str = "standard",
     return {"priceDimensions": dimensions, "termAttributes": attributes}
 
 
-def test_of_reservations_the_cheapest_standard_one_of_each_term_counts(account: Account, market: Market) -> None:
+def test_cheapest_standard_reservation_of_each_term_counts(account: Account, market: Market) -> None:
     entry = json.loads(product("EUC1-BoxUsage:c7g.large", "0.0775"))
     offers = [
         offer("1yr", "0.0500", None),  # no upfront payment
@@ -370,7 +368,7 @@ def test_of_reservations_the_cheapest_standard_one_of_each_term_counts(account: 
     assert len(market.requests["GetProducts"]) == 2
 
 
-def test_what_a_volume_costs(account: Account, market: Market) -> None:
+def test_volume_price_has_capacity_iops_tiers_and_throughput(account: Account, market: Market) -> None:
     tiers = [("io2", "0.1"), ("io2.tier2", "0.07"), ("io2.tier3", "0.05")]
     market.products["io2"] = [product("EUC1-EBS:VolumeUsage.io2", "0.149", "GB-month")]
     market.products["io2"] += [product(f"EUC1-EBS:VolumeP-IOPS.{name}", price) for name, price in tiers]

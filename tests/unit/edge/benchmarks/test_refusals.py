@@ -67,7 +67,7 @@ from tests.unit.edge.bench import FILE, FILES, Half, changed, post, problems, re
         ),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_made(
+def test_bad_request_is_refused_and_leaves_nothing_behind(
     half: Half, how: dict[str, Any], where: str, message: str
 ) -> None:
     refusals = problems(**how)

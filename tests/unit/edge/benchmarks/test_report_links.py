@@ -89,7 +89,7 @@ def test_a_format_that_there_is_not(half: Half) -> None:
     assert "'html' or 'json'" in body["message"]
 
 
-def test_of_a_run_that_goes_on_there_is_none_yet(half: Half, payloads: list[dict[str, Any]]) -> None:
+def test_open_run_has_no_report_yet(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = going()
     for method in ("GET", "POST"):
         status, body = ask(method, f"/benchmarks/{run}/report")
@@ -113,14 +113,14 @@ def test_a_run_that_there_is_not(half: Half, method: str) -> None:
     assert (status, body["code"], "GET /benchmarks lists" in body["message"]) == (404, "no-such-run", True)
 
 
-def test_one_is_made_again_without_waiting_for_it(half: Half, payloads: list[dict[str, Any]]) -> None:
+def test_report_is_created_again_without_waiting(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = ended(half)
     requested_at = moments.iso(half.account.clock.moment)
     assert ask("POST", f"/benchmarks/{run}/report") == (202, {"run": run, "requested_at": requested_at})
     assert payloads == [{"run": run}]
 
 
-def test_asked_for_by_many_at_once_it_is_made_once(half: Half, payloads: list[dict[str, Any]]) -> None:
+def test_many_concurrent_requests_create_one_report(half: Half, payloads: list[dict[str, Any]]) -> None:
     run, other = ended(half), ended(half, key="k2")
     answers = [ask("POST", f"/benchmarks/{run}/report")]
     for _ in range(2):
@@ -142,7 +142,7 @@ def test_a_call_that_is_refused_keeps_nobody_from_asking_again(half: Half, monke
     assert operations.count("Invoke") == 2
 
 
-def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, payloads: list[dict[str, Any]]) -> None:
+def test_no_report_is_created_for_an_expired_run(half: Half, payloads: list[dict[str, Any]]) -> None:
     run = ended(half)
     half.s3.delete_object(Bucket=BUCKET, Key=f"runs/{run}/definition.json")
     status, body = ask("POST", f"/benchmarks/{run}/report")
@@ -152,7 +152,7 @@ def test_nothing_is_asked_for_of_a_run_of_which_nothing_is_kept(half: Half, payl
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("code", ["SlowDown", "AccessDenied", "403"])
-def test_what_s3_does_not_say_is_no_missing_report(
+def test_s3_failure_is_no_missing_report(
     half: Half, payloads: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, code: str, method: str
 ) -> None:
     """Nor one of which nothing is kept: a right that is missing is a fault of the deployment."""

@@ -29,7 +29,7 @@ def test_a_cursor_that_is_none(half: Half, cursor: str) -> None:
     assert ask("GET", "/benchmarks", cursor=cursor)[0] == 400
 
 
-def test_all_that_is_on_record_is_told(half: Half) -> None:
+def test_detail_has_everything_on_record(half: Half) -> None:
     _, response = post()
     run, now = response["run"], half.account.clock.moment
     half.runs.set_running(run, response["execution"])

@@ -177,7 +177,7 @@ def test_a_cron_expression_has_no_first_start_of_its_own(half: Half) -> None:
     assert created["next_at"].endswith("T18:00:00.000Z")
 
 
-def test_what_a_run_needs_must_still_exist(half: Half) -> None:
+def test_scheduled_run_without_its_artifact_is_refused(half: Half) -> None:
     sha256 = half.stage(b"tool")
     artifact = {"name": "tool", "sha256": sha256, "source": "https://example.com/tool"}
     status, answer = schedule(definition=changed(artifacts=[artifact]))

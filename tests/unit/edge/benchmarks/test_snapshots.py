@@ -63,7 +63,7 @@ class TestAllowed:
 
 
 @pytest.mark.parametrize("settings", [{"allowed_snapshots": [UNKNOWN]}], indirect=True)
-def test_what_is_not_allowed_is_refused(half: Half) -> None:
+def test_snapshot_that_the_deployment_does_not_allow_is_refused(half: Half) -> None:
     own = snapshot()
     refused = problems(definition=restored(own))[f"{VOLUME}.snapshot"]
     assert f"is '{own}': must be a snapshot that the deployment allows" in refused

@@ -65,7 +65,7 @@ def test_a_key_stands_for_one_request(half: Half, other: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(("number", "acted"), cuts(range(CALLS)))
-def test_a_request_that_is_cut_off_is_made_good_by_the_next_of_its_key(
+def test_next_request_of_a_key_completes_an_interrupted_one(
     half: Half, monkeypatch: pytest.MonkeyPatch, number: int, acted: bool
 ) -> None:
     with calls(monkeypatch, cut_at(number, acted)) as operations:

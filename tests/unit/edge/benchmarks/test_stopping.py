@@ -42,7 +42,7 @@ def test_a_run_whose_workflow_never_started_can_be_stopped(half: Half, monkeypat
     assert half.started() == {}  # it was stopped: the repeated request must not bring it back
 
 
-def test_of_a_run_that_has_ended_nothing_is_changed(half: Half) -> None:
+def test_stop_of_an_ended_run_changes_nothing(half: Half) -> None:
     _, response = post()
     half.runs.close(response["run"], RunStatus.SUCCEEDED, None, half.account.clock.moment)
     ended = half.runs.conclude(response["run"], half.account.clock.moment)

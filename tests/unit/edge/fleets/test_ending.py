@@ -33,7 +33,7 @@ def test_a_removed_fleet_is_closed_its_workflow_ended_and_its_teardown_started(s
     assert ask("DELETE", f"/fleets/{run}")[0] == 200
 
 
-def test_its_money_is_told(stand: Stand) -> None:
+def test_fleet_has_an_estimate_and_then_a_cost(stand: Stand) -> None:
     run = stand.ready()
     (listed,) = get("/fleets")["fleets"]
     fleet = stand.get_fleet(run)["fleet"]
@@ -46,7 +46,7 @@ def test_its_money_is_told(stand: Stand) -> None:
     assert "c7g.large" in str(cost["items"])
 
 
-def test_it_ends_by_itself_when_its_time_is_over(stand: Stand) -> None:
+def test_standing_fleet_ends_when_it_expires(stand: Stand) -> None:
     run = stand.ready()
     stand.account.clock.forward(hours=7, minutes=59, seconds=30)
     assert stand.step(run, "keep")["wait_seconds"] == 31

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.edge.asking import ask, get
-from tests.unit.edge.market import Market, of_instance
+from tests.unit.edge.market import Market, instance_products
 from tests.unit.edge.standing import FILE, Stand
 
 
@@ -41,7 +41,7 @@ def test_an_estimate_of_a_fleet_stores_and_starts_nothing(stand: Stand) -> None:
     assert ask("POST", "/fleets/estimate", {"definition": {**FILE, "phases": []}})[0] == 400
 
 
-def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
+def test_spot_fleet_needs_no_on_demand_price(stand: Stand) -> None:
     workers = {"count": 2, "instance_type": "m7g.large", "purchase": "spot"}
     definition = {**FILE, "fleets": {"workers": workers}, "prices": {"m7g.large": {"spot": 0.5}}}
     answer = ask("POST", "/fleets/estimate", {"definition": definition, "files": {"setup.sh": ""}})[1]
@@ -67,7 +67,7 @@ def test_what_waits_for_spot_needs_no_price_on_demand(stand: Stand) -> None:
 def test_a_fleet_grows_only_within_its_budget_and_the_operators_limit(
     stand: Stand, market: Market, budget: int | None, message: str
 ) -> None:
-    market.products["m7g.large"] = of_instance("m7g.large", "1")
+    market.products["m7g.large"] = instance_products("m7g.large", "1")
     workers = {"count": 2, "instance_type": "m7g.large"}
     run = stand.up(definition={**FILE, "fleets": {"workers": workers}, **({"budget": budget} if budget else {})})
     status, body = ask("PATCH", f"/fleets/{run}", {"count": 4})

@@ -51,9 +51,7 @@ def test_nodes_have_ranks_and_their_replacements_take_them_over(stand: Stand) ->
     assert now["predecessor"] == seat["address"]
 
 
-def test_a_node_that_ec2_omits_keeps_its_rank_and_one_that_has_ended_does_not(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_omitted_node_retains_its_rank_and_ended_node_does_not(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stand.launched(definition=RANKED)
     stand.keep(run)
     before = ranks(stand, run)
@@ -79,7 +77,7 @@ def test_a_fleet_without_ranks_has_no_roster(stand: Stand) -> None:
     assert cell_store().find(names.roster_key(run, CELL)) is None
 
 
-def test_of_two_checks_at_once_one_changes_the_roster(stand: Stand) -> None:
+def test_only_one_of_two_concurrent_checks_changes_the_roster(stand: Stand) -> None:
     """The other one was based on an earlier state, and the next check reads the newer one."""
     run = stand.launched(definition=RANKED)
     stand.keep(run)

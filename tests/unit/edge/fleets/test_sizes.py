@@ -136,7 +136,7 @@ def test_the_later_word_holds(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> 
     assert stand.size(run) == (1, 1, 1)
 
 
-def test_a_lost_call_is_made_up_for_by_the_next_look(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_check_makes_up_for_a_lost_call(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stand.ready()
 
     def intercept(at: int, operation: str, call: Any) -> Any:
@@ -151,7 +151,7 @@ def test_a_lost_call_is_made_up_for_by_the_next_look(stand: Stand, monkeypatch: 
     assert stand.size(run) == (4, 4, 4)
 
 
-def test_a_size_that_is_asked_for_before_the_launch(stand: Stand) -> None:
+def test_size_from_before_the_launch_is_applied_after_it(stand: Stand) -> None:
     run = stand.up()
     assert stand.scale(run, 4)[0] == 200
     assert stand.keep(run) == "waiting", "there is nothing yet"
@@ -206,7 +206,7 @@ def test_teardown_waits_for_a_fleet_that_is_growing(stand: Stand, monkeypatch: p
     assert stand.runs.launches.of(run) == []
 
 
-def test_cut_off_anywhere_the_next_look_makes_it_good(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_check_completes_one_that_was_cut_at_any_call(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     """One fleet, each look cut off at one call later than the one before; then one that is not.
 
     Each call is cut once; with ``TROOP_EXHAUSTIVE`` twice, with both sizes.

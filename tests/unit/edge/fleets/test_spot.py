@@ -171,7 +171,7 @@ def test_chaos_knows_the_backup_as_one_of_troops_groups(spot: Spot) -> None:
     assert (backup["MaxSize"], backup["DesiredCapacity"]) == (0, 0)
 
 
-def test_it_is_checked_more_often_while_the_backup_may_change(spot: Spot) -> None:
+def test_checks_are_more_frequent_while_the_backup_may_change(spot: Spot) -> None:
     run = spot.stand.launched(definition=on_spot())
     spot.settle(run)
     spot.stand.account.clock.forward(hours=1)
@@ -225,7 +225,7 @@ def test_cut_off_anywhere_the_next_check_completes_the_change(spot: Spot, monkey
     assert stand.bench.groups() == {}
 
 
-def test_a_throttled_change_is_made_by_the_next_check(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_check_repeats_a_throttled_change(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     run = lacking(spot)
 
     def throttle(at: int, operation: str, call: Any) -> Any:
@@ -240,9 +240,7 @@ def test_a_throttled_change_is_made_by_the_next_check(spot: Spot, monkeypatch: p
     assert spot.sizes(run) == (3, 3)
 
 
-def test_of_two_checks_at_once_the_one_that_saw_less_decides_nothing(
-    spot: Spot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_with_an_older_state_decides_nothing(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has seen the backup as not needed; meanwhile spot has taken nodes back, and another check knows."""
     run = lacking(spot)
     assert spot.settle(run) == (3, 3)
@@ -307,7 +305,7 @@ def test_a_deleted_backup_group_ends_the_fleet(spot: Spot) -> None:
     assert "the Auto Scaling group of the fleet workers was deleted" in spot.stand.step(run, "settle")["reason"]
 
 
-def test_what_spot_and_the_backup_refuse_is_told_apart(spot: Spot) -> None:
+def test_refusals_name_spot_and_backup_separately(spot: Spot) -> None:
     run = lacking(spot)
     spot.stand.refusals = ["There is no Spot capacity available"]
     assert spot.stand.get_fleet(run)["refusals"] == [f"workers on spot: {spot.stand.refusals[0]}"]

@@ -14,7 +14,7 @@ from troop.bench.record import RunStatus
 from troop.bench.standing import LONGEST_WAIT
 
 
-def test_it_stands_once_all_nodes_are_ready(stand: Stand) -> None:
+def test_fleet_is_standing_once_all_nodes_are_ready(stand: Stand) -> None:
     run = stand.launched()
     assert stand.runs.get(run).status is RunStatus.RUNNING
     assert stand.step(run, "keep") == {
@@ -38,7 +38,7 @@ def test_it_stands_once_all_nodes_are_ready(stand: Stand) -> None:
     assert stand.step(run, "keep")["wait_seconds"] == LONGEST_WAIT
 
 
-def test_what_fails_is_replaced(stand: Stand) -> None:
+def test_lost_node_of_a_standing_fleet_is_replaced(stand: Stand) -> None:
     """Auto Scaling is left free to do so, unlike in a benchmark's fleets."""
     run = stand.ready()
     assert stand.group(run)["SuspendedProcesses"] == [], "a zone that has capacity again gets its nodes back"
@@ -52,7 +52,7 @@ def test_what_fails_is_replaced(stand: Stand) -> None:
     assert stand.on_record(run, gone=False) == set(stand.nodes(run)) != before
 
 
-def test_a_node_that_cannot_set_itself_up_is_told_of_and_stays(stand: Stand) -> None:
+def test_node_whose_setup_fails_is_reported_and_stays(stand: Stand) -> None:
     run = stand.launched()
     good, bad = sorted(stand.nodes(run))
     stand.bench.roles |= {good: "workers", bad: "workers"}
@@ -64,7 +64,7 @@ def test_a_node_that_cannot_set_itself_up_is_told_of_and_stays(stand: Stand) -> 
     assert problems == {good: None, bad: "setup.sh ended with exit code 3"}
 
 
-def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_answer_omits_nodes_and_resources_that_do_not_fit(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
     run = stand.launched()
     good, bad = sorted(stand.nodes(run))
     stand.bench.roles |= {good: "workers", bad: "workers"}
@@ -90,7 +90,7 @@ def test_of_very_much_as_much_is_told_as_fits(stand: Stand, monkeypatch: pytest.
     assert ([node["id"] for node in short["nodes"]], short["nodes_left_out"]) == ([bad], 1)
 
 
-def test_why_nodes_are_missing_is_told(stand: Stand) -> None:
+def test_answer_says_why_nodes_are_missing(stand: Stand) -> None:
     run = stand.ready()
     stand.refusals = ["You have requested more vCPU capacity than your current vCPU limit"]
     assert stand.get_fleet(run)["refusals"] == [], "none is missing"

@@ -45,7 +45,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("changes", "where", "words"), REFUSED, ids=[where for _, where, _ in REFUSED])
-def test_what_is_wrong_is_refused_before_anything_is_there(
+def test_bad_definition_is_refused_before_anything_is_created(
     stand: Stand, changes: dict[str, Any], where: str, words: str
 ) -> None:
     status, body = stand.ask_up({**FILE, **changes})
@@ -72,7 +72,7 @@ def test_buckets_that_the_deployment_does_not_allow(stand: Stand) -> None:
     assert stand.ask_up({**FILE, "buckets": ["other"]})[0] == 403
 
 
-def test_fleets_and_runs_of_benchmarks_are_told_apart(stand: Stand) -> None:
+def test_fleets_and_runs_of_benchmarks_have_separate_lists(stand: Stand) -> None:
     stand.bench.admit(key="a-benchmark")
     run, fleet = stand.bench.run, stand.up(key="a-fleet")
     assert [one["fleet"] for one in get("/fleets")["fleets"]] == [fleet]

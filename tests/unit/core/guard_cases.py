@@ -45,7 +45,7 @@ ALARMED = {"stop_alarms": ["errors", "latency"]}
 FREEZE = [{"from": "2026-11-19", "to": "2026-11-21", "reason": "the great sale"}]
 
 
-CHANGES = {"of": settings(calendars=calendars(change_calendar="prod"))}
+CHANGES = {"chosen": settings(calendars=calendars(change_calendar="prod"))}
 NOON, EVENING = at("12:00"), at("18:00")
 
 ONLY_TICKS = frozenset({"change-calendar", "refreshing", "stop-alarm", "not-yet"})
@@ -128,8 +128,8 @@ CASES: list[Case] = [
         calendar_closed,
         "freeze",
         "the great sale",
-        {"of": settings(calendars=calendars(freezes=FREEZE))},
-        {"of": settings(calendars=calendars(freezes=FREEZE)), "now": at("14:45", date(2026, 11, 18))},
+        {"chosen": settings(calendars=calendars(freezes=FREEZE))},
+        {"chosen": settings(calendars=calendars(freezes=FREEZE)), "now": at("14:45", date(2026, 11, 18))},
     ),
     Case(
         change_calendar_closed,
@@ -169,8 +169,8 @@ CASES: list[Case] = [
         opted_out,
         "not-opted-in",
         "this deployment is opt-in and the unit has not opted in",
-        {"of": settings(participation="opt-in")},
-        {"of": settings(participation="opt-in"), "item": {"opt_in": True}},
+        {"chosen": settings(participation="opt-in")},
+        {"chosen": settings(participation="opt-in"), "item": {"opt_in": True}},
     ),
     Case(
         unrecovered,

@@ -110,7 +110,7 @@ HISTORIES ?= 1000000
 histories: setup  ## run a million histories of the model test, from a random seed (an hour on two cores); HISTORIES=n
 	@$(BIN)/python -m perf.model --histories $(HISTORIES)
 
-openapi: setup  ## generate docs/openapi.json, docs/settings.md, the tables of roles in docs/security.md, and the schemas of files, reports and comparisons
+openapi: setup  ## generate docs/openapi.json, docs/settings.md and what else follows from settings, the tables of roles in docs/security.md, and the schemas of files, reports and comparisons
 	@$(BIN)/python -m infra.openapi
 	@$(BIN)/python -m infra.bench_schema
 	@$(BIN)/python -m infra.report_schema

@@ -1,15 +1,15 @@
 """Reads the context of cdk.json as typed, checked settings.
 
-Defaults are only in cdk.json. ``troop:stage`` selects a stage (``troop:stages``), which overrides some values, and
-``cdk deploy -c troop:KEY=VALUE`` overrides both. The functions' own :mod:`troop.settings` parses the settings that
-they use; this module parses those that only a deployment needs.
+cdk.json has a value for every setting. ``troop:stage`` selects a stage (``troop:stages``), which overrides some values,
+and ``cdk deploy -c troop:KEY=VALUE`` overrides both. :mod:`troop.settings` declares the settings that functions use;
+this module declares those that only a deployment needs.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from infra import ROOT
 from troop import settings as chaos
 from troop import stages, targets, values
 from troop.errors import SettingsError
+from troop.settings import TICK_MINUTES, Section, Setting
 
 PREFIX = "troop:"
 BUNDLES = ("auto", "lambda", "machine")
@@ -130,66 +131,85 @@ ZONES_CHOSEN = "zones_chosen"
 _OF_THE_PLACE = frozenset({"deployment", "bundle", ZONES_CHOSEN})
 """Say where to deploy: no deployment can change them."""
 
-_DEPLOYMENT_ONLY: dict[str, Callable[[Any], Any]] = {
-    "tick_minutes": values.one_of(*chaos.TICK_MINUTES),
-    "log_retention_days": values.one_of(*LOG_RETENTION_DAYS),
-    "retain_data": values.boolean,
-    "api_access_logs": values.boolean,
-    "runbook_url": values.text(),
-    "dashboards": values.boolean,
-    "daily_cost_alarm": values.number(0.01, 1_000_000),
-    "bundle": _bundle,
-    "key": _key,
-    "network": _network,
-    "zones": _zones,
-    "dns_firewall": values.boolean,
-    "results_retention_days": values.whole(8, 3650),  # a run of a week must not lose its inputs
-}
-
 
 @dataclass(frozen=True)
 class DeploymentSettings:
-    """All settings of a deployment.
+    """All settings of a deployment: those of the functions, and those that only the deployment uses.
 
     Attributes:
         chaos: the functions' settings.
         chaos_json: the same as a JSON document with the keys of ``troop.settings.KEYS``, for the functions' asset.
-        tick_minutes: minutes between two ticks of a schedule.
-        log_retention_days: of every log group.
-        retain_data: tables, bucket, salt and logs outlive the stack, and tables are protected from deletion.
-        api_access_logs: whether API Gateway logs each request. This needs a role in a setting of the whole region; the
-            deployment then creates it.
-        runbook_url: where recipients of alarms can read docs/runbook.md; "#anchor" is appended.
-        dashboards: whether to create dashboards; more than three in an account cost money.
-        daily_cost_alarm: the lowest daily cost of benchmarks that is an alarm; in dollars, in China in yuan.
-        bundle: the platform of the layers' wheels: ``lambda``, or this ``machine`` for local AWS.
-        key: the ARN of the key that encrypts the deployment's data; None for keys of AWS.
-        network: where fleets are launched; None for a network of the deployment's own.
-        zones: the number of availability zones of the own network, or their names, in the order of its subnets;
-            ignored with an existing network.
-        dns_firewall: whether the own network resolves only the names that nodes need.
-        results_retention_days: how long the results of benchmarks are kept.
+        zones: the number of availability zones of the own network, or their names, in the order of its subnets.
         stage: the stage whose values these are; None for the defaults.
         overrides: keys whose values come from the command line or from an app's code, and not from cdk.json.
     """
 
     chaos: chaos.Settings
     chaos_json: str
-    tick_minutes: int
-    log_retention_days: int
-    retain_data: bool
-    api_access_logs: bool
-    runbook_url: str
-    dashboards: bool
-    daily_cost_alarm: float
-    bundle: str
-    key: str | None
-    network: ExistingNetwork | None
-    zones: int | tuple[str, ...]
-    dns_firewall: bool
-    results_retention_days: int
+    tick_minutes: int = Setting(Section.CHAOS, 15, values.one_of(*TICK_MINUTES)).means(
+        "Minutes between two ticks during the window of a calendar. A due termination waits for the next tick. Every "
+        "tick writes a decision for every unit, so shorter intervals cost more."
+    )
+    log_retention_days: int = Setting(Section.RETENTION, 90, values.one_of(*LOG_RETENTION_DAYS)).means(
+        "Days for which all logs are stored: of functions, workflows, and the API's requests. These are the values "
+        "that CloudWatch Logs accepts."
+    )
+    retain_data: bool = Setting(Section.RETENTION, True, values.boolean, lower="removal deletes the records").means(
+        "Whether tables, buckets, the salt and logs remain after the deployment is removed (`make destroy`), and "
+        "tables are protected from deletion. With false they are removed, too."
+    )
+    api_access_logs: bool = Setting(Section.OPERATION, False, values.boolean).means(
+        "Whether API Gateway logs each request, including those that IAM refuses. This requires a role in an account "
+        "setting that applies to **all APIs of the region**. With true, the deployment creates a role and sets it "
+        "there, in place of an existing one; both remain when the deployment is removed. With false, the API's "
+        "function still logs each request that reaches it, with its caller."
+    )
+    runbook_url: str = Setting(Section.OPERATION, "docs/runbook.md", values.text()).means(
+        "Where your operators read [the runbook](runbook.md). Alarms link to it with `#` and an anchor; dashboards "
+        "link to it if it begins with `https://`."
+    )
+    dashboards: bool = Setting(Section.OPERATION, True, values.boolean).means(
+        "Whether the deployment has its two dashboards. An account has three free dashboards, and pays for each "
+        "further one."
+    )
+    daily_cost_alarm: float = Setting(Section.OPERATION, 100, values.number(0.01, 1_000_000)).means(
+        "The cost of benchmarks and fleets within a day that turns an alarm on: US dollars, in China yuan. Running "
+        "ones count, too."
+    )
+    bundle: str = Setting(Section.DEPLOYMENT, "auto", _bundle, accepts='Literal["auto", "lambda", "machine"]').means(
+        "The platform for which the functions' packages are selected. Keep `auto`: it means `lambda`, or `machine` if "
+        "`AWS_ENDPOINT_URL` points to local AWS."
+    )
+    key: str | None = Setting(Section.ACCOUNT, None, _key).means(
+        "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
+        "variables; null for keys of AWS. Its policy must admit services of AWS "
+        "([more](deploying.md#a-key-of-your-own))."
+    )
+    network: ExistingNetwork | None = Setting(  # noqa: RUF009 - it is a field
+        Section.BENCHMARKS, None, _network, accepts="Network | None"
+    ).means(
+        "Where fleets are launched: null for a VPC that the deployment creates, or an existing VPC with its subnets "
+        "([more](deploying.md#benchmarks))."
+    )
+    zones: int | tuple[str, ...] = Setting(Section.BENCHMARKS, 3, _zones).means(
+        "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many as your "
+        "account has in the region. Ignored with `troop:network`."
+    )
+    dns_firewall: bool = Setting(Section.BENCHMARKS, False, values.boolean).means(
+        "Whether the VPC that the deployment creates resolves only names of AWS and of the VPC, so that code on nodes "
+        "cannot send data through DNS ([cost](costs.md#benchmarks-while-none-runs)). Not with `troop:network`."
+    )
+    # A run of a week must not lose its inputs.
+    results_retention_days: int = Setting(Section.RETENTION, 365, values.whole(8, 3650)).means(
+        "Days for which the results and reports of benchmarks are stored. Uploaded artifacts are stored for 30 days."
+    )
     stage: str | None = None
     overrides: frozenset[str] = frozenset()
+
+
+DEPLOYMENT_ONLY = chaos.declared(DeploymentSettings)
+SETTINGS = chaos.SETTINGS | DEPLOYMENT_ONLY
+"""By key, without prefix: all settings, and those that functions do not use."""
 
 
 def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None = None) -> DeploymentSettings:
@@ -205,7 +225,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
         troop.errors.SettingsError: names the key, the value and what is allowed.
     """
     raw = {key.removeprefix(PREFIX): value for key, value in context.items() if key.startswith(PREFIX)}
-    known = (*chaos.KEYS, *_DEPLOYMENT_ONLY)
+    known = tuple(SETTINGS)
     chaos.refuse_unknown(raw, (*known, stages.STAGE, stages.STAGES, ZONES_CHOSEN), PREFIX)
     defaults = _parse({key: value for key, value in raw.items() if key in known}, PREFIX)
     override_keys = [] if written is None else [key for key in raw if _differs(raw[key], written, key)]
@@ -270,7 +290,7 @@ def _differs(value: Any, written: Mapping[str, Any], key: str) -> bool:
 
 def _parse(raw: Mapping[str, Any], prefix: str) -> DeploymentSettings:
     settings = chaos.parse_settings({key: raw[key] for key in chaos.KEYS if key in raw}, prefix)
-    parsed = {key: chaos.parse_value(prefix + key, raw.get(key), parse) for key, parse in _DEPLOYMENT_ONLY.items()}
+    parsed = {key: chaos.parse_value(prefix + key, raw.get(key), one.parse) for key, one in DEPLOYMENT_ONLY.items()}
     _check_targets(prefix, settings, parsed["network"])
     if parsed["dns_firewall"] and parsed["network"]:
         allowed = f"false with {prefix}network: the deployment does not change your network"
@@ -288,9 +308,7 @@ def _check_targets(prefix: str, settings: chaos.Settings, network: ExistingNetwo
 
 def _document(settings: chaos.Settings, raw: Mapping[str, Any]) -> str:
     """Returns scalars as parsed and objects as written, so that the functions read exactly what was checked."""
-    objects = ("units", "calendars")
-    document = {key: getattr(settings, key) for key in chaos.KEYS if key not in objects}
-    document["max_run_cost"] = settings.max_run_cost or chaos.NO_LIMIT
-    document["max_scheduled_cost"] = settings.max_scheduled_cost or chaos.NO_LIMIT
-    document |= {key: chaos.json_object(raw[key]) for key in objects}
+    document = {key: getattr(settings, key) for key in chaos.KEYS}
+    document = {key: chaos.NO_LIMIT if value is None else value for key, value in document.items()}
+    document |= {key: chaos.json_object(raw[key]) for key in ("units", "calendars")}
     return json.dumps(document, indent=2) + "\n"

@@ -1,133 +1,45 @@
-"""Generates docs/settings.md: ``python -m infra.settings_doc`` writes it.
+"""Generates what follows from the declarations of settings: ``python -m infra.settings_doc`` writes it.
 
-Defaults come from cdk.json, allowed values from the errors of :mod:`infra.settings`. This module adds what a setting
-means to its users.
+- docs/settings.md: sections, defaults and texts come from the declarations, allowed values from the parsers' errors.
+- troop_aws/cdk.py: the types of the construct's settings.
+- cdk.json: settings that it lacks, with their defaults. Its values remain, because people change them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+from dataclasses import fields
 
 from infra import ROOT
-from infra.settings import PREFIX, read_settings, written_context
-from troop.errors import SettingsError
-from troop.faults import FAULTS
+from infra.settings import PREFIX, SETTINGS, DeploymentSettings
+from troop import values
+from troop.settings import Section, Settings
+from troop.stages import STAGE, STAGES
 
 PATH = ROOT / "docs" / "settings.md"
+CONSTRUCT = ROOT / "troop_aws" / "cdk.py"
+CDK = ROOT / "cdk.json"
 
-SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "The deployment": {
-        "deployment": "The stack's name, which commands use to find it (`troop -d NAME`). Another name is another "
-        "deployment, with its own tables, salt and switch.",
-        "stage": "The stage to deploy; null uses only the defaults. `make deploy STAGE=prod` sets it.",
-        "stages": "Named sets of settings that override the defaults ([more](deploying.md#stages)). Their keys are "
-        "those of this page, without `troop:`.",
-        "bundle": "The platform for which the functions' packages are selected. Keep `auto`: it means `lambda`, or "
-        "`machine` if `AWS_ENDPOINT_URL` points to local AWS.",
-    },
-    "The account": {
-        "key": "A KMS key of yours that encrypts tables, buckets, queues, topics, logs, the salt and the functions' "
-        "variables; null for keys of AWS. Its policy must admit services of AWS "
-        "([more](deploying.md#a-key-of-your-own)).",
-        "tags": "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those "
-        "that your organization demands ([more](deploying.md#rules-of-your-organization)).",
-    },
-    "Chaos": {
-        "leashed": "Whether chaos only decides and records. It applies until somebody uses the switch (`troop "
-        "unleash`, `troop leash`); from then on the switch decides.",
-        "participation": "`opt-out`: every unit takes part unless it is opted out. `opt-in`: no unit takes part until "
-        "it is opted in.",
-        "probability": "The probability of a termination for each unit and business day: 1 is one a day, 0.2 one a "
-        "week on average, 0 none. An owner's `probability` overrides it.",
-        "min_healthy": "The fewest healthy instances in service with which a group takes part. An owner's "
-        "`min_healthy` overrides it.",
-        "lowest_min_healthy": "The lowest `min_healthy` that owners can set, at most `troop:min_healthy`. A lower "
-        "value in the table or in a tag counts as this one; `troop group` then shows this setting as its source.",
-        "min_days_between": "Business days from one termination of a unit to its next; 0 and 1 both allow one on "
-        "every business day. An owner's `min_days_between` overrides it.",
-        "method": " ".join(f"`{fault.name}`: {fault.summary}." for fault in FAULTS)
-        + " See [what data a crash can lose](chaos.md#what-a-crash-can-lose). An owner's `method` overrides it.",
-        "max_per_day": "The most terminations of the whole deployment in a day, on-demand ones included. The day is "
-        "the calendar's local day.",
-        "max_in_flight": "The most terminations of the whole deployment whose groups have not recovered yet.",
-        "on_demand": "Whether the API accepts requests to terminate an instance (`troop terminate`). IAM controls who "
-        "can send them.",
-        "recovery_timeout_minutes": "Minutes that a group has to recover. After that it is `UNRECOVERED`, and Troop "
-        "skips its unit until somebody opts it in.",
-        "units": "The groups that belong together, by patterns of their names: all groups that match share one unit's "
-        "policy, roll and history. The first pattern that matches counts; a group's tag `troop:unit` overrides it.",
-        "calendars": "When chaos can happen: calendars by name. `default` applies to every group that names no other "
-        "(`calendar`).",
-        "tick_minutes": "Minutes between two ticks during the window of a calendar. A due termination waits for the "
-        "next tick. Every tick writes a decision for every unit, so shorter intervals cost more.",
-    },
-    "Retention": {
-        "retain_data": "Whether tables, buckets, the salt and logs remain after the deployment is removed (`make "
-        "destroy`), and tables are protected from deletion. With false they are removed, too.",
-        "decision_retention_days": "Days for which decisions are stored, which explain why Troop skipped a unit. "
-        "Events and changes are stored permanently.",
-        "log_retention_days": "Days for which all logs are stored: of functions, workflows, and the API's requests. "
-        "These are the values that CloudWatch Logs accepts.",
-        "results_retention_days": "Days for which the results and reports of benchmarks are stored. Uploaded "
-        "artifacts are stored for 30 days.",
-    },
-    "Operation": {
-        "runbook_url": "Where your operators read [the runbook](runbook.md). Alarms link to it with `#` and an "
-        "anchor; dashboards link to it if it begins with `https://`.",
-        "dashboards": "Whether the deployment has its two dashboards. An account has three free dashboards, and pays "
-        "for each further one.",
-        "daily_cost_alarm": "The cost of benchmarks and fleets within a day that turns an alarm on: US dollars, in "
-        "China yuan. Running ones count, too.",
-        "api_access_logs": "Whether API Gateway logs each request, including those that IAM refuses. This requires a "
-        "role in an account setting that applies to **all APIs of the region**. With true, the deployment creates a "
-        "role and sets it there, in place of an existing one; both remain when the deployment is removed. With false, "
-        "the API's function still logs each request that reaches it, with its caller.",
-    },
-    "Benchmarks": {
-        "benchmarks": "Whether the deployment includes the part that runs [benchmarks](benchmarks.md) and fleets. "
-        "With false it has no network, and no role that can launch anything.",
-        "network": "Where fleets are launched: null for a VPC that the deployment creates, or an existing VPC with "
-        "its subnets ([more](deploying.md#benchmarks)).",
-        "zones": "Availability zones of the VPC that the deployment creates, with a subnet in each; at most as many "
-        "as your account has in the region. Ignored with `troop:network`.",
-        "dns_firewall": "Whether the VPC that the deployment creates resolves only names of AWS and of the VPC, so "
-        "that code on nodes cannot send data through DNS ([cost](costs.md#benchmarks-while-none-runs)). Not with "
-        "`troop:network`.",
-        "allowed_buckets": "S3 buckets that nodes can read. The file of a benchmark or fleet must name a bucket, too "
-        "(`buckets`).",
-        "allowed_images": "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, "
-        "which is the default: ids of images, and names of SSM parameters that contain an id "
-        "([more](benchmarks.md#images)). IAM enforces them, too.",
-        "allowed_snapshots": "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): "
-        "ids, or `*` for all snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too.",
-        "allowed_targets": "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names "
-        "it, too (`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its "
-        "TCP ports ([more](benchmarks.md#targets)).",
-        "own_data": "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure "
-        "with them ([more](benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting.",
-        "max_nodes": "The most nodes that one run can have at one time. The limit also applies to one standing fleet.",
-        "max_nodes_total": "The most nodes of all open runs and standing fleets together. A run holds its largest "
-        "number of nodes from its admission until its teardown ends; a fleet holds its size.",
-        "max_run_cost": "What one run or standing fleet can cost, in US dollars (in China, yuan); `none` for no limit "
-        "([more](costs.md#limits)). Troop refuses one that it expects to cost more, and stops one that has cost more.",
-        "max_scheduled_cost": "What the runs that schedules start in one month (UTC) can cost in the worst case, in "
-        "dollars (in China, yuan); `none` for no limit ([more](benchmarks.md#schedules)). Then Troop refuses starts.",
-        "instance_types": "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. IAM "
-        "enforces them, too: the launching role cannot start another type.",
-    },
-}
-"""Heading -> key -> meaning, in Markdown."""
+_CALENDARS = ("[below](#a-calendar)", "an object of calendars by name, see [below](#a-calendar)")
+"""Shown for the default, and for what is allowed, where the error says less."""
 
-_ALLOWED = {
-    "stage": "null, or the name of one of `troop:stages`",
-    "stages": "an object of stages by name: a letter, then letters, digits and hyphens, at most 20 in all",
-    "calendars": "an object of calendars by name, see [below](#a-calendar)",
-}
-"""Used where the error says less, or lists the stages of the day."""
-
-_SHOWN_BELOW = {"calendars": "[below](#a-calendar)", "stages": "[four](deploying.md#stages)"}
+_STAGES = (
+    (
+        f"`{PREFIX}{STAGE}`",
+        "`null`",
+        f"null, or the name of one of `{PREFIX}{STAGES}`",
+        "The stage to deploy; null uses only the defaults. `make deploy STAGE=prod` sets it.",
+    ),
+    (
+        f"`{PREFIX}{STAGES}`",
+        "[four](deploying.md#stages)",
+        "an object of stages by name: a letter, then letters, digits and hyphens, at most 20 in all",
+        "Named sets of settings that override the defaults ([more](deploying.md#stages)). Their keys are those of this "
+        "page, without `troop:`.",
+    ),
+)
+"""Rows of the keys that select settings, and have no value of their own in a deployment."""
 
 CALENDAR = {
     "time_zone": (
@@ -198,7 +110,7 @@ For example, a day off after Thanksgiving, and a half day on 24 December:
 _HEAD = """\
 # Settings
 
-Generated from the code by `make openapi`: change `infra/settings_doc.py` instead.
+Generated from the code by `make openapi`: change `functions/troop/settings.py` or `infra/settings.py` instead.
 
 Settings are the context of `cdk.json`. A change in that file applies to every later deployment. A setting on the
 command line overrides the file and the stage, but only for one deployment. `make deploy KEEP=1 ARGS='-c
@@ -217,35 +129,52 @@ overrides these settings ([chaos.md](chaos.md)).
 """
 
 
+_TYPES = re.compile(r"(?<=# Generated by `make openapi`:\n)(    \w+: .+\n)*")
+
+
 def text() -> str:
-    """Returns the document as it is committed."""
-    context = written_context()
+    """Returns docs/settings.md as it is committed."""
     parts = [_HEAD]
-    for heading, settings in SECTIONS.items():
-        rows = [
-            _row(f"`{PREFIX}{key}`", _default(context, key), allowed(context, key), settings[key]) for key in settings
-        ]
-        parts.append(f"## {heading}\n\n{_table('setting', rows)}")
-    fields = [_row(f"`{field}`", *cells) for field, cells in CALENDAR.items()]
-    shown = json.dumps(context[f"{PREFIX}calendars"], indent=2)
+    for section in Section:
+        rows = [_setting_row(key) for key, one in SETTINGS.items() if one.section is section]
+        rows += [_row(*cells) for cells in _STAGES if section is Section.DEPLOYMENT]
+        parts.append(f"## {section}\n\n{_table('setting', rows)}")
+    calendar_fields = [_row(f"`{name}`", *cells) for name, cells in CALENDAR.items()]
+    shown = json.dumps(SETTINGS["calendars"].default, indent=2)
     about = f"The default calendar:\n\n```json\n{shown}\n```\n"
-    parts.append(f"## A calendar\n\n{_table('field', fields)}\n{about}\n{_RULES}")
+    parts.append(f"## A calendar\n\n{_table('field', calendar_fields)}\n{about}\n{_RULES}")
     return "\n".join(parts)
 
 
-def allowed(context: Mapping[str, Any], key: str) -> str:
+def with_types(module: str) -> str:
+    """Returns the source of the construct with the type of each setting."""
+    parsed = {one.name: str(one.type) for one in (*fields(Settings), *fields(DeploymentSettings))}
+    lines = [f"    {key}: {one.accepts or parsed[key]}\n" for key, one in SETTINGS.items()]
+    return _TYPES.sub("".join(lines).replace("tuple[str, ...]", "Sequence[str]"), module)
+
+
+def completed(written: str) -> str:
+    """Returns the text of a cdk.json with the settings that it lacks, before the stage."""
+    context = json.loads(written)["context"]
+    missing = [key for key in SETTINGS if PREFIX + key not in context]
+    lines = [f'"{PREFIX}{key}": {json.dumps(SETTINGS[key].default)},\n    ' for key in missing]
+    next_key = STAGE if PREFIX + STAGE in context else "deployment"
+    return written.replace(f'"{PREFIX}{next_key}"', "".join(lines) + f'"{PREFIX}{next_key}"', 1)
+
+
+def allowed(key: str) -> str:
     """Returns what a setting can be: the phrase with which an unusable value is refused."""
-    if key in _ALLOWED:
-        return _ALLOWED[key]
     try:
-        read_settings({**context, f"{PREFIX}stages": {}, PREFIX + key: object()})
-    except SettingsError as error:
-        return error.allowed
+        SETTINGS[key].parse(object())
+    except values.BadValue as error:
+        return str(error)
     raise AssertionError(f"{PREFIX}{key} accepts any value")
 
 
-def _default(context: Mapping[str, Any], key: str) -> str:
-    return _SHOWN_BELOW.get(key) or f"`{json.dumps(context[PREFIX + key])}`"
+def _setting_row(key: str) -> str:
+    one = SETTINGS[key]
+    cells = _CALENDARS if key == "calendars" else (f"`{json.dumps(one.default)}`", allowed(key))
+    return _row(f"`{PREFIX}{key}`", *cells, one.text)
 
 
 def _table(first: str, rows: list[str]) -> str:
@@ -258,3 +187,5 @@ def _row(*cells: str) -> str:
 
 if __name__ == "__main__":
     PATH.write_text(text(), encoding="utf-8")
+    for path, updated in ((CONSTRUCT, with_types), (CDK, completed)):
+        path.write_text(updated(path.read_text(encoding="utf-8")), encoding="utf-8")

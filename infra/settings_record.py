@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from infra.settings import PREFIX, DeploymentSettings, ExistingNetwork, as_passed
+from infra.settings import DEPLOYMENT_ONLY, PREFIX, SETTINGS, DeploymentSettings, ExistingNetwork, as_passed
 from troop.outputs import OVERRIDES_METADATA, SETTINGS_METADATA
 from troop.settings import NO_LIMIT
 from troop.stages import STAGE, STAGES
@@ -20,7 +20,6 @@ from troop.stages import STAGE, STAGES
 SILENT = "TROOP_SILENT_SYNTH"
 """The environment variable that turns off the warning at synth: `make deploy` shows the changes itself."""
 
-_NOT_SETTINGS = ("chaos", "chaos_json", "bundle", "overrides")
 _ABSENT = "-"
 
 
@@ -56,8 +55,11 @@ class Change:
     @property
     def risk(self) -> str:
         """What the change makes more likely, such as ``more terminations``; "" if nothing is known of it."""
-        risk, rank = _RISKS.get(self.key, ("", _number))
-        return risk if risk and rank(self.new) > rank(self.deployed) else ""
+        one = SETTINGS.get(self.key)
+        if not one or not (one.higher or one.lower):
+            return ""
+        before, after = _rank(self.deployed), _rank(self.new)
+        return one.higher if after > before else one.lower if after < before else ""
 
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Yields the name, the deployed and the new value as text, for each part of an object that differs."""
@@ -69,11 +71,11 @@ class Change:
 
 def record(settings: DeploymentSettings) -> Record:
     """Returns the record of a deployment with these settings."""
-    own = {field.name: getattr(settings, field.name) for field in fields(settings) if field.name not in _NOT_SETTINGS}
+    own = {key: getattr(settings, key) for key in (*DEPLOYMENT_ONLY, STAGE)}
     if isinstance(own["network"], ExistingNetwork):
         own["network"] = {"vpc": own["network"].vpc, "subnets": own["network"].subnets}
     values = {**json.loads(settings.chaos_json), **own}
-    del values["deployment"]
+    del values["deployment"], values["bundle"]
     return Record({key: as_passed(value) for key, value in values.items()}, settings.overrides)
 
 
@@ -157,29 +159,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _number(value: Any) -> float:
-    return math.inf if value == NO_LIMIT else float(value)
-
-
-def _falls(value: Any) -> float:
-    return -float(value)
-
-
-_CHAOS, _COSTS = "more terminations", "higher costs"
-_RISKS: Mapping[str, tuple[str, Callable[[Any], float]]] = {
-    "leashed": (_CHAOS, _falls),
-    "participation": (_CHAOS, lambda value: value == "opt-out"),
-    "probability": (_CHAOS, _number),
-    "min_healthy": (_CHAOS, _falls),
-    "lowest_min_healthy": (_CHAOS, _falls),
-    "min_days_between": (_CHAOS, _falls),
-    "max_per_day": (_CHAOS, _number),
-    "max_in_flight": (_CHAOS, _number),
-    "on_demand": (_CHAOS, _number),
-    "max_nodes": (_COSTS, _number),
-    "max_nodes_total": (_COSTS, _number),
-    "max_run_cost": (_COSTS, _number),
-    "max_scheduled_cost": (_COSTS, _number),
-    "retain_data": ("removal deletes the records", _falls),
-}
-"""By key: the risk, and a number that grows with it."""
+def _rank(value: Any) -> float:
+    """Orders the values of a setting that has a risk: numbers, booleans, and these words."""
+    words = {NO_LIMIT: math.inf, "opt-in": 0.0, "opt-out": 1.0}
+    return words[value] if value in words else float(value)

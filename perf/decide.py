@@ -27,7 +27,7 @@ from troop.chaos.decisions import decide_all
 from troop.chaos.facts import Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.garbage import without_collections
-from troop.settings import KEYS, Settings, parse_settings
+from troop.settings import SETTINGS, Settings, parse_settings
 
 SALT = b"a salt of the measurement, not of any deployment"
 OPEN = datetime(2026, 11, 20, 20, 45, tzinfo=UTC)
@@ -43,10 +43,9 @@ SCENARIOS = {
 
 
 def settings(probability: float, patterns: dict[str, str]) -> Settings:
-    """Returns the defaults of cdk.json with another probability and unit patterns, unleashed."""
-    context = json.loads((Path(__file__).resolve().parents[1] / "cdk.json").read_text(encoding="utf-8"))["context"]
-    raw: dict[str, Any] = {key: context[f"troop:{key}"] for key in KEYS}
-    return parse_settings({**raw, "leashed": False, "probability": probability, "units": patterns})
+    """Returns the defaults with another probability and unit patterns, unleashed."""
+    defaults = {key: one.default for key, one in SETTINGS.items()}
+    return parse_settings({**defaults, "leashed": False, "probability": probability, "units": patterns})
 
 
 def groups(units: int, instances: int, tagged: bool) -> list[Group]:

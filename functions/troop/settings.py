@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -26,74 +27,50 @@ TICK_MINUTES = (1, 5, 10, 15)
 """The minutes between two ticks: divisors of an hour, for the cron expression, up to :data:`OLDEST_TICK`."""
 
 
+class Section(StrEnum):
+    """The headings of docs/settings.md, in its order."""
+
+    DEPLOYMENT = "The deployment"
+    ACCOUNT = "The account"
+    CHAOS = "Chaos"
+    RETENTION = "Retention"
+    OPERATION = "Operation"
+    BENCHMARKS = "Benchmarks"
+
+
+MORE_TERMINATIONS, HIGHER_COSTS = "more terminations", "higher costs"
+
+
 @dataclass(frozen=True)
-class Settings:
-    """The settings of a deployment.
+class Setting:
+    """The declaration of one setting: cdk.json, documents, the construct and the defaults of tests follow from it.
 
     Attributes:
-        deployment: the stack's name; an account and region can have several deployments.
-        leashed: the initial state of the switch: decide and record, but terminate nothing.
-        participation: ``opt-out`` (units take part unless opted out) or ``opt-in``.
-        probability: of a termination, for each unit and business day, 0..1.
-        min_healthy: the fewest healthy instances in service with which a group takes part.
-        lowest_min_healthy: the lower bound for an owner's ``min_healthy``.
-        min_days_between: business days from one termination of a unit to the next; the next business day is 1, so 0 and
-            1 have the same effect.
-        method: the name of a fault (:data:`troop.faults.FAULTS`).
-        max_per_day: terminations in the whole deployment on one local day.
-        max_in_flight: terminations that can be waiting for recovery at one time.
-        on_demand: whether the API accepts requests to terminate.
-        units: (glob over group names, unit name), the first match wins.
-        calendars: by name; there is always a ``default``.
-        recovery_timeout_minutes: the time after which a group counts as unrecovered.
-        decision_retention_days: how long decisions are stored.
-        benchmarks: whether the deployment includes the part that runs benchmarks.
-        max_nodes: the most nodes that one run can have at one time, in all its fleets together.
-        max_nodes_total: the most nodes of all open runs and standing fleets together.
-        max_run_cost: what one run or standing fleet can cost, in dollars, in China in yuan; None for no limit.
-        max_scheduled_cost: what the runs that schedules start in a month can cost in the worst case, in dollars, in
-            China in yuan; None for no limit.
-        instance_types: globs over the instance types that nodes can have, such as ``c7g.*``.
-        allowed_buckets: names of the buckets that nodes can read, if a benchmark requests them.
-        allowed_images: machine images that a file can name: ids, and names of SSM parameters that contain an id. A
-            name that ends with ``*`` allows all names with that beginning.
-        allowed_snapshots: ids of snapshots that a file can name; ``*`` allows all of the account.
-        allowed_targets: what nodes can reach if a file names it, as :func:`troop.targets.parse_allowed` reads it.
-        tags: of everything that the deployment and its runs create, besides Troop's own.
-        own_data: whether nodes can create and delete objects below ``data/`` of the results bucket, if a benchmark
-            requests it.
+        section: its place in docs/settings.md.
+        default: the JSON value that cdk.json has.
+        parse: converts a JSON value, or the text of one; raises :class:`troop.values.BadValue`.
+        accepts: the Python type of values in an app's code; None for the type of the parsed value.
+        higher: what a higher value makes more likely, such as ``more terminations``; "" if nothing is known of it.
+        lower: what a lower value makes more likely.
+        text: what the setting means to its users, in Markdown.
     """
 
-    deployment: str
-    leashed: bool
-    participation: str
-    probability: float
-    min_healthy: int
-    lowest_min_healthy: int
-    min_days_between: int
-    method: str
-    max_per_day: int
-    max_in_flight: int
-    on_demand: bool
-    units: tuple[tuple[str, str], ...]
-    calendars: Mapping[str, Calendar]
-    recovery_timeout_minutes: int
-    decision_retention_days: int
-    benchmarks: bool
-    max_nodes: int
-    max_nodes_total: int
-    max_run_cost: float | None
-    max_scheduled_cost: float | None
-    instance_types: tuple[str, ...]
-    allowed_buckets: tuple[str, ...]
-    allowed_images: tuple[str, ...]
-    allowed_snapshots: tuple[str, ...]
-    allowed_targets: tuple[str, ...]
-    own_data: bool
-    tags: Mapping[str, str]
+    section: Section
+    default: Any
+    parse: Callable[[Any], Any]
+    accepts: str | None = None
+    higher: str = ""
+    lower: str = ""
+    text: str = ""
 
-    def __hash__(self) -> int:
-        return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
+    def means(self, text: str) -> Any:
+        """Adds the text, and returns the field of a dataclass that declares the setting; it has no default."""
+        return field(metadata={"setting": replace(self, text=text)})
+
+
+def declared(settings: type) -> dict[str, Setting]:
+    """Returns the settings that a dataclass declares, by key."""
+    return {one.name: one.metadata["setting"] for one in fields(settings) if "setting" in one.metadata}
 
 
 def _deployment(value: Any) -> str:
@@ -102,25 +79,39 @@ def _deployment(value: Any) -> str:
     return value
 
 
-_BUCKET = re.compile(values.BUCKET_NAME)
-_BUCKETS = 'a list of bucket names, such as ["my-data"], each of 3 to 63 lower-case letters, digits, dots and hyphens'
+def _listed(pattern: str, allowed: str) -> Callable[[Any], tuple[str, ...]]:
+    """Parses ids and names, of which there may be none; as text they are a JSON list, or separated by commas."""
+
+    def parse(value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) and value.lstrip().startswith("["):
+            try:
+                value = values.json_in(value)
+            except ValueError:
+                raise values.BadValue(allowed) from None
+        try:
+            listed = () if value in ("", [], ()) else values.names(value)
+        except values.BadValue:
+            raise values.BadValue(allowed) from None
+        if not all(re.fullmatch(pattern, one) for one in listed):
+            raise values.BadValue(allowed)
+        return listed
+
+    return parse
 
 
-def _buckets(value: Any) -> tuple[str, ...]:
-    return _listed(value, _BUCKET, _BUCKETS)
-
-
-_IMAGE = re.compile(rf"{values.IMAGE_ID}|{values.PARAMETER_NAME}(/?\*)?")
-_IMAGES = (
-    'a list of image ids and of names of SSM parameters, such as ["ami-0123456789abcdef0", "/images/*"]: a * is '
-    "allowed at the end of a name"
+_buckets = _listed(
+    values.BUCKET_NAME,
+    'a list of bucket names, such as ["my-data"], each of 3 to 63 lower-case letters, digits, dots and hyphens',
 )
-
-
-_SNAPSHOT = re.compile(rf"{values.SNAPSHOT_ID}|\*")
-_SNAPSHOTS = 'a list of snapshot ids, such as ["snap-0123456789abcdef0"], or ["*"] for all of the account'
-
-
+_images = _listed(
+    rf"{values.IMAGE_ID}|{values.PARAMETER_NAME}(/?\*)?",
+    'a list of image ids and of names of SSM parameters, such as ["ami-0123456789abcdef0", "/images/*"]: a * is '
+    "allowed at the end of a name",
+)
+_snapshots = _listed(
+    rf"{values.SNAPSHOT_ID}|\*",
+    'a list of snapshot ids, such as ["snap-0123456789abcdef0"], or ["*"] for all of the account',
+)
 _TARGETS = (
     'a list of targets with TCP ports, such as ["shop:443", "10.20.0.0/16:8000-8100", "sg-0123456789abcdef0:5432"]: '
     "names of load balancers, IPv4 addresses, and ids of security groups"
@@ -128,7 +119,7 @@ _TARGETS = (
 
 
 def _targets(value: Any) -> tuple[str, ...]:
-    listed = _listed(value, re.compile(r".+"), _TARGETS)
+    listed = _listed(r".+", _TARGETS)(value)
     try:
         for one in listed:
             targets.parse_allowed(one)
@@ -137,47 +128,13 @@ def _targets(value: Any) -> tuple[str, ...]:
     return listed
 
 
-def _images(value: Any) -> tuple[str, ...]:
-    return _listed(value, _IMAGE, _IMAGES)
-
-
-def _snapshots(value: Any) -> tuple[str, ...]:
-    return _listed(value, _SNAPSHOT, _SNAPSHOTS)
-
-
-def _listed(value: Any, pattern: re.Pattern[str], allowed: str) -> tuple[str, ...]:
-    """Parses ids and names, of which there may be none; as text they are a JSON list, or separated by commas."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = values.json_in(value)
-        except ValueError:
-            raise values.BadValue(allowed) from None
-    try:
-        listed = () if value in ("", [], ()) else values.names(value)
-    except values.BadValue:
-        raise values.BadValue(allowed) from None
-    if not all(pattern.fullmatch(one) for one in listed):
-        raise values.BadValue(allowed)
-    return listed
-
-
-_GLOB = re.compile(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?")
 _GLOBS = 'a list of instance type patterns, such as ["c7g.*", "m7g.large"]: * matches any text, ? matches one character'
 
 
 def _instance_types(value: Any) -> tuple[str, ...]:
-    """Parses patterns; as text they are a JSON list, or separated by commas."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError:
-            raise values.BadValue(_GLOBS) from None
-    try:
-        globs = values.names(value)
-    except values.BadValue:
-        raise values.BadValue(_GLOBS) from None
+    globs = _listed(r"[a-z0-9*?-]+(\.[a-z0-9*?-]+)?", _GLOBS)(value)
     # Every type contains a dot, so a pattern without a dot or a star matches none.
-    if not globs or not all(_GLOB.fullmatch(glob) and ("." in glob or "*" in glob) for glob in globs):
+    if not globs or not all("." in glob or "*" in glob for glob in globs):
         raise values.BadValue(_GLOBS)
     return globs
 
@@ -223,83 +180,6 @@ def _tags(value: Any) -> Mapping[str, str]:
     return tags
 
 
-_SCALARS: dict[str, Callable[[Any], Any]] = {
-    "deployment": _deployment,
-    "leashed": values.boolean,
-    "participation": values.one_of(*PARTICIPATION),
-    "probability": values.number(0, 1),
-    "min_healthy": values.whole(1, 10_000),
-    "lowest_min_healthy": values.whole(1, 10_000),
-    "min_days_between": values.whole(0, 250),
-    "method": faults.parse_name,
-    "max_per_day": values.whole(1, 100_000),
-    "max_in_flight": values.whole(1, 1000),
-    "on_demand": values.boolean,
-    "recovery_timeout_minutes": values.whole(1, 720),
-    "decision_retention_days": values.whole(1, 3650),
-    "benchmarks": values.boolean,
-    "max_nodes": values.whole(1, 5000),
-    "max_nodes_total": values.whole(1, 100_000),
-    "max_run_cost": _run_cost,
-    "max_scheduled_cost": _run_cost,
-    "instance_types": _instance_types,
-    "allowed_buckets": _buckets,
-    "allowed_images": _images,
-    "allowed_snapshots": _snapshots,
-    "allowed_targets": _targets,
-    "own_data": values.boolean,
-    "tags": _tags,
-}
-
-KEYS = (*_SCALARS, "units", "calendars")
-"""Every key that :func:`parse_settings` accepts, without prefix; all are required."""
-
-
-def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
-    """Parses settings from JSON-like values. Scalars can be text, and objects JSON text, as ``cdk -c`` passes them.
-
-    Args:
-        raw: the values by key, without prefix.
-        prefix: of the keys in error messages.
-
-    Raises:
-        SettingsError: names the key, the value and what is allowed; also for a missing or unknown key.
-    """
-    refuse_unknown(raw, KEYS, prefix)
-    parsed: dict[str, Any] = {key: parse_value(prefix + key, raw.get(key), parse) for key, parse in _SCALARS.items()}
-    if parsed["lowest_min_healthy"] > parsed["min_healthy"]:
-        allowed = f"at most {prefix}min_healthy, which is {parsed['min_healthy']}"
-        raise SettingsError(prefix + "lowest_min_healthy", raw["lowest_min_healthy"], allowed)
-    units = parse_value(prefix + "units", raw.get("units"), _units)
-    calendars = parse_value(prefix + "calendars", raw.get("calendars"), json_object)
-    if "default" not in calendars:
-        raise SettingsError(prefix + "calendars", raw.get("calendars"), "an object with a calendar named default")
-    for name in calendars:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
-            allowed = "named by a letter, then letters, digits, hyphens and underscores, at most 64 in all"
-            raise SettingsError(f"{prefix}calendars.{name}", calendars[name], allowed)
-    return Settings(
-        **parsed,
-        units=units,
-        calendars={name: parse_calendar(prefix + "calendars", name, value) for name, value in calendars.items()},
-    )
-
-
-def parse_value(key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
-    """Returns ``parse(value)``. Raises a :class:`SettingsError` with the key if the value is refused."""
-    try:
-        return parse(value)
-    except values.BadValue as error:
-        raise SettingsError(key, value, str(error)) from None
-
-
-def refuse_unknown(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> None:
-    """Raises SettingsError for the first unknown key, and suggests the most similar known one."""
-    for key in raw:
-        if key not in known:
-            raise SettingsError(prefix + key, raw[key], values.spelling(key, known, prefix))
-
-
 def json_object(value: Any) -> dict[str, Any]:
     """Parses a JSON object, or the text of one."""
     if isinstance(value, str):
@@ -320,6 +200,191 @@ def _units(value: Any) -> tuple[tuple[str, str], ...]:
         raise values.BadValue(
             'an object from patterns of group names to unit names, such as {"web-v*": "web"}'
         ) from None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that functions use. Each value is as its parser returns it: costs are None for no limit, and
+    ``units`` are pairs of a glob over group names and a unit's name.
+    """
+
+    deployment: str = Setting(Section.DEPLOYMENT, "Troop", _deployment).means(
+        "The stack's name, which commands use to find it (`troop -d NAME`). Another name is another deployment, with "
+        "its own tables, salt and switch."
+    )
+    leashed: bool = Setting(Section.CHAOS, True, values.boolean, lower=MORE_TERMINATIONS).means(
+        "Whether chaos only decides and records. It applies until somebody uses the switch (`troop unleash`, `troop "
+        "leash`); from then on the switch decides."
+    )
+    participation: str = Setting(
+        Section.CHAOS,
+        "opt-out",
+        values.one_of(*PARTICIPATION),
+        accepts='Literal["opt-out", "opt-in"]',
+        higher=MORE_TERMINATIONS,
+    ).means(
+        "`opt-out`: every unit takes part unless it is opted out. `opt-in`: no unit takes part until it is opted in."
+    )
+    probability: float = Setting(Section.CHAOS, 0.2, values.number(0, 1), higher=MORE_TERMINATIONS).means(
+        "The probability of a termination for each unit and business day: 1 is one a day, 0.2 one a week on average, "
+        "0 none. An owner's `probability` overrides it."
+    )
+    min_healthy: int = Setting(Section.CHAOS, 2, values.whole(1, 10_000), lower=MORE_TERMINATIONS).means(
+        "The fewest healthy instances in service with which a group takes part. An owner's `min_healthy` overrides it."
+    )
+    lowest_min_healthy: int = Setting(Section.CHAOS, 1, values.whole(1, 10_000), lower=MORE_TERMINATIONS).means(
+        "The lowest `min_healthy` that owners can set, at most `troop:min_healthy`. A lower value in the table or in "
+        "a tag counts as this one; `troop group` then shows this setting as its source."
+    )
+    min_days_between: int = Setting(Section.CHAOS, 0, values.whole(0, 250), lower=MORE_TERMINATIONS).means(
+        "Business days from one termination of a unit to its next; 0 and 1 both allow one on every business day. An "
+        "owner's `min_days_between` overrides it."
+    )
+    method: str = Setting(Section.CHAOS, "crash", values.one_of(*faults.names())).means(
+        " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
+        + " See [what data a crash can lose](chaos.md#what-a-crash-can-lose). An owner's `method` overrides it."
+    )
+    max_per_day: int = Setting(Section.CHAOS, 20, values.whole(1, 100_000), higher=MORE_TERMINATIONS).means(
+        "The most terminations of the whole deployment in a day, on-demand ones included. The day is the calendar's "
+        "local day."
+    )
+    max_in_flight: int = Setting(Section.CHAOS, 5, values.whole(1, 1000), higher=MORE_TERMINATIONS).means(
+        "The most terminations of the whole deployment whose groups have not recovered yet."
+    )
+    on_demand: bool = Setting(Section.CHAOS, True, values.boolean, higher=MORE_TERMINATIONS).means(
+        "Whether the API accepts requests to terminate an instance (`troop terminate`). IAM controls who can send them."
+    )
+    recovery_timeout_minutes: int = Setting(Section.CHAOS, 30, values.whole(1, 720)).means(
+        "Minutes that a group has to recover. After that it is `UNRECOVERED`, and Troop skips its unit until somebody "
+        "opts it in."
+    )
+    decision_retention_days: int = Setting(Section.RETENTION, 90, values.whole(1, 3650)).means(
+        "Days for which decisions are stored, which explain why Troop skipped a unit. Events and changes are stored "
+        "permanently."
+    )
+    benchmarks: bool = Setting(Section.BENCHMARKS, True, values.boolean).means(
+        "Whether the deployment includes the part that runs [benchmarks](benchmarks.md) and fleets. With false it has "
+        "no network, and no role that can launch anything."
+    )
+    max_nodes: int = Setting(Section.BENCHMARKS, 400, values.whole(1, 5000), higher=HIGHER_COSTS).means(
+        "The most nodes that one run can have at one time. The limit also applies to one standing fleet."
+    )
+    max_nodes_total: int = Setting(Section.BENCHMARKS, 500, values.whole(1, 100_000), higher=HIGHER_COSTS).means(
+        "The most nodes of all open runs and standing fleets together. A run holds its largest number of nodes from "
+        "its admission until its teardown ends; a fleet holds its size."
+    )
+    max_run_cost: float | None = Setting(
+        Section.BENCHMARKS, 500, _run_cost, accepts='float | Literal["none"]', higher=HIGHER_COSTS
+    ).means(
+        "What one run or standing fleet can cost, in US dollars (in China, yuan); `none` for no limit "
+        "([more](costs.md#limits)). Troop refuses one that it expects to cost more, and stops one that has cost more."
+    )
+    max_scheduled_cost: float | None = Setting(
+        Section.BENCHMARKS, 500, _run_cost, accepts='float | Literal["none"]', higher=HIGHER_COSTS
+    ).means(
+        "What the runs that schedules start in one month (UTC) can cost in the worst case, in dollars (in China, "
+        "yuan); `none` for no limit ([more](benchmarks.md#schedules)). Then Troop refuses starts."
+    )
+    instance_types: tuple[str, ...] = Setting(Section.BENCHMARKS, ["*"], _instance_types).means(
+        "The instance types that nodes can have, as patterns: `c7g.*` matches all sizes of c7g. IAM enforces them, "
+        "too: the launching role cannot start another type."
+    )
+    allowed_buckets: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _buckets).means(
+        "S3 buckets that nodes can read. The file of a benchmark or fleet must name a bucket, too (`buckets`)."
+    )
+    allowed_images: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _images).means(
+        "Machine images that a benchmark or fleet can name as `image`, besides Amazon Linux 2023, which is the "
+        "default: ids of images, and names of SSM parameters that contain an id ([more](benchmarks.md#images)). IAM "
+        "enforces them, too."
+    )
+    allowed_snapshots: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _snapshots).means(
+        "Snapshots of EBS whose data the volumes of a benchmark or fleet can have (`snapshot`): ids, or `*` for all "
+        "snapshots of the account ([more](benchmarks.md#snapshots)). IAM enforces them, too."
+    )
+    allowed_targets: tuple[str, ...] = Setting(Section.BENCHMARKS, [], _targets).means(
+        "What nodes can reach besides S3 and each other, if the file of a benchmark or fleet names it, too "
+        "(`targets`): load balancers and security groups in `troop:network`, and IPv4 addresses, each with its TCP "
+        "ports ([more](benchmarks.md#targets))."
+    )
+    own_data: bool = Setting(Section.BENCHMARKS, False, values.boolean).means(
+        "Whether benchmarks can create and delete objects below `data/` of the results bucket, to measure with them "
+        "([more](benchmarks.md#data-of-a-cell)). The file must request it, too. IAM enforces the setting."
+    )
+    tags: Mapping[str, str] = Setting(Section.ACCOUNT, {}, _tags).means(
+        "Tags of the stack, of its resources, and of everything that runs and fleets create, such as those that your "
+        "organization demands ([more](deploying.md#rules-of-your-organization))."
+    )
+    units: tuple[tuple[str, str], ...] = Setting(Section.CHAOS, {}, _units, accepts="Mapping[str, str]").means(
+        "The groups that belong together, by patterns of their names: all groups that match share one unit's policy, "
+        "roll and history. The first pattern that matches counts; a group's tag `troop:unit` overrides it."
+    )
+    calendars: Mapping[str, Calendar] = Setting(
+        Section.CHAOS,
+        {
+            "default": {
+                "time_zone": "America/Los_Angeles",
+                "weekdays": ["MON", "TUE", "WED", "THU", "FRI"],
+                "open": "09:00",
+                "close": "15:00",
+                "country": "US",
+                "subdivision": None,
+                "extra_dates": [],
+                "freezes": [],
+            }
+        },
+        json_object,
+    ).means(
+        "When chaos can happen: calendars by name. `default` applies to every group that names no other (`calendar`)."
+    )
+
+    def __hash__(self) -> int:
+        return hash(self.deployment)  # cheap: caches use settings as keys, once for every unit
+
+
+SETTINGS = declared(Settings)
+KEYS = tuple(SETTINGS)
+"""Every key that :func:`parse_settings` accepts, without prefix; all are required."""
+
+
+def parse_settings(raw: Mapping[str, Any], prefix: str = "troop:") -> Settings:
+    """Parses settings from JSON-like values. Scalars can be text, and objects JSON text, as ``cdk -c`` passes them.
+
+    Args:
+        raw: the values by key, without prefix.
+        prefix: of the keys in error messages.
+
+    Raises:
+        SettingsError: names the key, the value and what is allowed; also for a missing or unknown key.
+    """
+    refuse_unknown(raw, KEYS, prefix)
+    parsed = {key: parse_value(prefix + key, raw.get(key), one.parse) for key, one in SETTINGS.items()}
+    if parsed["lowest_min_healthy"] > parsed["min_healthy"]:
+        allowed = f"at most {prefix}min_healthy, which is {parsed['min_healthy']}"
+        raise SettingsError(prefix + "lowest_min_healthy", raw["lowest_min_healthy"], allowed)
+    calendars = parsed["calendars"]
+    if "default" not in calendars:
+        raise SettingsError(prefix + "calendars", raw.get("calendars"), "an object with a calendar named default")
+    for name in calendars:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,63}", name):
+            allowed = "named by a letter, then letters, digits, hyphens and underscores, at most 64 in all"
+            raise SettingsError(f"{prefix}calendars.{name}", calendars[name], allowed)
+    parsed["calendars"] = {name: parse_calendar(prefix + "calendars", name, one) for name, one in calendars.items()}
+    return Settings(**parsed)
+
+
+def parse_value(key: str, value: Any, parse: Callable[[Any], Any]) -> Any:
+    """Returns ``parse(value)``. Raises a :class:`SettingsError` with the key if the value is refused."""
+    try:
+        return parse(value)
+    except values.BadValue as error:
+        raise SettingsError(key, value, str(error)) from None
+
+
+def refuse_unknown(raw: Mapping[str, Any], known: tuple[str, ...], prefix: str = "troop:") -> None:
+    """Raises SettingsError for the first unknown key, and suggests the most similar known one."""
+    for key in raw:
+        if key not in known:
+            raise SettingsError(prefix + key, raw[key], values.spelling(key, known, prefix))
 
 
 def load_settings(path: Path) -> Settings:

@@ -1,18 +1,20 @@
-"""docs/settings.md is current, and says of every setting what there is to say."""
+"""What follows from the declarations of settings is current; docs/settings.md says of every setting what there is."""
 
 from __future__ import annotations
 
 import json
 import re
 from datetime import date
+from typing import Any
 
 import pytest
 
 from infra import ROOT, settings_doc
-from infra.settings import PREFIX, written_context
+from infra.settings import PREFIX, SETTINGS, written_context
 from tests.infra.conftest import CONTEXT
 from troop.calendars import parse_calendar
 from troop.errors import SettingsError
+from troop.stages import STAGE, STAGES
 
 DOCUMENT = settings_doc.PATH.read_text(encoding="utf-8")
 CALENDAR = CONTEXT["troop:calendars"]["default"]
@@ -20,6 +22,29 @@ CALENDAR = CONTEXT["troop:calendars"]["default"]
 
 def test_it_is_current() -> None:
     assert settings_doc.text() == DOCUMENT, "run: make openapi"
+
+
+def test_the_types_of_the_construct_are_current() -> None:
+    module = settings_doc.CONSTRUCT.read_text(encoding="utf-8")
+    assert settings_doc.with_types(module.replace("    zones: int | Sequence[str]\n", "")) == module, (
+        "run: make openapi"
+    )
+
+
+def test_cdk_json_shows_every_setting_with_its_default() -> None:
+    shown = {key: value for key, value in written_context().items() if key.startswith(PREFIX)}
+    defaults = {PREFIX + key: one.default for key, one in SETTINGS.items()}
+    assert shown == defaults | {key: shown[key] for key in (PREFIX + STAGE, PREFIX + STAGES)}, "run: make openapi"
+
+
+@pytest.mark.parametrize("stage", [{}, {"troop:stage": None}])
+def test_an_older_cdk_json_gets_the_settings_that_it_lacks_and_keeps_its_values(stage: dict[str, Any]) -> None:
+    own = {"troop:deployment": "Chaos", "troop:probability": 0.5, **stage, "@aws-cdk/core:x": True}
+    written = json.dumps({"app": "python app.py", "context": own}, indent=2)
+    completed = json.loads(settings_doc.completed(written))
+    defaults = {PREFIX + key: one.default for key, one in SETTINGS.items()}
+    assert completed == {"app": "python app.py", "context": defaults | own}
+    assert settings_doc.completed(json.dumps(completed)) == json.dumps(completed)
 
 
 def test_it_has_every_setting_and_no_other() -> None:
@@ -38,7 +63,7 @@ def test_a_row_has_default_values_and_a_meaning() -> None:
     [("min_healthy", "a whole number from 1 to "), ("tick_minutes", "one of 1, 5"), ("retain_data", "true or false")],
 )
 def test_what_is_allowed_is_what_a_refusal_says(key: str, phrase: str) -> None:
-    assert phrase in settings_doc.allowed(CONTEXT, key)
+    assert phrase in settings_doc.allowed(key)
 
 
 def test_it_has_every_field_of_a_calendar_and_those_that_it_calls_required_are() -> None:

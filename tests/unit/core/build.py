@@ -14,53 +14,15 @@ from troop.chaos.events import Event, Status
 from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
 from troop.chaos.policy import Policy, effective_policy
-from troop.settings import Settings, parse_settings
+from troop.settings import SETTINGS, Settings, parse_settings
 
 SALT = b"a fixed salt, so that a test says the same every time"
 
 FRIDAY = date(2026, 11, 20)
 """A business day, as is the Thursday before; a weekend follows, then a week with Thanksgiving Day (the 26th)."""
 
-DEFAULT_CALENDAR: dict[str, Any] = {
-    "time_zone": "America/Los_Angeles",
-    "weekdays": ["MON", "TUE", "WED", "THU", "FRI"],
-    "open": "09:00",
-    "close": "15:00",
-    "country": "US",
-    "subdivision": None,
-    "extra_dates": [],
-    "freezes": [],
-}
-
-DEFAULTS: dict[str, Any] = {
-    "deployment": "Troop",
-    "leashed": False,
-    "participation": "opt-out",
-    "probability": 1,
-    "min_healthy": 2,
-    "lowest_min_healthy": 1,
-    "min_days_between": 0,
-    "method": "crash",
-    "max_per_day": 20,
-    "max_in_flight": 5,
-    "on_demand": True,
-    "recovery_timeout_minutes": 30,
-    "decision_retention_days": 90,
-    "benchmarks": True,
-    "max_nodes": 400,
-    "max_nodes_total": 500,
-    "max_run_cost": 500,
-    "max_scheduled_cost": 500,
-    "instance_types": ["*"],
-    "allowed_buckets": [],
-    "allowed_images": [],
-    "allowed_snapshots": [],
-    "allowed_targets": [],
-    "own_data": False,
-    "tags": {},
-    "units": {},
-    "calendars": {"default": DEFAULT_CALENDAR},
-}
+DEFAULTS: dict[str, Any] = {key: one.default for key, one in SETTINGS.items()} | {"leashed": False, "probability": 1}
+DEFAULT_CALENDAR: dict[str, Any] = DEFAULTS["calendars"]["default"]
 
 RUNNING = Switch(halted=False, leashed=False)
 

@@ -59,7 +59,7 @@ test-all: test agent-boot second-opinions  ## run the same, with benchmarks stop
 browser:
 	@scripts/browser
 
-lint: setup  ## check style, names, types, sentence lengths and imports
+lint: setup  ## check style, names, types, references, sentence lengths and imports
 	@echo "== lint"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -74,6 +74,7 @@ lint: setup  ## check style, names, types, sentence lengths and imports
 	@MYPYPATH=benchmarks/event-processor $(BIN)/mypy benchmarks/event-processor/*.py
 	@MYPYPATH=benchmarks/http-load $(BIN)/mypy benchmarks/http-load/*.py benchmarks/http-load/software/*.py
 	@MYPYPATH=benchmarks/web-scale $(BIN)/mypy benchmarks/web-scale/*.py benchmarks/web-scale/software/*.py
+	@$(BIN)/python scripts/references.py
 	@sentences=$$($(BIN)/python scripts/prose.py --check) || { echo "$$sentences" | grep '^!'; exit 1; }
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 

@@ -19,7 +19,7 @@ _CONFIG = Config(
 _TERMINATION = Config(
     connect_timeout=2,
     read_timeout=6,
-    # All attempts together must end well before a claim's deadline (claims.LAST_CALL).
+    # All attempts together must end well before a claim's deadline (claim_rules.LAST_CALL).
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 

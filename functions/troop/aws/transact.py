@@ -50,7 +50,7 @@ def transact(client: Any, parts: Sequence[dict[str, Any]], sleep: Sleep = time.s
 
 
 def write(call: Callable[..., Any], sleep: Sleep = time.sleep, **request: Any) -> Any:
-    """Makes one plain write, such as ``client.update_item``. Retries conflicts with transactions, with full jitter:
+    """Makes one plain write, such as ``update_item``. Retries conflicts with transactions, with full jitter:
     botocore does not, although the write would succeed a moment later.
 
     Raises:

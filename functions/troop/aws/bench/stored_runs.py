@@ -27,7 +27,7 @@ _NO_SUCH_KEY, _DENIED = "NoSuchKey", "AccessDenied"
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run's folder; a :class:`troop.report.archive.Kept`."""
+    """One run's folder; a :class:`troop.report.archive.Archive`."""
 
     client: Any
     bucket: str

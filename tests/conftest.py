@@ -76,8 +76,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     it long with single tests. Also, fixtures of a module are then created once.
     """
     scheduler = LoadGroupScheduling(config, log)
-    of_group = scheduler._split_scope
-    scheduler._split_scope = lambda nodeid: of_group(nodeid).partition("::")[0]
+    split = scheduler._split_scope
+    scheduler._split_scope = lambda nodeid: split(nodeid).partition("::")[0]
     return scheduler
 
 

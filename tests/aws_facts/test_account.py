@@ -38,6 +38,6 @@ def test_a_plan_is_free_or_paid(session: Session) -> None:
     assert answer.members["accountPlanExpirationDate"].type_name == "timestamp"
 
 
-def test_instance_types_are_found_by_their_eligibility(session: Session) -> None:
+def test_instance_types_can_be_filtered_by_free_tier_eligibility(session: Session) -> None:
     request: Any = session.get_service_model("ec2").operation_model("DescribeInstanceTypes").input_shape
     assert "free-tier-eligible" in request.members["Filters"].documentation

@@ -14,7 +14,7 @@ from tests.aws_facts.sources import model, paging
 _CALLS = list(calls())
 
 
-def test_the_calls_are_found() -> None:
+def test_extraction_covers_the_calls_of_the_code() -> None:
     """A change of how the code makes calls must not leave this folder with nothing to check."""
     assert len(_CALLS) > 150
     assert {"terminate_instances", "delete_volume", "transact_write_items"} <= {call.method for call in _CALLS}
@@ -38,7 +38,7 @@ def test_a_call_is_one_of_the_model(call: Call) -> None:
         ("describe_alarms", {"PaginationConfig": {"PageSize": 101}}, ".MaxRecords cannot be 101"),
     ],
 )
-def test_what_is_wrong_is_noticed(method: str, parameters: dict[str, Any], problem: str) -> None:
+def test_bad_parameter_is_detected(method: str, parameters: dict[str, Any], problem: str) -> None:
     call = Call("here", method, parameters, is_complete=True, pages="PaginationConfig" in parameters)
     assert [problem in " ".join(every) for every in _by_operation(call).values()] == [True]
 

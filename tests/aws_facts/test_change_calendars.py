@@ -18,7 +18,7 @@ def test_a_state_is_open_or_closed_at_a_moment_and_has_an_end() -> None:
     assert "when the calendar state changes to CLOSED" in text_of("ssm GetCalendarStateResponse.NextTransitionTime")
 
 
-def test_what_is_no_change_calendar_is_refused() -> None:
+def test_errors_for_documents_that_are_no_change_calendars_are_handled() -> None:
     errors = {shape.name for shape in model("ssm").operation_model("GetCalendarState").error_shapes}
     assert {"InvalidDocument", "InvalidDocumentType", "UnsupportedCalendarException"} <= errors <= error_codes("ssm")
 

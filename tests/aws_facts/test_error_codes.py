@@ -32,7 +32,7 @@ def test_every_code_is_modelled_or_documented() -> None:
     assert {(module, code) for module, code in compared if code not in _known() | DOCUMENTED} == set()
 
 
-def test_what_is_documented_is_still_compared() -> None:
+def test_documented_error_codes_are_still_compared() -> None:
     assert DOCUMENTED - {code for _, code in error_codes()} == set()
 
 

@@ -147,9 +147,9 @@ def problems(statement: Statement) -> Iterator[str]:
 
 
 def test_every_statement_has_an_effect(blue: dict[str, Any]) -> None:
-    of_all_roles = list(statements(blue))
-    assert len(of_all_roles) > 100
-    wrong = {str(statement): list(problems(statement)) for statement in of_all_roles}
+    every = list(statements(blue))
+    assert len(every) > 100
+    wrong = {str(statement): list(problems(statement)) for statement in every}
     assert {statement: some for statement, some in wrong.items() if some} == {}
 
 
@@ -183,6 +183,6 @@ def test_a_request_names_one_of_the_types_where_one_suffices() -> None:
         ("dynamodb:Query", "arn:aws:dynamodb:REGION:ACCOUNT:table/NAME", "aws:requesttag/troop:run", "the key"),
     ],
 )
-def test_what_has_no_effect_is_noticed(action: str, resource: str, key: str, problem: str) -> None:
+def test_statement_without_effect_is_detected(action: str, resource: str, key: str, problem: str) -> None:
     statement = Statement("Role", "Allow", (action,), (resource,), frozenset({key} - {""}))
     assert problem in " ".join(problems(statement))

@@ -110,7 +110,7 @@ def test_a_fault_ends_the_cell_with_its_reason(
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if f.log], ids=[f.role for f in FAULTS if f.log])
-def test_what_the_node_has_said_is_kept(bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault) -> None:
+def test_log_of_a_node_is_stored(bench: Bench, run_of: Callable[[Fault], dict[str, Any]], fault: Fault) -> None:
     detail = run_of(fault)
     assert fault.log is not None
     prefix, words = fault.log

@@ -140,8 +140,8 @@ def lookalikes(bench: Bench) -> Iterator[dict[str, Thing]]:
         "without any tags": {},
     }
     things = {
-        what: make(bench, names.fleet_name(run, cell, f"drivers{number}"), tags)
-        for number, (what, tags) in enumerate(kinds.items())
+        kind: make(bench, names.fleet_name(run, cell, f"drivers{number}"), tags)
+        for number, (kind, tags) in enumerate(kinds.items())
     }
     yield things
     groups = bench.account.client("autoscaling")
@@ -196,7 +196,7 @@ def test_the_reaper_removes_an_orphan_and_nothing_of_anybody_elses(bench: Bench,
         eventually(lambda: bench.left(run) == NOTHING or None, LONG)
     finally:
         (bench.orders / "ahead").unlink()
-    assert {what: thing.exists(bench) for what, thing in lookalikes.items()} == dict.fromkeys(lookalikes, True)
+    assert {kind: thing.exists(bench) for kind, thing in lookalikes.items()} == dict.fromkeys(lookalikes, True)
     _assert_alarm(bench, finds[0])
 
 

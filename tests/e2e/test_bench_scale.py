@@ -77,7 +77,7 @@ def test_instances_need_not_be_processes_nor_secrets_random(
     assert secrets.get_secret_value(SecretId=salt)["SecretString"] == fleets_secret
 
 
-def test_what_the_workflow_passes_on_is_small(bench: Bench, detail: dict[str, Any]) -> None:
+def test_payloads_of_the_workflow_are_small(bench: Bench, detail: dict[str, Any]) -> None:
     sizes = [
         len(str(details.get(name) or ""))
         for event in _events(bench, detail["run"]["run"])
@@ -99,13 +99,13 @@ def _events(bench: Bench, run: str) -> Iterator[dict[str, Any]]:
             yield from page["events"]
 
 
-def test_what_it_has_cost_is_reckoned_of_what_ran(detail: dict[str, Any]) -> None:
+def test_cost_follows_from_the_nodes_that_ran(detail: dict[str, Any]) -> None:
     run, (cell,) = detail["run"], detail["cells"]
     assert 0 < run["estimate"]["expected"] < run["estimate"]["most"]
     hours = {item["what"]: item["quantity"] for item in run["cost"]["items"] if item["unit"] == "node-hour"}
     assert hours.keys() == {f"{role}, {INSTANCE_TYPE}, on-demand" for role in ("servers", "drivers")}
     least = {"servers": SERVERS, "drivers": DRIVERS}
-    assert all(quantity >= least[what.split(",")[0]] * 60 / 3600 - 1e-5 for what, quantity in hours.items())
+    assert all(quantity >= least[item.split(",")[0]] * 60 / 3600 - 1e-5 for item, quantity in hours.items())
     assert run["cost"]["unknown"] == []
     assert 0 < cell["cost"]["amount"] == run["cost"]["amount"]
 

@@ -26,7 +26,7 @@ def detail(bench: Bench) -> dict[str, Any]:
     return bench.ended(run)
 
 
-def test_it_has_the_answer_of_each_search_and_the_verdict(bench: Bench, detail: dict[str, Any]) -> None:
+def test_run_has_the_outcome_of_each_search_and_the_verdict(bench: Bench, detail: dict[str, Any]) -> None:
     (cell,) = detail["cells"]
     assert (detail["run"]["status"], cell["status"], cell["verdict"]) == ("SUCCEEDED", "SUCCEEDED", "FAILED")
     answers = [

@@ -131,7 +131,7 @@ def test_the_table_is_what_the_bucket_has_served(deployment: Deployment, detail:
     assert len({one["measured_from"] for one in summaries}) == 1, "all begin at one instant"
 
 
-def test_it_tells_what_it_was_expected_to_cost_and_what_it_has_cost(detail: dict[str, Any]) -> None:
+def test_run_has_its_estimate_and_its_cost(detail: dict[str, Any]) -> None:
     assert (
         0 < detail["cells"][0]["cost"]["amount"] == detail["run"]["cost"]["amount"] < detail["run"]["estimate"]["most"]
     )
@@ -181,7 +181,7 @@ def test_points_run_one_after_another_on_the_same_nodes(deployment: Deployment, 
     assert_nothing_left(deployment, swept)
 
 
-def test_what_nodes_have_created_they_delete(deployment: Deployment, swept: dict[str, Any]) -> None:
+def test_nodes_delete_the_data_that_they_create(deployment: Deployment, swept: dict[str, Any]) -> None:
     role, prefix = role_name(deployment, "NodesRole"), names.data_prefix(swept["run"]["run"], names.cell_id(1))
     written = {
         entry["action"].lower()
@@ -193,7 +193,7 @@ def test_what_nodes_have_created_they_delete(deployment: Deployment, swept: dict
     assert s3.list_objects_v2(Bucket=bucket, Prefix=names.DATA_PREFIX)["KeyCount"] == 0
 
 
-def test_what_nodes_leave_the_teardown_deletes(deployment: Deployment, swept: dict[str, Any]) -> None:
+def test_teardown_deletes_the_data_that_nodes_leave(deployment: Deployment, swept: dict[str, Any]) -> None:
     """IAM allows it these objects. Those of another run stay."""
     run = swept["run"]["run"]
     s3, bucket = deployment.account.client("s3"), deployment.outputs["ResultsBucket"]
@@ -251,7 +251,7 @@ def test_the_report_tells_what_the_table_does(detail: dict[str, Any], report: di
     assert report["run"]["status"] == "SUCCEEDED"
 
 
-def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
+def test_report_page_is_downloaded_without_rights_to_s3_and_shown_inline(
     deployment: Deployment, detail: dict[str, Any], report: dict[str, Any], tmp_path: Path
 ) -> None:
     run = detail["run"]["run"]
@@ -268,7 +268,7 @@ def test_the_page_is_got_without_rights_to_s3_and_shown_not_kept(
     assert answer.headers["Content-Disposition"].startswith("inline")
 
 
-def test_made_again_by_the_deployment_or_of_a_folder_without_aws_it_is_the_same(
+def test_report_of_the_deployment_equals_the_one_of_a_folder_without_aws(
     deployment: Deployment, detail: dict[str, Any], report: dict[str, Any], tmp_path: Path
 ) -> None:
     run = detail["run"]["run"]

@@ -62,7 +62,7 @@ def _launched(bench: Bench, run: str, cell: str = CELL) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["slow", "never"])
-def test_what_spot_does_not_give_is_launched_on_demand(
+def test_nodes_that_spot_lacks_are_launched_on_demand(
     bench: Bench, run_of: Callable[[str], dict[str, Any]], name: str
 ) -> None:
     detail = run_of(name)

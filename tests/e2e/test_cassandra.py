@@ -195,9 +195,9 @@ def test_a_ring_is_read_repaired_and_compacted_with_more_and_more_clients(deploy
             for role in roles.values()
             for name, operation in role["operations"].items()
         }
-        of_servers = {"write": {"coordinate", "apply"}, "read": {"coordinate-read", "answer"}}[values["pattern"]]
-        assert {values["pattern"], *of_servers} <= counts.keys(), values
-        assert all(counts[name] > 0 for name in (values["pattern"], *of_servers)), (values, counts)
+        server_operations = {"write": {"coordinate", "apply"}, "read": {"coordinate-read", "answer"}}[values["pattern"]]
+        assert {values["pattern"], *server_operations} <= counts.keys(), values
+        assert all(counts[name] > 0 for name in (values["pattern"], *server_operations)), (values, counts)
         assert values["maintenance"] in counts
         assert not roles["drivers"]["operations"][values["pattern"]]["errors"]
     assert_nothing_left(deployment, detail)

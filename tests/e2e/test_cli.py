@@ -208,7 +208,7 @@ def test_policy_goes_out_and_comes_back(troop: Command) -> None:
     assert troop("policy", "export") == changed
 
 
-def test_what_is_not_there(troop: Command, deployment: Deployment) -> None:
+def test_unknown_unit_and_deployment_are_reported_with_near_names(troop: Command, deployment: Deployment) -> None:
     near = troop("group", "cli-wbe", code=Exit.NO_SUCH_UNIT)
     assert f"did you mean {WEB}" in near
     missing = troop("groups", TROOP_DEPLOYMENT="Nobodys", code=Exit.NO_DEPLOYMENT)

@@ -149,10 +149,10 @@ def test_a_replacement_takes_over_the_rank_of_a_lost_node(bench: Bench, tmp_path
 
 def test_its_roles_may_do_what_they_do_and_no_more(bench: Bench) -> None:
     """After the fleet above."""
-    of_fleets = {role: actions for role, actions in allowed(bench.deployment).items() if "FleetRole" in role}
-    assert len(of_fleets) == 2, "of the function and of the workflow"
-    entries = [entry for entry in bench.account.decisions() if role_of(entry["caller"]) in of_fleets]
+    fleet_roles = {role: actions for role, actions in allowed(bench.deployment).items() if "FleetRole" in role}
+    assert len(fleet_roles) == 2, "of the function and of the workflow"
+    entries = [entry for entry in bench.account.decisions() if role_of(entry["caller"]) in fleet_roles]
     assert [entry for entry in entries if entry["decision"] != "Allow"] == []
-    for role, actions in of_fleets.items():
+    for role, actions in fleet_roles.items():
         used = {entry["action"].lower() for entry in entries if role_of(entry["caller"]) == role}
         assert {action for action in actions if action.lower() not in used} - UNOBSERVED == set(), role

@@ -26,7 +26,7 @@ def deployment(account: LocalAccount) -> Iterator[Deployment]:
     deployment.groups.delete(UNIT)
 
 
-def test_it_decides_and_records_and_terminates_nothing(deployment: Deployment) -> None:
+def test_leashed_tick_decides_and_records_but_terminates_nothing(deployment: Deployment) -> None:
     before = deployment.ids(UNIT)
     for _ in range(2):
         assert deployment.tick()["status"] == "SUCCEEDED"

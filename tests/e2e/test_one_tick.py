@@ -136,7 +136,7 @@ def _decision(deployment: Deployment, unit: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("unit", [CALM, DRAINED])
-def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: str) -> None:
+def test_due_unit_is_terminated_and_recovers(deployment: Deployment, unit: str) -> None:
     event = deployment.event(unit)
     assert event is not None
     assert (event["status"], event["method"]) == ("RECOVERED", "drain" if unit == DRAINED else "crash")
@@ -155,7 +155,7 @@ def test_what_is_due_is_terminated_and_recovers(deployment: Deployment, unit: st
         (PROTECTED, "protected", "troop:protected"),
     ],
 )
-def test_what_a_guard_refuses_is_left_alone(deployment: Deployment, unit: str, reason: str, words: str) -> None:
+def test_guard_spares_its_unit(deployment: Deployment, unit: str, reason: str, words: str) -> None:
     actual, detail = _decision(deployment, unit)
     assert (actual, words in detail) == (reason, True), detail
     assert deployment.event(unit) is None
@@ -205,7 +205,7 @@ def test_the_terminating_role_itself_cannot_touch_what_is_protected(deployment: 
         ec2.terminate_instances(InstanceIds=[bystander["Instances"][0]["InstanceId"]])
 
 
-def test_what_was_left_behind_is_swept_up_without_a_tick(deployment: Deployment) -> None:
+def test_abandoned_events_are_swept_without_a_tick(deployment: Deployment) -> None:
     """Events as a workflow leaves them that was cut off: before it asked AWS, after, and while it watched."""
     long_ago = datetime.now(UTC) - timedelta(hours=2)
     alive = sorted(deployment.ids(DRAINED))[0]
@@ -311,7 +311,7 @@ def test_the_switch_by_the_api_takes_effect_at_the_next_tick(deployment: Deploym
     assert _decision(deployment, CALM)[0] == "already-today"
 
 
-def test_what_nobody_could_be_told_of_is_told_after_all(deployment: Deployment) -> None:
+def test_lost_notification_is_sent_late(deployment: Deployment) -> None:
     """As if Lambda had given up the last change: its letter names the record, and the record is still in the stream."""
     streams, sqs = (deployment.account.client(service) for service in ("dynamodbstreams", "sqs"))
     table = deployment.dynamodb.describe_table(TableName=deployment.outputs["ChangesTable"])["Table"]

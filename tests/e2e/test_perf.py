@@ -37,7 +37,7 @@ def test_every_measurement_is_tried() -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_it_runs_and_prints_its_table(name: str) -> None:
+def test_measurement_runs_and_prints_its_table(name: str) -> None:
     if name == "web_app" and not all(map(shutil.which, ("wrk", "go", "memcached"))):
         pytest.skip("perf.web_app needs wrk, Go and memcached")
     options, expected = SMALL[name]

@@ -162,7 +162,7 @@ def test_a_report_is_opened(page: Page, ended: str) -> None:
     report.close()
 
 
-def test_a_report_is_made_anew(page: Page, bench: Bench, ended: str) -> None:
+def test_report_is_created_again_by_a_button(page: Page, bench: Bench, ended: str) -> None:
     def timestamp() -> str:
         return str(bench.deployment.view.api.get(f"benchmarks/{ended}/report").body["created_at"])
 

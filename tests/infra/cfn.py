@@ -10,7 +10,7 @@ _HASH = re.compile(r"[0-9A-F]{8}$")
 _SCOPES = ("Data", "Functions", "BenchmarksData")
 
 
-def of_type(template: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+def resources_of(template: Mapping[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """The resources of a type by their short name, such as ``Terminate`` for ``FunctionsTerminate1AD9550E``."""
     resources = {key: value for key, value in template["Resources"].items() if value["Type"] == kind}
     by_name = {short(key): value for key, value in resources.items()}
@@ -66,9 +66,9 @@ def in_partition(template: Mapping[str, Any], value: Any, partition: str) -> Any
 
 def permissions(template: Mapping[str, Any], role: str) -> set[tuple[str, ...]]:
     """All a role's policies say: (effect, action, resource), and a condition as text where there is one."""
-    resource = of_type(template, "AWS::IAM::Role")[role]["Properties"]
+    resource = resources_of(template, "AWS::IAM::Role")[role]["Properties"]
     documents = [policy["PolicyDocument"] for policy in resource.get("Policies", [])]
-    for policy in of_type(template, "AWS::IAM::Policy").values():
+    for policy in resources_of(template, "AWS::IAM::Policy").values():
         if f"<{role}>" in text(policy["Properties"]["Roles"]):
             documents.append(policy["Properties"]["PolicyDocument"])
     return {grant for document in documents for grant in _grants(document)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, OF_BENCHMARKS, WATCHES
-from tests.infra.statements import ACCOUNT, OF_MACHINES, READS, TABLES, allow, of_function, record, state
+from tests.infra.roles_of_benchmarks import API_OF_BENCHMARKS, BENCHMARK_ROLES, WATCHES
+from tests.infra.statements import ACCOUNT, MACHINE_GRANTS, READS, TABLES, allow, function_grants, record, state
 
 SETTLES = ("sqs:DeleteMessage", "sqs:ReceiveMessage")
 TERMINATE = ("autoscaling:TerminateInstanceInAutoScalingGroup", "ec2:TerminateInstances")
@@ -31,7 +31,7 @@ HEALTH = (
 )
 
 WIDGETS = (
-    of_function("Widgets")
+    function_grants("Widgets")
     | allow("*", "autoscaling:DescribeAutoScalingGroups")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
@@ -52,13 +52,13 @@ EARLIER_TABLES = (
 """Of a scan, the number of items alone."""
 
 ROLES: dict[str, set[tuple[str, ...]]] = {
-    **OF_BENCHMARKS,
+    **BENCHMARK_ROLES,
     "WidgetsRole": WIDGETS
     | record("GetItem", "Query")
     | allow("<Runs.Arn>/index/by-time", "dynamodb:Query")
     | state("live-claim#*")
     | WATCHES,
-    "DecideRole": of_function("Decide")
+    "DecideRole": function_grants("Decide")
     | allow("*", *READS)
     | ATTRIBUTES
     | LATTICE
@@ -69,7 +69,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Events.Arn>", "dynamodb:PutItem")
     | allow("<WorkBucket.Arn>/ticks/*", "s3:PutObject")
     | allow("<Salt>", "secretsmanager:GetSecretValue"),
-    "TerminateRole": of_function("Terminate")
+    "TerminateRole": function_grants("Terminate")
     | allow("*", *READS, "autoscaling:DescribeAutoScalingInstances")
     | ATTRIBUTES
     | LATTICE
@@ -97,16 +97,16 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         for action in TERMINATE
         for tag in ("troop:protected", "troop:fleet")
     },
-    "CheckRecoveryRole": of_function("CheckRecovery")
+    "CheckRecoveryRole": function_grants("CheckRecovery")
     | WATCH
     | allow("*", "ec2:DescribeInstances")
     | state("in-flight", "unit#*", "unrecovered"),
-    "SweepRole": of_function("Sweep")
+    "SweepRole": function_grants("Sweep")
     | WATCH
     | state("in-flight", "day#*", "unit#*", "unrecovered")
     | allow("*", "autoscaling:DescribeAutoScalingInstances", "ec2:DescribeInstances")
     | allow("<Events.Arn>/index/by-open", "dynamodb:Query"),
-    "NotifyRole": of_function("Notify")
+    "NotifyRole": function_grants("Notify")
     | {
         grant
         for name in ("Events", "Changes", "GroupTags", "State")
@@ -120,7 +120,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<Bus.Arn>", "events:PutEvents")
     | allow("<NotificationsNews>", "sns:Publish")
     | allow("<NotificationsUndelivered.Arn>", "sqs:SendMessage", *SETTLES),
-    "ApiRole": of_function("Api")
+    "ApiRole": function_grants("Api")
     | allow("<Events.Arn>", "dynamodb:GetItem", "dynamodb:PutItem")
     | allow("<Events.Arn>/index/by-time", "dynamodb:Query")
     | allow("<Events.Arn>/index/by-unit", "dynamodb:Query")
@@ -144,7 +144,7 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
     | allow("<AlarmsActNow>", "sns:GetTopicAttributes")
     | allow("*", "lambda:GetAccountSettings")
     | EARLIER_TABLES,
-    "WatchdogRole": of_function("Watchdog")
+    "WatchdogRole": function_grants("Watchdog")
     | HEALTH
     | {grant for name in TABLES for grant in allow(f"<{name}.Arn>", "dynamodb:DescribeTable")}
     | allow("<SchedulesUndelivered.Arn>", *SETTLES),
@@ -164,10 +164,10 @@ ROLES: dict[str, set[tuple[str, ...]]] = {
         "states:DescribeExecution",
         "states:StopExecution",
     )
-    | OF_MACHINES,
+    | MACHINE_GRANTS,
     "OnDemandRole": allow("<Terminate.Arn>", "lambda:InvokeFunction")
     | allow("<CheckRecovery.Arn>", "lambda:InvokeFunction")
-    | OF_MACHINES,
+    | MACHINE_GRANTS,
     "SchedulesRole": allow("<ChaosMachine>", "states:StartExecution")
     | allow("<SchedulesUndelivered.Arn>", "sqs:SendMessage"),
     "WatchdogScheduleRole": allow("<Watchdog.Arn>", "lambda:InvokeFunction")

@@ -9,30 +9,30 @@ from tests.infra.statements import (
     CREATED,
     GROUPS,
     LISTS,
+    MACHINE_GRANTS,
     OBJECTS,
-    OF_MACHINES,
-    OF_RUNS,
     ONE_RUN,
     OURS,
+    RUN_NAMES,
     RUNS,
     allow,
     ec2,
     executions,
-    of_function,
+    function_grants,
     only,
     protects,
     record,
     state,
 )
 
-PLACEMENT_GROUPS = ec2("placement-group", OF_RUNS)
+PLACEMENT_GROUPS = ec2("placement-group", RUN_NAMES)
 CREATED_BY_TROOP = ("LaunchTemplate", "PlacementGroup", "SecurityGroup")
 
 SCHEDULES = "<Results.Arn>/schedules/*"
 ADMITS = (
     record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | allow(RUNS, "s3:PutObject")
-    | allow("*", *(f"ec2:Describe{what}" for what in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
+    | allow("*", *(f"ec2:Describe{kind}" for kind in ("Images", "InstanceTypeOfferings", "InstanceTypes", "Subnets")))
     | allow(
         "*",
         "ec2:DescribeSpotPriceHistory",
@@ -50,8 +50,8 @@ REMOVES = (
         "*",
         "autoscaling:DescribeAutoScalingGroups",
         *(
-            f"ec2:Describe{what}"
-            for what in ("Instances", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "Volumes")
+            f"ec2:Describe{kind}"
+            for kind in ("Instances", "LaunchTemplates", "PlacementGroups", "SecurityGroups", "Volumes")
         ),
     )
     | only(OURS, GROUPS, "autoscaling:DeleteAutoScalingGroup")
@@ -121,8 +121,8 @@ LINKED = {
 }
 """The services that launch, and the role that each has in an account."""
 
-OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
-    "LaunchRole": of_function("Launch")
+BENCHMARK_ROLES: dict[str, set[tuple[str, ...]]] = {
+    "LaunchRole": function_grants("Launch")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | OBJECTS
     | allow(
@@ -188,7 +188,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
         for grant in only(
             {
                 "StringEquals": CREATED["StringEquals"]
-                | {"ec2:CreateAction": [f"Create{what}" for what in CREATED_BY_TROOP] + ["RunInstances"]}
+                | {"ec2:CreateAction": [f"Create{kind}" for kind in CREATED_BY_TROOP] + ["RunInstances"]}
             },
             kind,
             "ec2:CreateTags",
@@ -208,7 +208,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
             *allow(role, "iam:GetRole"),
         )
     },
-    "CellRole": of_function("Cell")
+    "CellRole": function_grants("Cell")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | allow(RUNS, "s3:GetObject")
     | LISTS
@@ -223,7 +223,7 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | protects("autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, GROUPS, "autoscaling:SuspendProcesses", "autoscaling:TerminateInstanceInAutoScalingGroup")
     | only(OURS, ec2("instance"), "ec2:GetConsoleOutput"),
-    "FleetRole": of_function("Fleet")
+    "FleetRole": function_grants("Fleet")
     | record("ConditionCheckItem", "GetItem", "PutItem", "Query", "UpdateItem")
     | REGISTRATIONS
     | allow(
@@ -239,14 +239,14 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | protects("autoscaling:UpdateAutoScalingGroup")
     | allow(f"{ONE_RUN}/c001/roster.json", "s3:GetObject", "s3:PutObject")
     | finds("c001/roster.json"),
-    "TeardownRole": of_function("Teardown") | REMOVES,
-    "ReportRole": of_function("Report")
+    "TeardownRole": function_grants("Teardown") | REMOVES,
+    "ReportRole": function_grants("Report")
     | record("GetItem", "Query")
     | allow(RUNS, "s3:GetObject")
     | LISTS
     | {g for name in ("report.html", "report.json", "record.json") for g in allow(f"{ONE_RUN}/{name}", "s3:PutObject")}
     | allow("<ReportsGivenUp.Arn>", "sqs:SendMessage"),
-    "ReaperRole": of_function("Reaper")
+    "ReaperRole": function_grants("Reaper")
     | REMOVES
     | allow("<State.Arn>", "dynamodb:GetItem")
     | allow("<Runs.Arn>/index/by-open", "dynamodb:Query")
@@ -258,11 +258,11 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | {g for part in WRITTEN for g in only(INSIDE, f"{RUNS}/{part}", "s3:PutObject")},
     "BenchmarksTeardownRole": allow("<Teardown.Arn>", "lambda:InvokeFunction")
     | allow("<Report.Arn>", "lambda:InvokeFunction")
-    | OF_MACHINES,
+    | MACHINE_GRANTS,
     "BenchmarksFleetRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
     | allow("<Fleet.Arn>", "lambda:InvokeFunction")
     | TEARS_DOWN
-    | OF_MACHINES,
+    | MACHINE_GRANTS,
     "BenchmarksBenchmarkRole": allow("<Launch.Arn>", "lambda:InvokeFunction")
     | allow("<Cell.Arn>", "lambda:InvokeFunction")
     | allow(RUNS, "s3:GetObject")
@@ -270,8 +270,8 @@ OF_BENCHMARKS: dict[str, set[tuple[str, ...]]] = {
     | allow("<BenchmarksBenchmarkMachine>", "states:StartExecution")
     | allow(executions("Benchmark"), "states:DescribeExecution", "states:StopExecution")
     | allow(executions("Benchmark", "/*"), "states:DescribeExecution", "states:StopExecution")
-    | OF_MACHINES,
-    "StartRole": of_function("Start")
+    | MACHINE_GRANTS,
+    "StartRole": function_grants("Start")
     | ADMITS
     | allow("<State.Arn>", "dynamodb:BatchGetItem", "dynamodb:GetItem")
     | state("bench-schedule#*", "scheduled-cost#*", "scheduled-start#*", "run-key#*", "price#*")

@@ -26,11 +26,11 @@ def allow(resource: str, *actions: str) -> set[tuple[str, ...]]:
     return {("Allow", action, resource) for action in actions}
 
 
-def of_function(name: str) -> set[tuple[str, ...]]:
+def function_grants(name: str) -> set[tuple[str, ...]]:
     return allow(f"<{name}Logs.Arn>", "logs:CreateLogStream", "logs:PutLogEvents") | allow("*", *TRACE)
 
 
-OF_MACHINES = allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets") | allow(
+MACHINE_GRANTS = allow("*", *TRACE, "xray:GetSamplingRules", "xray:GetSamplingTargets") | allow(
     "*",
     "logs:CreateLogDelivery",
     "logs:DeleteLogDelivery",
@@ -47,8 +47,8 @@ OURS = {
     "StringEquals": {"aws:ResourceTag/troop:deployment": {"Ref": "AWS::StackName"}},
     "Null": {"aws:ResourceTag/troop:run": "false"},
 }
-OF_RUNS = "troop-????????-??????-????????-c*"
-GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{OF_RUNS}"
+RUN_NAMES = "troop-????????-??????-????????-c*"
+GROUPS = f"arn:<AWS::Partition>:autoscaling:{ACCOUNT}:autoScalingGroup:*:autoScalingGroupName/{RUN_NAMES}"
 RUNS = "<Results.Arn>/runs/*"
 ARTIFACTS = "<Results.Arn>/artifacts/*"
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra import ROOT
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from troop.metrics import CHILDREN
 
 Template = Mapping[str, Any]
@@ -139,7 +139,7 @@ MOST_METRICS = 10
 
 
 def alarms(template: Template) -> dict[str, dict[str, Any]]:
-    resources = of_type(template, "AWS::CloudWatch::Alarm")
+    resources = resources_of(template, "AWS::CloudWatch::Alarm")
     return {name.removeprefix("Alarms"): alarm["Properties"] for name, alarm in resources.items()}
 
 
@@ -179,7 +179,7 @@ def test_the_map_whose_children_are_watched_is_the_workflows() -> None:
 
 
 @pytest.mark.parametrize("name", SUMMED)
-def test_what_an_index_holds_up_counts_like_what_its_table_does(template: Template, name: str) -> None:
+def test_throttled_index_raises_the_alarm_as_its_table_does(template: Template, name: str) -> None:
     """As zero where there is nothing: that a metric of DynamoDB's has no value an alarm ignores, and stays on."""
     alarm, (_, table, indices) = alarms(template)[name], SUMMED[name]
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (THRESHOLDS[name], 1)
@@ -192,9 +192,9 @@ def test_what_an_index_holds_up_counts_like_what_its_table_does(template: Templa
     }
     assert {(one["Stat"], one["Period"]) for one in summed} == {("Sum", 3600)}
     counted = [{d["Name"]: text(d["Value"]) for d in one["Metric"]["Dimensions"]} for one in summed]
-    of_table = {"TableName": f"<{table}>"}
-    assert counted == [of_table, *(of_table | {"GlobalSecondaryIndexName": one} for one in indices)]
-    there = of_type(template, "AWS::DynamoDB::Table")[table]["Properties"]["GlobalSecondaryIndexes"]
+    dimension = {"TableName": f"<{table}>"}
+    assert counted == [dimension, *(dimension | {"GlobalSecondaryIndexName": one} for one in indices)]
+    there = resources_of(template, "AWS::DynamoDB::Table")[table]["Properties"]["GlobalSecondaryIndexes"]
     assert set(indices) <= {one["IndexName"] for one in there}
 
 
@@ -255,7 +255,7 @@ def test_links_within_the_docs_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("topic", ["AlarmsActNow", "AlarmsWarning"])
 def test_the_topics_take_alarms_of_the_account_and_nothing_unencrypted(template: Template, topic: str) -> None:
-    policy = of_type(template, "AWS::SNS::TopicPolicy")[f"{topic}Policy"]
+    policy = resources_of(template, "AWS::SNS::TopicPolicy")[f"{topic}Policy"]
     statements = {s["Effect"]: s for s in policy["Properties"]["PolicyDocument"]["Statement"]}
     allow, deny = statements["Allow"], statements["Deny"]
     assert (allow["Principal"], allow["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
@@ -265,7 +265,7 @@ def test_the_topics_take_alarms_of_the_account_and_nothing_unencrypted(template:
 
 
 def test_the_watchdog_runs_every_quarter_of_an_hour(template: Template) -> None:
-    schedule = of_type(template, "AWS::Scheduler::Schedule")["WatchdogSchedule"]["Properties"]
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")["WatchdogSchedule"]["Properties"]
     assert schedule["ScheduleExpression"] == "rate(15 minutes)"
     assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
     assert text(schedule["GroupName"]) == "<SchedulesGroup>"
@@ -279,7 +279,7 @@ def test_the_watchdog_runs_every_quarter_of_an_hour(template: Template) -> None:
 
 
 def test_the_sweep_runs_every_quarter_of_an_hour_between_the_ticks(template: Template) -> None:
-    schedule = of_type(template, "AWS::Scheduler::Schedule")["SweepSchedule"]["Properties"]
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")["SweepSchedule"]["Properties"]
     assert schedule["ScheduleExpression"] == "cron(8/15 * * * ? *)"
     assert schedule.get("ScheduleExpressionTimezone", "UTC") == "UTC"
     assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
@@ -297,8 +297,8 @@ def test_the_sweep_runs_every_quarter_of_an_hour_between_the_ticks(template: Tem
     }
 
 
-def test_what_could_not_be_told_is_tried_again_every_hour(template: Template) -> None:
-    schedule = of_type(template, "AWS::Scheduler::Schedule")["RedriveSchedule"]["Properties"]
+def test_lost_notifications_are_sent_again_every_hour(template: Template) -> None:
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")["RedriveSchedule"]["Properties"]
     assert schedule["ScheduleExpression"] == "cron(12 * * * ? *)"
     assert text(schedule["GroupName"]) == "<SchedulesGroup>"
     target = text(schedule["Target"])

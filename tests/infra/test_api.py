@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import assertions
 
 from infra import openapi
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from troop.api.requests import LARGEST_BODIES
 
 Template = Mapping[str, Any]
@@ -18,14 +18,14 @@ Template = Mapping[str, Any]
 
 def routes(template: Template) -> dict[str, dict[str, Any]]:
     """Methods by verb and path."""
-    resources = of_type(template, "AWS::ApiGateway::Resource")
+    resources = resources_of(template, "AWS::ApiGateway::Resource")
     paths: dict[str, str] = {"<ApiRest.RootResourceId>": ""}
     while len(paths) <= len(resources):
         for name, resource in resources.items():
             parent = text(resource["Properties"]["ParentId"])
             if parent in paths:
                 paths[f"<{name}>"] = f"{paths[parent]}/{resource['Properties']['PathPart']}"
-    methods = [method["Properties"] for method in of_type(template, "AWS::ApiGateway::Method").values()]
+    methods = [method["Properties"] for method in resources_of(template, "AWS::ApiGateway::Method").values()]
     return {f"{m['HttpMethod']} {paths[text(m['ResourceId'])]}": m for m in methods}
 
 
@@ -77,7 +77,7 @@ def test_one_function_answers(template: Template) -> None:
 
 
 def test_requests_are_validated(template: Template) -> None:
-    (validator,) = of_type(template, "AWS::ApiGateway::RequestValidator")
+    (validator,) = resources_of(template, "AWS::ApiGateway::RequestValidator")
     assert {text(method["RequestValidatorId"]) for method in routes(template).values()} == {f"<{validator}>"}
     parameters_by_route = {route: method.get("RequestParameters") for route, method in routes(template).items()}
     assert {route: parameters for route, parameters in parameters_by_route.items() if parameters} == {
@@ -100,7 +100,7 @@ def test_no_web_page_may_call_it(template: Template) -> None:
 
 def limits(template: Template) -> dict[str, tuple[int, int]]:
     """Requests a second and burst, by route."""
-    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    (stage,) = resources_of(template, "AWS::ApiGateway::Stage").values()
     return {
         # CloudFormation takes a path with ~1 for each slash but the first.
         f"{s['HttpMethod']} {s['ResourcePath'].removeprefix('/').replace('~1', '/')}": (
@@ -113,13 +113,13 @@ def limits(template: Template) -> dict[str, tuple[int, int]]:
 
 def test_requests_with_files_leave_most_of_the_accounts_functions_to_others(template: Template) -> None:
     """At the time-out of each, they take a third of the executions that an account has by default."""
-    of_files = {route: rate for route, (rate, _) in limits(template).items() if route.startswith("POST ")}
-    assert set(of_files) == {f"POST {path}" for path in LARGEST_BODIES}
-    assert sum(of_files.values()) * 29 < 1000 / 3
+    posts = {route: rate for route, (rate, _) in limits(template).items() if route.startswith("POST ")}
+    assert set(posts) == {f"POST {path}" for path in LARGEST_BODIES}
+    assert sum(posts.values()) * 29 < 1000 / 3
 
 
 def test_the_stage_is_throttled_and_traced(template: Template) -> None:
-    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    (stage,) = resources_of(template, "AWS::ApiGateway::Stage").values()
     properties = stage["Properties"]
     others = {route: limit for route, limit in limits(template).items() if not route.startswith("POST ")}
     assert others == {"* *": (50, 100), "PATCH /switch": (10, 20)}
@@ -128,8 +128,8 @@ def test_the_stage_is_throttled_and_traced(template: Template) -> None:
     assert properties["TracingEnabled"] is True
 
 
-def test_a_function_that_lambda_does_not_start_is_told_from_one_that_fails(template: Template) -> None:
-    (response,) = of_type(template, "AWS::ApiGateway::GatewayResponse").values()
+def test_answer_for_a_function_that_lambda_does_not_start_differs_from_a_failed_one(template: Template) -> None:
+    (response,) = resources_of(template, "AWS::ApiGateway::GatewayResponse").values()
     properties = response["Properties"]
     assert (properties["ResponseType"], properties["StatusCode"]) == ("INTEGRATION_FAILURE", "503")
     body = json.loads(properties["ResponseTemplates"]["application/json"])
@@ -138,7 +138,7 @@ def test_a_function_that_lambda_does_not_start_is_told_from_one_that_fails(templ
 
 
 def test_the_access_log_is_json_and_names_the_caller(blue: Template) -> None:
-    (stage,) = of_type(blue, "AWS::ApiGateway::Stage").values()
+    (stage,) = resources_of(blue, "AWS::ApiGateway::Stage").values()
     setting = stage["Properties"]["AccessLogSetting"]
     fields = json.loads(setting["Format"])
     assert {"requestId", "caller", "status", "method", "path", "error", "latency"} <= set(fields)
@@ -146,16 +146,16 @@ def test_the_access_log_is_json_and_names_the_caller(blue: Template) -> None:
     assert "<ApiAccessLogs>" in text(setting["DestinationArn"])
 
 
-def test_the_setting_that_all_apis_share_is_left_alone_unless_asked_for(template: Template) -> None:
-    assert not of_type(template, "AWS::ApiGateway::Account")
-    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+def test_api_settings_of_the_account_are_untouched_by_default(template: Template) -> None:
+    assert not resources_of(template, "AWS::ApiGateway::Account")
+    (stage,) = resources_of(template, "AWS::ApiGateway::Stage").values()
     assert "AccessLogSetting" not in stage["Properties"]
 
 
 def test_the_regions_role_for_access_logs_outlives_a_deployment(blue: Template) -> None:
     synthesised = assertions.Template.from_json(dict(blue))
     synthesised.has_resource("AWS::ApiGateway::Account", {"DeletionPolicy": "Retain"})
-    role = of_type(blue, "AWS::IAM::Role")["ApiRestCloudWatchRole"]
+    role = resources_of(blue, "AWS::IAM::Role")["ApiRestCloudWatchRole"]
     assert role["DeletionPolicy"] == "Retain"
-    (stage,) = of_type(blue, "AWS::ApiGateway::Stage").values()
+    (stage,) = resources_of(blue, "AWS::ApiGateway::Stage").values()
     assert [name for name in stage["DependsOn"] if name.startswith("ApiRestAccount")]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 
 Template = Mapping[str, Any]
 
@@ -18,7 +18,7 @@ MACHINES = ("BenchmarksBenchmark", "BenchmarksTeardown", "BenchmarksFleet")
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_executions_are_durable_logged_and_traced(template: Template, name: str) -> None:
-    machine = of_type(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
+    machine = resources_of(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
     assert (machine["StateMachineType"], machine["TracingConfiguration"]) == ("STANDARD", {"Enabled": True})
     logging = text(machine["LoggingConfiguration"])
     assert (logging["Level"], logging["IncludeExecutionData"]) == ("ALL", False)
@@ -28,7 +28,7 @@ def test_executions_are_durable_logged_and_traced(template: Template, name: str)
 
 @pytest.mark.parametrize("name", MACHINES)
 def test_a_definition_names_nothing_that_is_not_substituted(template: Template, name: str) -> None:
-    machine = of_type(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
+    machine = resources_of(template, "AWS::StepFunctions::StateMachine")[f"{name}Machine"]["Properties"]
     definition = machine["DefinitionString"]
     assert set(re.findall(r"\$\{(\w+)\}", definition)) == set(machine["DefinitionSubstitutions"])
     known = {
@@ -47,7 +47,7 @@ def test_a_definition_names_nothing_that_is_not_substituted(template: Template, 
 
 
 def rule(template: Template) -> dict[str, Any]:
-    properties: dict[str, Any] = text(of_type(template, "AWS::Events::Rule")["BenchmarksEnded"]["Properties"])
+    properties: dict[str, Any] = text(resources_of(template, "AWS::Events::Rule")["BenchmarksEnded"]["Properties"])
     return properties
 
 
@@ -68,12 +68,12 @@ def test_the_reaper_hears_of_runs_and_teardowns_that_did_not_succeed(template: T
     assert "EventBusName" not in rule(template), "AWS puts these onto the account's own bus"
 
 
-def test_what_the_reaper_could_not_be_told_is_tried_again_and_kept(template: Template) -> None:
+def test_event_that_the_reaper_missed_is_retried_and_then_queued(template: Template) -> None:
     (target,) = rule(template)["Targets"]
     assert target["Arn"] == "<Reaper.Arn>"
     assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 8}
     assert target["DeadLetterConfig"] == {"Arn": "<SchedulesUndelivered.Arn>"}
-    policy = of_type(template, "AWS::SQS::QueuePolicy")["SchedulesUndeliveredPolicy"]["Properties"]
+    policy = resources_of(template, "AWS::SQS::QueuePolicy")["SchedulesUndeliveredPolicy"]["Properties"]
     assert text(policy["Queues"]) == ["<SchedulesUndelivered>"]
     (allowed,) = [s for s in text(policy["PolicyDocument"]["Statement"]) if s["Effect"] == "Allow"]
     assert (allowed["Principal"], allowed["Action"]) == ({"Service": "events.amazonaws.com"}, "sqs:SendMessage")
@@ -81,7 +81,7 @@ def test_what_the_reaper_could_not_be_told_is_tried_again_and_kept(template: Tem
 
 
 def test_the_reaper_is_called_every_quarter_of_an_hour(template: Template) -> None:
-    schedule = of_type(template, "AWS::Scheduler::Schedule")["ReaperSchedule"]["Properties"]
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")["ReaperSchedule"]["Properties"]
     assert schedule["ScheduleExpression"] == "cron(4/15 * * * ? *)"
     assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
     assert schedule.get("State", "ENABLED") == "ENABLED"

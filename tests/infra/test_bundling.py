@@ -150,8 +150,8 @@ def test_every_import_is_in_a_layer_the_function_has() -> None:
     html = _modules(layer("report", "lambda"))
     for source in FUNCTIONS.rglob("*.py"):
         parts = {*source.relative_to(FUNCTIONS).parts[:-1], source.stem}
-        of_api = {"api", "bench_file", "report"} & parts
-        layers = (with_api if of_api else workflow) | (html if {"report", "widgets"} & parts else set())
+        with_routes = {"api", "bench_file", "report"} & parts
+        layers = (with_api if with_routes else workflow) | (html if {"report", "widgets"} & parts else set())
         assert _imports(source) <= layers | BROUGHT_BY_LAMBDA | own | sys.stdlib_module_names, source
 
 
@@ -173,13 +173,13 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
 def test_the_asset_leaves_out_what_only_nodes_import() -> None:
     code = stage_code("{}", "lambda")
     names = "|".join(re.escape(part.removesuffix(".py").replace("/", ".")) for part in OF_NODES)
-    of_measure = "|".join(Path(part).stem for part in OF_NODES if part.startswith("troop/measure/"))
+    modules = "|".join(Path(part).stem for part in OF_NODES if part.startswith("troop/measure/"))
     for part in OF_NODES:
         assert (FUNCTIONS / part).is_file() or list((FUNCTIONS / part).glob("*.py"))
         assert not (code / part).exists()
     for source in code.rglob("*.py"):
         assert not re.search(rf"^\s*(from|import) ({names})\b", source.read_text(), re.MULTILINE), source
-        inner = rf"^\s*from troop.measure import .*\b({of_measure})\b"
+        inner = rf"^\s*from troop.measure import .*\b({modules})\b"
         assert not re.search(inner, source.read_text(), re.MULTILINE), source
 
 
@@ -283,7 +283,7 @@ def test_a_wheel_without_its_digest_is_refused(store: Path, options: str, refusa
     assert not list((store / "layers").iterdir())
 
 
-def test_what_pip_refuses_is_told(store: Path) -> None:
+def test_refusal_of_pip_is_reported(store: Path) -> None:
     with pytest.raises(BundlingError, match=r"pip could not install requirements.txt:\n(.|\n)*some-dependency==1"):
         layer("some", "lambda")
 
@@ -316,20 +316,20 @@ def test_installing_twice_gives_the_same_whatever_the_umask(
     again = layer("some", target)
     assert _content(again) == first
     assert len(list((compiling_store / "layers").iterdir())) == 2
-    assert _of_others(again) == []
+    assert _unreadable(again) == []
 
 
-def test_everybody_can_read_the_code_that_a_private_umask_has_made(compiling_store: Path, private_umask: None) -> None:
-    assert _of_others(stage_code("{}", "machine")) == []
+def test_code_is_readable_by_everybody_despite_a_private_umask(compiling_store: Path, private_umask: None) -> None:
+    assert _unreadable(stage_code("{}", "machine")) == []
 
 
-def _of_others(folder: Path) -> list[tuple[Path, str]]:
+def _unreadable(folder: Path) -> list[tuple[Path, str]]:
     """The files and folders with other modes than those that everybody can read."""
     modes = {path: path.stat().st_mode & 0o777 for path in (folder, *folder.rglob("*"))}
     return [(path, oct(mode)) for path, mode in modes.items() if mode != (0o755 if path.is_dir() else 0o644)]
 
 
-def test_what_an_earlier_scheme_has_made_is_not_used(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundle_of_an_earlier_scheme_is_not_used(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     LAYERS["some"].write_text(f"{pin(wheel(store.parent))}\n")
 
     def archives() -> set[Path]:
@@ -346,7 +346,7 @@ MAGIC = {"lambda": (3627).to_bytes(2, "little") + b"\r\n", "machine": MAGIC_NUMB
 
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
-def test_byte_code_is_for_the_python_that_runs_it_and_never_compared_with_its_source(target: str) -> None:
+def test_byte_code_is_for_its_python_and_never_compared_with_its_source(target: str) -> None:
     bundled = bundle(target, "{}")
     for folder in (bundled.code, *bundled.layers.values()):
         compiled = list(folder.rglob("*.pyc"))
@@ -418,7 +418,7 @@ def test_tracebacks_name_the_file_where_lambda_has_it(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])
-def test_what_does_not_compile_is_refused(tmp_path: Path, target: str) -> None:
+def test_source_that_does_not_compile_is_refused(tmp_path: Path, target: str) -> None:
     (tmp_path / "broken.py").write_text("def\n")
     with pytest.raises(BundlingError, match=r"(?s)compiling failed.*broken\.py.*SyntaxError"):
         compile_folder(tmp_path, target, "/var/task")

@@ -11,7 +11,7 @@ import pytest
 from infra import ROOT
 from infra.api import ROUTES
 from perf.price import PRICES, after_free, month
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 from tests.infra.test_metrics_document import ROWS as METRICS
 
 Template = Mapping[str, Any]
@@ -22,7 +22,7 @@ IN_USE = SECTIONS["In use: 1,000 groups at probability 0.2"]
 BENCHMARKS = SECTIONS["Benchmarks, while none runs"]
 IDLE = next(body for heading, body in SECTIONS.items() if heading.startswith("Idle"))
 
-OF_BENCHMARKS = re.compile(r"Reaper|Teardown|Report|BenchmarkCost|StartsRefused|Cell|Runs|LeftBehind")
+BENCHMARK_ALARMS = re.compile(r"Reaper|Teardown|Report|BenchmarkCost|StartsRefused|Cell|Runs|LeftBehind")
 """Alarms of the half that runs benchmarks; a test of the alarms holds that there are no others without it."""
 
 FREE_DASHBOARDS = 3
@@ -38,7 +38,7 @@ def rows(section: str) -> dict[str, tuple[str, float]]:
 
 def watched(template: Template) -> dict[str, int]:
     """By alarm how many metrics it watches, which is what AWS charges for."""
-    alarms = of_type(template, "AWS::CloudWatch::Alarm")
+    alarms = resources_of(template, "AWS::CloudWatch::Alarm")
     return {
         name.removeprefix("Alarms"): sum("MetricStat" in one for one in alarm["Properties"].get("Metrics", ())) or 1
         for name, alarm in alarms.items()
@@ -46,22 +46,22 @@ def watched(template: Template) -> dict[str, int]:
 
 
 @pytest.mark.parametrize(
-    ("section", "of_benchmarks"), [(IN_USE, False), (BENCHMARKS, True)], ids=["chaos", "benchmarks"]
+    ("section", "for_benchmarks"), [(IN_USE, False), (BENCHMARKS, True)], ids=["chaos", "benchmarks"]
 )
-def test_it_counts_the_alarms_of_the_stack(template: Template, section: str, of_benchmarks: bool) -> None:
-    there = sum(n for name, n in watched(template).items() if bool(OF_BENCHMARKS.search(name)) is of_benchmarks)
+def test_document_counts_the_alarms_of_the_stack(template: Template, section: str, for_benchmarks: bool) -> None:
+    there = sum(n for name, n in watched(template).items() if bool(BENCHMARK_ALARMS.search(name)) is for_benchmarks)
     arithmetic, price = rows(section)["CloudWatch alarms, by the metrics they watch"]
     assert arithmetic == f"{there} x $0.10"
     assert price == pytest.approx(there * PRICES["alarm"][0])
 
 
 def test_its_dashboards_are_free(template: Template) -> None:
-    there = len(of_type(template, "AWS::CloudWatch::Dashboard"))
+    there = len(resources_of(template, "AWS::CloudWatch::Dashboard"))
     assert there <= FREE_DASHBOARDS
     assert rows(IN_USE)["CloudWatch dashboards"] == (f"{there} of an account's first {FREE_DASHBOARDS}", 0)
 
 
-def test_what_a_month_costs_is_what_its_command_reckons() -> None:
+def test_monthly_costs_equal_those_of_the_command() -> None:
     used, idle = month(1000, 0.2, 180), month(20, 0, 180)
     table = rows(IN_USE)
     assert table["in all, by list price"][1] == pytest.approx(sum(one.price for one in used), abs=0.005)
@@ -90,7 +90,7 @@ def test_metrics_that_are_written_all_month_are_counted_as_that() -> None:
     assert "| CloudWatch metric of the reaper | 1 x $0.30 |" in BENCHMARKS
 
 
-def test_what_single_routes_would_cost_is_reckoned_for_all_of_them() -> None:
+def test_cost_of_metrics_per_route_covers_all_routes() -> None:
     assert f"of each of {len(ROUTES)} routes" in IDLE
     assert f"${len(ROUTES) * 5 * PRICES['metric'][0]:.2f} a month" in IDLE
 

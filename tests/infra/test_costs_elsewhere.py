@@ -22,7 +22,7 @@ LEFT = [sum(after_free(items).values()) for items in (IDLE, IN_USE)]
         ("docs/performance.md", "month costs, item by item", BY_LIST),
     ],
 )
-def test_what_a_month_costs_is_told_alike(document: str, begins: str, costs: list[float]) -> None:
+def test_monthly_costs_are_alike_in_all_documents(document: str, begins: str, costs: list[float]) -> None:
     lines = (ROOT / document).read_text(encoding="utf-8").splitlines()
     (line,) = [line for line in lines if line.startswith(begins)]
     amounts = re.findall(r"\$(\d+(?:\.\d+)?)", line.rstrip(" |").rpartition(" | ")[2])[: len(costs)]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from troop.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
@@ -20,7 +20,7 @@ MOST_METRICS, MOST_OF_ALL, MOST_WIDGETS = 500, 2500, 500
 
 
 def bodies(template: Template) -> dict[str, dict[str, Any]]:
-    dashboards = of_type(template, "AWS::CloudWatch::Dashboard")
+    dashboards = resources_of(template, "AWS::CloudWatch::Dashboard")
     return {
         name.removeprefix("Dashboards"): json.loads(text(one["Properties"]["DashboardBody"]))
         for name, one in dashboards.items()
@@ -70,7 +70,7 @@ def test_titles_fit_into_a_narrow_window(template: Template) -> None:
 
 
 def test_names_are_unique_in_the_account_for_they_are_global(template: Template) -> None:
-    dashboards = of_type(template, "AWS::CloudWatch::Dashboard").values()
+    dashboards = resources_of(template, "AWS::CloudWatch::Dashboard").values()
     names = {text(one["Properties"]["DashboardName"]) for one in dashboards}
     assert names == {f"<AWS::StackName>-<AWS::Region>-{title}" for title in ("Business", "Operations")}
 
@@ -112,24 +112,24 @@ def test_every_function_workflow_queue_and_alarm_is_there(template: Template) ->
     seen: dict[str, set[str]] = {}
     for name, dimensions, _ in curves(operations):
         seen.setdefault(name, set()).add(next(iter(dimensions.values())))
-    functions = {f"<{name}>" for name in of_type(template, "AWS::Lambda::Function")}
+    functions = {f"<{name}>" for name in resources_of(template, "AWS::Lambda::Function")}
     assert seen["AWS/Lambda/Errors"] == functions
     assert seen["AWS/Lambda/Duration"] == {f"<{name.title().replace('_', '')}>" for name in WAITED_FOR}
-    machines = {f"<{name}>" for name in of_type(template, "AWS::StepFunctions::StateMachine")}
+    machines = {f"<{name}>" for name in resources_of(template, "AWS::StepFunctions::StateMachine")}
     assert seen["AWS/States/ExecutionsFailed"] == machines | {"<ChaosMachine>/TerminateAll"}
     assert seen["AWS/States/ExecutionsTimedOut"] == {"<ChaosMachine>", "<BenchmarksTeardownMachine>"}
-    for one in of_type(template, "AWS::CloudWatch::Alarm").values():
+    for one in resources_of(template, "AWS::CloudWatch::Alarm").values():
         alarm = one["Properties"]
         if "Metrics" in alarm:
             continue  # of a table and its indices: test_writes_that_an_index_holds_up_are_seen
         name = f"{alarm['Namespace']}/{alarm['MetricName']}"
         if not name.startswith("Troop/") and not name.startswith("AWS/States/ExecutionsAborted"):
             assert text(alarm["Dimensions"][0]["Value"]) in seen[name], "what an alarm is about can be looked at"
-    queues = {f"<{name}.QueueName>" for name in of_type(template, "AWS::SQS::Queue")}
+    queues = {f"<{name}.QueueName>" for name in resources_of(template, "AWS::SQS::Queue")}
     assert seen["AWS/SQS/ApproximateNumberOfMessagesVisible"] == queues
     assert {"AWS/ApiGateway/Latency", "AWS/ApiGateway/4XXError", "AWS/ApiGateway/5XXError"} <= set(seen)
     alarms = {arn for w in operations["widgets"] if w["type"] == "alarm" for arn in w["properties"]["alarms"]}
-    assert alarms == {f"<{name}.Arn>" for name in of_type(template, "AWS::CloudWatch::Alarm")}
+    assert alarms == {f"<{name}.Arn>" for name in resources_of(template, "AWS::CloudWatch::Alarm")}
 
 
 def test_writes_that_an_index_holds_up_are_seen(template: Template) -> None:
@@ -155,10 +155,10 @@ def without_benchmarks(synthesised: Callable[..., dict[str, Any]]) -> tuple[dict
 
 
 def test_a_deployment_need_not_have_any(without_benchmarks: tuple[Template, Template]) -> None:
-    assert of_type(without_benchmarks[0], "AWS::CloudWatch::Dashboard") == {}
+    assert resources_of(without_benchmarks[0], "AWS::CloudWatch::Dashboard") == {}
 
 
-def test_widgets_are_drawn_by_the_function_that_is_given(without_benchmarks: tuple[Template, Template]) -> None:
+def test_widgets_call_the_widgets_function(without_benchmarks: tuple[Template, Template]) -> None:
     business = bodies(without_benchmarks[1])["Business"]
     custom = [widget["properties"] for widget in business["widgets"] if widget["type"] == "custom"]
     assert {one["endpoint"] for one in custom} == {"<Widgets.Arn>"}

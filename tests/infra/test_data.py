@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from tests.unit.core.build import FRIDAY, facts
 from troop.aws.chaos.decisions import to_item
 from troop.chaos.decisions import decide_all
@@ -19,7 +19,7 @@ TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")
 
 
 def table(template: Template, name: str) -> dict[str, Any]:
-    properties: dict[str, Any] = of_type(template, "AWS::DynamoDB::Table")[name]["Properties"]
+    properties: dict[str, Any] = resources_of(template, "AWS::DynamoDB::Table")[name]["Properties"]
     return properties
 
 
@@ -44,7 +44,7 @@ def test_keys(template: Template, name: str, key: list[str]) -> None:
     assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}
 
 
-def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Template) -> None:
+def test_indexes_list_events_by_time_by_unit_and_while_open(template: Template) -> None:
     indices = {i["IndexName"]: i for i in table(template, "Events")["GlobalSecondaryIndexes"]}
     assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
         "by-time": ["kind", "at"],
@@ -54,7 +54,7 @@ def test_events_are_found_by_time_by_unit_and_while_they_are_open(template: Temp
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
 
 
-def test_runs_are_found_by_time_and_while_they_are_open(template: Template) -> None:
+def test_indexes_list_runs_by_time_and_while_open(template: Template) -> None:
     indices = {i["IndexName"]: i for i in table(template, "Runs")["GlobalSecondaryIndexes"]}
     assert {name: keys(index["KeySchema"]) for name, index in indices.items()} == {
         "by-time": ["kind", "at"],
@@ -63,7 +63,7 @@ def test_runs_are_found_by_time_and_while_they_are_open(template: Template) -> N
     assert all(index["Projection"] == {"ProjectionType": "ALL"} for index in indices.values())
 
 
-def test_decisions_of_a_day_are_found_without_their_policy(template: Template) -> None:
+def test_index_lists_decisions_of_a_day_without_their_policy(template: Template) -> None:
     (index,) = table(template, "Decisions")["GlobalSecondaryIndexes"]
     assert (index["IndexName"], keys(index["KeySchema"])) == ("by-day", ["day_shard", "at"])
     assert index["Projection"]["ProjectionType"] == "INCLUDE"
@@ -106,7 +106,7 @@ STATEFUL = (
 
 @pytest.mark.parametrize(("kind", "name"), STATEFUL)
 def test_data_outlives_the_stack(template: Template, kind: str, name: str) -> None:
-    resource = of_type(template, kind)[name]
+    resource = resources_of(template, kind)[name]
     assert resource["UpdateReplacePolicy"] == "Retain"
     # What a first creation has made goes when it is rolled back, but for what is protected, which cannot.
     assert resource["DeletionPolicy"] == ("Retain" if kind == "AWS::DynamoDB::Table" else "RetainExceptOnCreate")
@@ -119,7 +119,7 @@ def test_whatever_is_retained_makes_no_rollback_fail(template: Template) -> None
 
 @pytest.mark.parametrize(("kind", "name"), STATEFUL)
 def test_a_throw_away_deployment_leaves_nothing(blue: Template, kind: str, name: str) -> None:
-    resource = of_type(blue, kind)[name]
+    resource = resources_of(blue, kind)[name]
     assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Delete"
 
 
@@ -132,7 +132,7 @@ def test_tables_with_data_to_keep_refuse_deletion(template: Template, blue: Temp
     ("name", "days"), [("WorkBucket", {"ticks/": 7}), ("Results", {"runs/": 365, "artifacts/": 30, "data/": 2})]
 )
 def test_buckets_are_private_and_forget(template: Template, name: str, days: dict[str, int]) -> None:
-    bucket = of_type(template, "AWS::S3::Bucket")[name]["Properties"]
+    bucket = resources_of(template, "AWS::S3::Bucket")[name]["Properties"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     assert bucket["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
@@ -140,25 +140,25 @@ def test_buckets_are_private_and_forget(template: Template, name: str, days: dic
     assert {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules} == days
     assert {rule["Status"] for rule in rules} == {"Enabled"}
     assert {rule["AbortIncompleteMultipartUpload"]["DaysAfterInitiation"] for rule in rules} == {1}
-    policy = of_type(template, "AWS::S3::BucketPolicy")[f"{name}Policy"]
+    policy = resources_of(template, "AWS::S3::BucketPolicy")[f"{name}Policy"]
     (statement,) = policy["Properties"]["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
-def test_the_salt_is_made_at_deploy(template: Template) -> None:
-    salt = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]
+def test_salt_is_generated_by_the_deployment(template: Template) -> None:
+    salt = resources_of(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]
     assert salt["GenerateSecretString"] == {"ExcludePunctuation": True, "PasswordLength": 64}
     assert "SecretString" not in salt
 
 
 def test_the_salt_names_the_tables_of_its_stack(template: Template) -> None:
     """It outlives them: a later deployment takes over a table that it names."""
-    tags = of_type(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]["Tags"]
+    tags = resources_of(template, "AWS::SecretsManager::Secret")["Salt"]["Properties"]["Tags"]
     named = {tag["Key"].removeprefix(TABLE_TAG): tag["Value"] for tag in tags if tag["Key"].startswith(TABLE_TAG)}
     assert {name: text(value) for name, value in named.items()} == {name: f"<{name}>" for name in TABLES}
 
 
-def test_what_others_are_told_of_is_streamed_with_both_images(template: Template) -> None:
+def test_tables_with_notifications_stream_both_images(template: Template) -> None:
     both = {"StreamViewType": "NEW_AND_OLD_IMAGES"}
     assert {name: table(template, name).get("StreamSpecification") for name in TABLES} == {
         **dict.fromkeys(TABLES, both),

@@ -51,8 +51,8 @@ class Cloud(ThreadingHTTPServer):
         self.calls: list[str] = []
 
     def deploy(self, *overrides: str) -> None:
-        of_template, of_bus = metadata(settings(*overrides))
-        self.body = {"Metadata": of_template, "Resources": {"Bus": {"Metadata": of_bus}}}
+        template_metadata, bus_metadata = metadata(settings(*overrides))
+        self.body = {"Metadata": template_metadata, "Resources": {"Bus": {"Metadata": bus_metadata}}}
 
     def answer(self, action: str) -> tuple[int, str]:
         self.calls.append(action)
@@ -113,7 +113,7 @@ def test_settings_of_an_earlier_command_are_named_with_the_options_that_keep_the
     assert synth(*options[1::2]) == ([], assembled | {"Metadata": metadata(settings(*options[1::2]))[0]})
 
 
-def test_what_this_command_or_cdk_json_sets_is_no_reset(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_override_in_the_command_or_cdk_json_is_no_reset(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.deploy("troop:participation=opt-in")
     edited = written_context() | {"troop:probability": 0.1}
     monkeypatch.setattr("tests.infra.test_deployed_settings.written_context", lambda: edited)
@@ -161,7 +161,7 @@ def test_aws_that_refuses_or_does_not_answer_ends_nothing(cloud: Cloud, monkeypa
     assert synth()[0] == []
 
 
-def test_nobody_is_asked_for_a_code(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_synthesis_asks_for_no_mfa_code(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The person has just typed one for the CDK, which does not hand on its credentials."""
     cloud.deploy("troop:participation=opt-in")
     (tmp_path / "config").write_text(

@@ -46,6 +46,6 @@ def test_who_may_call_what_leaves_no_route_out() -> None:
     entries = re.findall(r"v1/([A-Z]+)/([\w/*-]+)", roles)
     resources = [rf"{method} /{path.replace('*', '.+')}" for method, path in entries if (method, path) != ("GET", "*")]
     covered = {route for route in ROUTES if any(re.fullmatch(resource, route) for resource in resources)}
-    of_benchmarks = {route for route in ROUTES if route.split("/")[1] in ("benchmarks", "fleets")}
-    assert covered == of_benchmarks | {route for route in ROUTES if not route.startswith("GET ")}
+    benchmark_routes = {route for route in ROUTES if route.split("/")[1] in ("benchmarks", "fleets")}
+    assert covered == benchmark_routes | {route for route in ROUTES if not route.startswith("GET ")}
     assert [one for one in resources if not any(re.fullmatch(one, route) for route in ROUTES)] == []

@@ -12,7 +12,7 @@ from infra import FUNCTIONS
 from infra.byte_code import PYTHON_VERSION
 from infra.functions import RUNTIME
 from perf.cold_start import LAYERS_OF
-from tests.infra.cfn import handler_of, in_partition, of_type, text
+from tests.infra.cfn import handler_of, in_partition, resources_of, text
 from tests.infra.wired import OWN_FILES, variables_of
 from troop.environment import Variable
 
@@ -82,12 +82,12 @@ EXPECTED = {
 
 
 def function(template: Template, name: str) -> dict[str, Any]:
-    properties: dict[str, Any] = of_type(template, "AWS::Lambda::Function")[name]["Properties"]
+    properties: dict[str, Any] = resources_of(template, "AWS::Lambda::Function")[name]["Properties"]
     return properties
 
 
 def test_there_are_no_other_functions(template: Template) -> None:
-    assert set(of_type(template, "AWS::Lambda::Function")) == set(EXPECTED)
+    assert set(resources_of(template, "AWS::Lambda::Function")) == set(EXPECTED)
 
 
 def test_the_runtime_is_the_newest_the_library_knows() -> None:
@@ -110,14 +110,14 @@ def test_logs_are_json_in_a_group_of_its_own_with_retention(template: Template, 
     for variant, days in ((template, 90), (green, 7)):
         logging = text(in_partition(variant, function(variant, name)["LoggingConfig"], "aws"))
         assert logging == {"LogFormat": "JSON", "LogGroup": f"<{name}Logs>"}
-        assert of_type(variant, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
+        assert resources_of(variant, "AWS::Logs::LogGroup")[f"{name}Logs"]["Properties"]["RetentionInDays"] == days
 
 
 @pytest.mark.parametrize(
     ("partition", "log_format", "traced"),
     [("aws", "JSON", True), ("aws-us-gov", "Text", True), ("aws-cn", "Text", False)],
 )
-def test_lambda_is_asked_for_what_it_has_in_the_partition(
+def test_function_uses_only_lambda_features_of_its_partition(
     template: Template, partition: str, log_format: str, traced: bool
 ) -> None:
     for name in EXPECTED:
@@ -127,7 +127,7 @@ def test_lambda_is_asked_for_what_it_has_in_the_partition(
 
 
 def test_every_log_group_has_retention(template: Template) -> None:
-    groups = of_type(template, "AWS::Logs::LogGroup")
+    groups = resources_of(template, "AWS::Logs::LogGroup")
     assert set(groups) == {*(f"{name}Logs" for name in EXPECTED), "ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
     assert {group["Properties"]["RetentionInDays"] for group in groups.values()} == {90}
 
@@ -135,13 +135,13 @@ def test_every_log_group_has_retention(template: Template) -> None:
 def test_logs_of_workflows_need_no_place_in_the_accounts_policy(template: Template, blue: Template) -> None:
     """It is the same for all whose names begin so. What is kept, or was rolled back, is not in a later one's way."""
     for variant, deletion in ((template, "RetainExceptOnCreate"), (blue, "Delete")):
-        groups = of_type(variant, "AWS::Logs::LogGroup")
+        groups = resources_of(variant, "AWS::Logs::LogGroup")
         named = {name: group for name, group in groups.items() if "LogGroupName" in group["Properties"]}
         assert set(named) == {"ChaosLogs", "OnDemandLogs", *BENCH_LOGS}
         for name, group in named.items():
             role = name.removesuffix("Logs") + "Role"
             assert text(group["Properties"]["LogGroupName"]) == f"/aws/vendedlogs/states/<{role}>"
-            assert "RoleName" not in of_type(variant, "AWS::IAM::Role")[role]["Properties"], (
+            assert "RoleName" not in resources_of(variant, "AWS::IAM::Role")[role]["Properties"], (
                 "made up anew with each role"
             )
             assert group["DeletionPolicy"] == deletion
@@ -149,9 +149,9 @@ def test_logs_of_workflows_need_no_place_in_the_accounts_policy(template: Templa
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_the_role_is_its_own_and_complete_before_the_function(template: Template, name: str) -> None:
-    resource = of_type(template, "AWS::Lambda::Function")[name]
+    resource = resources_of(template, "AWS::Lambda::Function")[name]
     assert text(resource["Properties"]["Role"]) == f"<{name}Role.Arn>"
-    assert of_type(template, "AWS::IAM::Role")[f"{name}Role"]["Properties"]["Policies"]
+    assert resources_of(template, "AWS::IAM::Role")[f"{name}Role"]["Properties"]["Policies"]
     assert "DependsOn" not in resource
 
 
@@ -168,13 +168,13 @@ def test_the_environment_is_what_the_function_and_its_wiring_ask_for(template: T
 
 def test_who_looks_at_health_knows_how_many_schedules_there_are(template: Template, blue: Template) -> None:
     for variant in (template, blue):
-        schedules = of_type(variant, "AWS::Scheduler::Schedule")
+        schedules = resources_of(variant, "AWS::Scheduler::Schedule")
         others = [name for name in schedules if not name.startswith("SchedulesCalendar")]
         for name in ("Api", "Watchdog"):
             assert function(variant, name)["Environment"]["Variables"][Variable.OTHER_SCHEDULES] == str(len(others))
 
 
-def test_every_variable_that_the_stack_sets_is_asked_for() -> None:
+def test_code_reads_every_variable_that_the_stack_sets() -> None:
     variables = {variable for name in EXPECTED for variable in variables_of(handler_of(name))}
     assert variables | OWN_FILES | {Variable.DEPLOYMENT} == set(Variable)
 
@@ -201,15 +201,15 @@ def test_who_has_pydantics_layer_and_who_that_of_html(template: Template) -> Non
 def test_a_report_that_fails_is_tried_once_more_and_soon(template: Template) -> None:
     """What Lambda gives up is in a queue for as long as the alarm on that is to last."""
     assert _called_without_waiting(template)["<Report>"] == (900, 1)
-    configs = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    configs = [text(one["Properties"]) for one in resources_of(template, "AWS::Lambda::EventInvokeConfig").values()]
     destinations = {one["FunctionName"]: one["DestinationConfig"] for one in configs if "DestinationConfig" in one}
     assert destinations.pop("<Start>") == {"OnFailure": {"Destination": "<SchedulesUndelivered.Arn>"}}
     assert destinations == {"<Report>": {"OnFailure": {"Destination": "<ReportsGivenUp.Arn>"}}}
-    queue = of_type(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
+    queue = resources_of(template, "AWS::SQS::Queue")["ReportsGivenUp"]["Properties"]
     assert (queue["MessageRetentionPeriod"], queue["SqsManagedSseEnabled"]) == (6 * 3600, True)
 
 
-def test_what_a_schedule_calls_is_called_again_by_the_schedule(template: Template) -> None:
+def test_function_with_a_schedule_is_repeated_by_the_schedule(template: Template) -> None:
     """And not by Lambda, hours later; but what the reaper has heard of its next rounds leave alone for a while."""
     rounds = {f"<{name}>": (900, 0) for name in ("Watchdog", "Sweep", "Notify")} | {"<Reaper>": (900, 2)}
     called = _called_without_waiting(template)
@@ -217,14 +217,14 @@ def test_what_a_schedule_calls_is_called_again_by_the_schedule(template: Templat
     assert called.pop("<Start>") == (900, 2), "its schedules are created later"
     assert called == rounds
     scheduled = {
-        text(one["Properties"]["Target"]["Arn"]) for one in of_type(template, "AWS::Scheduler::Schedule").values()
+        text(one["Properties"]["Target"]["Arn"]) for one in resources_of(template, "AWS::Scheduler::Schedule").values()
     }
     assert scheduled - {"<ChaosMachine>"} == {f"{name.removesuffix('>')}.Arn>" for name in rounds}
 
 
 def _called_without_waiting(template: Template) -> dict[str, tuple[int, int]]:
     """By function (greatest age in seconds, further tries) of calls that nobody waits for."""
-    configs = [text(one["Properties"]) for one in of_type(template, "AWS::Lambda::EventInvokeConfig").values()]
+    configs = [text(one["Properties"]) for one in resources_of(template, "AWS::Lambda::EventInvokeConfig").values()]
     assert {one["Qualifier"] for one in configs} == {"$LATEST"}
     return {one["FunctionName"]: (one["MaximumEventAgeInSeconds"], one["MaximumRetryAttempts"]) for one in configs}
 
@@ -235,16 +235,16 @@ def test_all_functions_share_one_asset(template: Template) -> None:
 
 @pytest.mark.parametrize("layer", ["RuntimeLayer", "ApiLayer", "ReportLayer"])
 def test_layers_say_what_they_are_for(template: Template, layer: str) -> None:
-    properties = of_type(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
+    properties = resources_of(template, "AWS::Lambda::LayerVersion")[layer]["Properties"]
     assert properties["CompatibleRuntimes"] == [RUNTIME.name]
     assert properties["CompatibleArchitectures"] == ["arm64"]
 
 
 def test_everything_is_traced(template: Template, blue: Template) -> None:
     for variant in (template, blue):
-        functions = of_type(variant, "AWS::Lambda::Function").values()
-        machines = of_type(variant, "AWS::StepFunctions::StateMachine").values()
-        stages = of_type(variant, "AWS::ApiGateway::Stage").values()
+        functions = resources_of(variant, "AWS::Lambda::Function").values()
+        machines = resources_of(variant, "AWS::StepFunctions::StateMachine").values()
+        stages = resources_of(variant, "AWS::ApiGateway::Stage").values()
         assert {in_partition(variant, one["Properties"]["TracingConfig"], "aws")["Mode"] for one in functions} == {
             "Active"
         }

@@ -11,7 +11,7 @@ import pytest
 
 from infra import ROOT
 from infra.settings import check_region, read_settings
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from tests.infra.conftest import CONTEXT
 from tests.infra.registry import key_properties, schema
 from troop.errors import SettingsError
@@ -73,7 +73,7 @@ def test_every_type_that_can_have_a_key_has_it_or_a_reason(keyed: Template) -> N
 
 @pytest.mark.parametrize(("kind", "path"), ENCRYPTED.items())
 def test_every_resource_of_such_a_type_has_the_key(keyed: Template, kind: str, path: str) -> None:
-    keys = {name: values_at(one["Properties"], path) for name, one in of_type(keyed, kind).items()}
+    keys = {name: values_at(one["Properties"], path) for name, one in resources_of(keyed, kind).items()}
     assert keys
     assert {name: key for name, key in keys.items() if key != [KEY]} == {}
 
@@ -86,8 +86,8 @@ def services_of(statements: list[dict[str, Any]]) -> set[str]:
 STORES = {"dynamodb", "s3", "secretsmanager", "sns", "sqs"}
 
 
-def test_every_role_may_use_the_key_through_the_services_that_it_uses_and_no_others(keyed: Template) -> None:
-    for name, role in of_type(keyed, "AWS::IAM::Role").items():
+def test_every_role_may_use_the_key_only_through_the_services_that_it_uses(keyed: Template) -> None:
+    for name, role in resources_of(keyed, "AWS::IAM::Role").items():
         statements = [
             one for policy in role["Properties"].get("Policies", []) for one in policy["PolicyDocument"]["Statement"]
         ]
@@ -107,7 +107,7 @@ def test_every_role_may_use_the_key_through_the_services_that_it_uses_and_no_oth
 
 
 def test_without_a_key_no_role_may_use_any(template: Template) -> None:
-    assert "kms:" not in json.dumps([role["Properties"] for role in of_type(template, "AWS::IAM::Role").values()])
+    assert "kms:" not in json.dumps([role["Properties"] for role in resources_of(template, "AWS::IAM::Role").values()])
 
 
 def test_the_documented_policy_admits_each_service_that_uses_the_key_by_itself(keyed: Template) -> None:
@@ -119,7 +119,7 @@ def test_the_documented_policy_admits_each_service_that_uses_the_key_by_itself(k
     publishing = {
         principal
         for kind in ("AWS::SNS::TopicPolicy", "AWS::SQS::QueuePolicy")
-        for one in of_type(keyed, kind).values()
+        for one in resources_of(keyed, kind).values()
         for statement in one["Properties"]["PolicyDocument"]["Statement"]
         if statement["Effect"] == "Allow"
         for principal in statement["Principal"].values()
@@ -149,7 +149,7 @@ def test_a_key_of_any_partition_is_accepted(arn: str) -> None:
     "wrong",
     ["alias/troop", KEY.replace("key/", "alias/"), "01234567-89ab-cdef-0123-456789abcdef", KEY + "0", 7, ["a"], True],
 )
-def test_what_is_no_key_is_refused(refused: Callable[..., str], wrong: Any) -> None:
+def test_value_that_is_no_key_is_refused(refused: Callable[..., str], wrong: Any) -> None:
     assert "the ARN of a KMS key in the region of the deployment, not of an alias" in refused(key=wrong)
 
 

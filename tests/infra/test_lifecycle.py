@@ -20,7 +20,7 @@ from lifecycle.resources import Resource
 from lifecycle.retained import RetainedTable, imports
 from lifecycle.takeover import as_it_is
 from lifecycle.zones import zones_there
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 from tests.infra.conftest import Synthesised
 from troop.tags import DATA_TAG, DEPLOYMENT_TAG
 
@@ -34,7 +34,7 @@ def ids(template: Template) -> dict[str, str]:
 
 def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template: Template) -> None:
     """The stack's tags go with a deployment that is rolled back; what takes a table over has to agree with it."""
-    for name, table in of_type(template, TABLE).items():
+    for name, table in resources_of(template, TABLE).items():
         expected = [{"Key": DATA_TAG, "Value": name}, {"Key": DEPLOYMENT_TAG, "Value": {"Ref": "AWS::StackName"}}]
         assert table["Properties"]["Tags"] == as_it_is(table)["Properties"]["Tags"] == expected
 
@@ -42,7 +42,7 @@ def test_every_table_says_itself_what_it_holds_and_of_which_deployment(template:
 def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Template) -> None:
     leftovers = remains(template, ids(template), "eu-west-1")
     tables = [remain for remain in leftovers if remain.kind == "table"]
-    assert len(tables) == len(of_type(template, TABLE))
+    assert len(tables) == len(resources_of(template, TABLE))
     assert leftovers[: len(tables)] == tables
     for table in tables:
         protection_off, wait, delete = table.commands
@@ -56,7 +56,7 @@ def test_all_data_stays_and_comes_with_the_commands_that_remove_it(template: Tem
     assert buckets_to_empty(template, ids(template)) == []
 
 
-def test_what_was_never_made_does_not_stay(template: Template) -> None:
+def test_resource_that_was_never_created_does_not_remain(template: Template) -> None:
     assert remains(template, {}, "eu-west-1") == []
 
 
@@ -82,13 +82,13 @@ def test_the_document_names_the_table_of_runs_as_the_template_does(template: Tem
     text = (ROOT / "docs" / "deploying.md").read_text()
     (named,) = re.findall(r"--resource-mapping-inline '(.*)'", text)
     (logical_id,) = json.loads(named)
-    assert template["Resources"][logical_id] == of_type(template, TABLE)["Runs"]
+    assert template["Resources"][logical_id] == resources_of(template, TABLE)["Runs"]
 
 
 def test_tables_fit_their_own_template(template: Template) -> None:
     """Names, keys and indices as a table of this very version has them."""
     chosen = {}
-    for name, table in of_type(template, TABLE).items():
+    for name, table in resources_of(template, TABLE).items():
         properties = table["Properties"]
         schema = {
             index.get("IndexName", ""): tuple(sorted((k["KeyType"], k["AttributeName"]) for k in index["KeySchema"]))

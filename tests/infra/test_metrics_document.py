@@ -8,7 +8,7 @@ from typing import Any
 
 from infra import ROOT
 from infra.queries import QUERIES
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 from tests.infra.test_dashboards import bodies, curves, searches
 from troop.chaos.guards import REASONS
 from troop.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
@@ -73,7 +73,7 @@ def test_metrics_of_aws_are_those_that_alarms_and_dashboards_name(template: Temp
 
 def _named(template: Template) -> Iterator[tuple[str, set[str]]]:
     """(namespace and name, names of the dimensions) of all metrics in alarms and dashboards."""
-    for one in of_type(template, "AWS::CloudWatch::Alarm").values():
+    for one in resources_of(template, "AWS::CloudWatch::Alarm").values():
         alarm = one["Properties"]
         watched = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", ()) if "MetricStat" in query]
         for metric in watched or [alarm]:

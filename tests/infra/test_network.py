@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 
 from infra.network import Network
 from infra.settings import read_settings
-from tests.infra.cfn import of_type, permissions, text
+from tests.infra.cfn import permissions, resources_of, text
 from tests.infra.conftest import CONTEXT
 from tests.infra.roles import WIDGETS
 
@@ -39,18 +39,18 @@ def test_there_is_no_way_in_and_none_out_but_s3s(template: Template) -> None:
         *("AWS::EC2::VPC", "AWS::EC2::Subnet"),
         *("AWS::EC2::RouteTable", "AWS::EC2::SubnetRouteTableAssociation", "AWS::EC2::VPCEndpoint"),
     }
-    (endpoint,) = of_type(template, "AWS::EC2::VPCEndpoint").values()
+    (endpoint,) = resources_of(template, "AWS::EC2::VPCEndpoint").values()
     properties = text(endpoint["Properties"])
     assert properties["ServiceName"] == "com.amazonaws.<AWS::Region>.s3"
     assert properties["VpcEndpointType"] == "Gateway"
-    assert set(properties["RouteTableIds"]) == {f"<{name}>" for name in of_type(template, "AWS::EC2::RouteTable")}
+    assert set(properties["RouteTableIds"]) == {f"<{name}>" for name in resources_of(template, "AWS::EC2::RouteTable")}
 
 
 @pytest.mark.parametrize(("name", "zones"), [("template", 3), ("blue", 2)])
 def test_a_subnet_in_each_zone_of_wherever_it_is_deployed(
     request: pytest.FixtureRequest, name: str, zones: int
 ) -> None:
-    subnets = [s["Properties"] for s in of_type(request.getfixturevalue(name), "AWS::EC2::Subnet").values()]
+    subnets = [s["Properties"] for s in resources_of(request.getfixturevalue(name), "AWS::EC2::Subnet").values()]
     placements = [subnet["AvailabilityZone"] for subnet in subnets]
     assert placements == [{"Fn::Select": [zone, {"Fn::GetAZs": ""}]} for zone in range(zones)]
     assert not any(subnet["MapPublicIpOnLaunch"] for subnet in subnets)
@@ -62,18 +62,18 @@ def test_named_zones_stay_whatever_the_region_answers_at_an_update() -> None:
     scope = cdk.Stack(cdk.App(context=CONTEXT))
     settings = read_settings(CONTEXT | {"troop:zones": "eu-west-1c,eu-west-1a"})
     Network(scope, "Network", settings=settings, results=s3.Bucket(scope, "Results"))
-    subnets = of_type(assertions.Template.from_stack(scope).to_json(), "AWS::EC2::Subnet").values()
+    subnets = resources_of(assertions.Template.from_stack(scope).to_json(), "AWS::EC2::Subnet").values()
     placements = [(s["Properties"]["AvailabilityZone"], s["Properties"]["CidrBlock"]) for s in subnets]
     assert placements == [("eu-west-1c", "10.0.0.0/19"), ("eu-west-1a", "10.0.32.0/19")]
 
 
 def test_names_are_resolved_as_s3s_endpoint_needs_it(template: Template) -> None:
-    (vpc,) = of_type(template, "AWS::EC2::VPC").values()
+    (vpc,) = resources_of(template, "AWS::EC2::VPC").values()
     assert vpc["Properties"]["EnableDnsHostnames"] is vpc["Properties"]["EnableDnsSupport"] is True
 
 
 def reachable(template: Template) -> set[tuple[str, str]]:
-    (endpoint,) = of_type(template, "AWS::EC2::VPCEndpoint").values()
+    (endpoint,) = resources_of(template, "AWS::EC2::VPCEndpoint").values()
     rights = set()
     for statement in endpoint["Properties"]["PolicyDocument"]["Statement"]:
         assert (statement["Effect"], statement["Principal"]) == ("Allow", {"AWS": "*"})
@@ -110,9 +110,9 @@ def test_a_dns_firewall_resolves_only_names_of_aws_and_of_the_network(
     firewall = synthesised(dns_firewall=True)
     lists = {
         name: [text(domain) for domain in one["Properties"]["Domains"]]
-        for name, one in of_type(firewall, "AWS::Route53Resolver::FirewallDomainList").items()
+        for name, one in resources_of(firewall, "AWS::Route53Resolver::FirewallDomainList").items()
     }
-    (group,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroup").values()
+    (group,) = resources_of(firewall, "AWS::Route53Resolver::FirewallRuleGroup").values()
     rules = {
         (rule["Priority"], rule["Action"], *lists[text(rule["FirewallDomainListId"]).strip("<>").removesuffix(".Id")])
         for rule in group["Properties"]["FirewallRules"]
@@ -121,15 +121,15 @@ def test_a_dns_firewall_resolves_only_names_of_aws_and_of_the_network(
         (100, "ALLOW", "*.<AWS::URLSuffix>", "*.compute.internal", "*.ec2.internal"),
         (200, "BLOCK", "*"),
     }
-    (association,) = of_type(firewall, "AWS::Route53Resolver::FirewallRuleGroupAssociation").values()
+    (association,) = resources_of(firewall, "AWS::Route53Resolver::FirewallRuleGroupAssociation").values()
     assert text(association["Properties"]["VpcId"]) == "<BenchmarksNetworkVpc>"
     assert not [one for one in template["Resources"].values() if "Firewall" in one["Type"]]
     assert "troop:dns_firewall is True" in refused(dns_firewall=True, network=NETWORK)
 
 
-def test_of_a_given_network_nothing_is_made(in_network: Template) -> None:
+def test_existing_network_needs_no_new_resources(in_network: Template) -> None:
     assert kinds_of_ec2(in_network) == set()
-    environment = of_type(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
+    environment = resources_of(in_network, "AWS::Lambda::Function")["Launch"]["Properties"]["Environment"]["Variables"]
     assert environment["TROOP_NETWORK_VPC"] == NETWORK["vpc"]
     assert environment["TROOP_NETWORK_IS_OWN"] == "false"
     assert environment["TROOP_NETWORK_SUBNETS"] == ",".join(NETWORK["subnets"])
@@ -142,8 +142,8 @@ def test_nodes_credentials_are_of_no_use_outside_their_network(template: Templat
         assert {condition for *_, condition in grants} == {repr({"StringEquals": {"aws:SourceVpc": vpc}})}
 
 
-def test_fleets_are_launched_into_the_given_network_alone(in_network: Template) -> None:
-    (policy,) = of_type(in_network, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
+def test_fleets_are_launched_only_into_the_existing_network(in_network: Template) -> None:
+    (policy,) = resources_of(in_network, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
     resources = json.dumps(text(policy["PolicyDocument"]))
     assert f"vpc/{NETWORK['vpc']}" in resources
     assert all(f"subnet/{subnet}" in resources for subnet in NETWORK["subnets"])
@@ -157,7 +157,7 @@ def test_iam_lets_launch_run_the_types_that_the_operator_allows(
     synthesised: Synthesise, globs: Any, allowed: list[str] | None
 ) -> None:
     template = synthesised(network=json.dumps(NETWORK), instance_types=globs)
-    (policy,) = of_type(template, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
+    (policy,) = resources_of(template, "AWS::IAM::Role")["LaunchRole"]["Properties"]["Policies"]
     running = [
         one
         for one in policy["PolicyDocument"]["Statement"]
@@ -176,9 +176,9 @@ def test_benchmarks_can_be_left_out(synthesised: Synthesise) -> None:
     text_of_it = json.dumps(without)
     for trace in ("Benchmark", "Reaper", "TROOP_RUNS_TABLE", "autoscaling:Create", "ec2:RunInstances", '"benchmarks"'):
         assert trace not in text_of_it, trace
-    assert not set(of_type(without, "AWS::Lambda::Function")) & {"Launch", "Cell", "Teardown", "Reaper"}
+    assert not set(resources_of(without, "AWS::Lambda::Function")) & {"Launch", "Cell", "Teardown", "Reaper"}
     assert "RunsTable" not in without["Outputs"]
-    queries = of_type(without, "AWS::Logs::QueryDefinition").values()
+    queries = resources_of(without, "AWS::Logs::QueryDefinition").values()
     assert queries
     assert all(query["Properties"]["LogGroupNames"] for query in queries)
     assert permissions(without, "WidgetsRole") == WIDGETS

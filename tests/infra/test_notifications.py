@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from troop.chaos.events import Status
 
 Template = Mapping[str, Any]
@@ -18,7 +18,7 @@ STREAMED = ("Events", "Changes", "GroupTags", "State")
 
 def mapping(template: Template, name: str) -> dict[str, Any]:
     properties: dict[str, Any] = text(
-        of_type(template, "AWS::Lambda::EventSourceMapping")[f"Notifications{name}"]["Properties"]
+        resources_of(template, "AWS::Lambda::EventSourceMapping")[f"Notifications{name}"]["Properties"]
     )
     return properties
 
@@ -46,7 +46,9 @@ def test_a_record_is_tried_again_and_then_set_aside(template: Template, name: st
 
 
 def test_nothing_else_is_read(template: Template) -> None:
-    assert set(of_type(template, "AWS::Lambda::EventSourceMapping")) == {f"Notifications{name}" for name in STREAMED}
+    assert set(resources_of(template, "AWS::Lambda::EventSourceMapping")) == {
+        f"Notifications{name}" for name in STREAMED
+    }
 
 
 def record(old: str | None, new: str) -> dict[str, Any]:
@@ -77,24 +79,24 @@ def matches(pattern: Any, content: Any) -> bool:
         ("CLAIMED", "GONE_ELSEWHERE", True),
     ],
 )
-def test_of_an_events_many_writes_only_news_costs_a_call(
+def test_only_steps_with_notifications_invoke_the_function(
     template: Template, old: str | None, new: str, passes: bool
 ) -> None:
     assert {old or new, new} <= set(Status)
     assert any(matches(pattern, record(old, new)) for pattern in patterns(template, "Events")) is passes
 
 
-def test_of_the_state_only_the_switch(template: Template) -> None:
+def test_only_the_switch_of_the_state_invokes_the_function(template: Template) -> None:
     (pattern,) = patterns(template, "State")
     for key, passes in (("switch", True), ("in-flight", False), ("unit#switch", False)):
         assert matches(pattern, {"dynamodb": {"Keys": {"key": {"S": key}}}}) is passes
 
 
 def test_the_topic_is_encrypted_and_takes_nothing_unencrypted(template: Template) -> None:
-    topics = of_type(template, "AWS::SNS::Topic")
+    topics = resources_of(template, "AWS::SNS::Topic")
     assert set(topics) == {"AlarmsActNow", "AlarmsWarning", "NotificationsNews"}
     assert topics["NotificationsNews"]["Properties"]["KmsMasterKeyId"] == "alias/aws/sns"
-    policy = of_type(template, "AWS::SNS::TopicPolicy")["NotificationsNewsPolicy"]["Properties"]
+    policy = resources_of(template, "AWS::SNS::TopicPolicy")["NotificationsNewsPolicy"]["Properties"]
     assert text(policy["Topics"]) == ["<NotificationsNews>"]
     (statement,) = policy["PolicyDocument"]["Statement"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

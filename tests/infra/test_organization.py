@@ -10,12 +10,12 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 from tests.infra.conftest import CONTEXT, stack_of
 from tests.infra.results import result, sources
 
 TAGS = {"CostCenter": "1234", "owner": "platform team"}
-OF_THE_CDK = {
+CDK_CONTEXT = {
     "@aws-cdk/core:permissionsBoundary": {"name": "org-boundary"},
     "@aws-cdk/core:bootstrapQualifier": "acme",
 }
@@ -28,7 +28,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _synthesise(partial: Path) -> None:
-    app = cdk.App(context=CONTEXT | OF_THE_CDK, outdir=str(partial / "assembly"))
+    app = cdk.App(context=CONTEXT | CDK_CONTEXT, outdir=str(partial / "assembly"))
     stack_of(app, tags=json.dumps(TAGS))
     app.synth()
 
@@ -45,7 +45,7 @@ def test_the_stack_has_the_tags(assembly: Path) -> None:
 
 
 def test_every_role_has_the_boundary(assembly: Path) -> None:
-    roles = of_type(read(assembly, "Troop.template.json"), "AWS::IAM::Role")
+    roles = resources_of(read(assembly, "Troop.template.json"), "AWS::IAM::Role")
     boundaries = {text(role["Properties"].get("PermissionsBoundary")) for role in roles.values()}
     assert boundaries == {"arn:<AWS::Partition>:iam::<AWS::AccountId>:policy/org-boundary"}
 

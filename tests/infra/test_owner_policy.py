@@ -12,7 +12,7 @@ import pytest
 
 from infra import ROOT
 from local.project import ACCOUNT_PYTHON
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 from tests.infra.test_api import routes
 from troop.chaos.units import unit_to_url
 from troop.tables import GROUP_TAGS
@@ -60,7 +60,7 @@ def allowed(policy: Mapping[str, Any], calls: list[Call]) -> list[Call]:
     return [call for call, may in zip(calls, json.loads(done.stdout), strict=True) if may]
 
 
-def test_of_the_api_it_opens_the_owners_units_alone(template: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
+def test_policy_allows_only_the_owners_units_in_the_api(template: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
     calls: list[Call] = []
     for route in routes(template):
         method, _, path = route.partition(" ")
@@ -75,7 +75,7 @@ ONE, OTHER, BOTH, NO_KEY = ["ledger"], ["web"], ["ledger", "web"], None
 
 
 @pytest.mark.parametrize("operation", ["GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query"])
-def test_of_the_table_it_opens_the_owners_items_alone(policy: Mapping[str, Any], operation: str) -> None:
+def test_policy_allows_only_the_owners_items_in_the_table(policy: Mapping[str, Any], operation: str) -> None:
     action, table = f"dynamodb:{operation}", f"{TABLE}GROUP-TAGS-TABLE"
     calls: list[Call] = [(action, table, keys) for keys in (ONE, OTHER, BOTH, NO_KEY, ["Ledger"], ["ledger-2"])]
     calls.append((action, f"{TABLE}STATE-TABLE", ["switch"]))
@@ -90,7 +90,7 @@ def test_nothing_else_of_the_table_is_open(policy: Mapping[str, Any], operation:
 
 def test_the_table_has_the_key_that_the_condition_is_about(template: Mapping[str, Any]) -> None:
     """``dynamodb:LeadingKeys`` are the values of the partition key: units."""
-    table = of_type(template, "AWS::DynamoDB::Table")["GroupTags"]["Properties"]
+    table = resources_of(template, "AWS::DynamoDB::Table")["GroupTags"]["Properties"]
     assert table["KeySchema"] == [{"AttributeName": GROUP_TAGS.partition, "KeyType": "HASH"}]
     assert GROUP_TAGS.partition == "unit"
     assert not table.get("GlobalSecondaryIndexes"), "an index would have leading keys of its own"

@@ -17,7 +17,7 @@ from cli.prove.probes import state_policy
 from infra import roles_doc
 from infra.permissions import hits
 from infra.roles import MOST_CHARACTERS, characters, make_role
-from tests.infra.cfn import of_type, permissions, text
+from tests.infra.cfn import permissions, resources_of, text
 from tests.infra.conftest import SHARED_CALENDAR
 from tests.infra.roles import EARLIER_TABLES, ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
@@ -29,7 +29,7 @@ from troop.tags import UNTOUCHABLE_TAGS
 
 
 def test_there_are_no_other_roles(template: Template) -> None:
-    assert set(of_type(template, "AWS::IAM::Role")) == set(ROLES)
+    assert set(resources_of(template, "AWS::IAM::Role")) == set(ROLES)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -37,7 +37,7 @@ def test_a_role_may_do_exactly_this(template: Template, role: str) -> None:
     assert permissions(template, role) == ROLES[role]
 
 
-def test_ticks_look_for_earlier_tables_only_where_settings_unleash(blue: Template) -> None:
+def test_ticks_search_for_earlier_tables_only_where_settings_unleash(blue: Template) -> None:
     more = permissions(blue, "DecideRole") - ROLES["DecideRole"]
     assert {grant for grant in more if not grant[1].startswith("ssm:")} == EARLIER_TABLES | allow(
         "<State.Arn>", "dynamodb:GetItem"
@@ -49,7 +49,7 @@ def test_a_role_writes_only_its_own_items_of_state(stack: str, request: pytest.F
     """Only the API writes the switch, and no role all items; see the text of the condition ``ForAllValues``."""
     template = request.getfixturevalue(stack)
     writers = set()
-    for role in of_type(template, "AWS::IAM::Role"):
+    for role in resources_of(template, "AWS::IAM::Role"):
         its = {g for g in permissions(template, role) if g[2] == "<State.Arn>" and g[1] in WRITES_ITEMS}
         if not its:
             continue
@@ -74,8 +74,8 @@ def test_the_command_asks_aws_about_the_policy_that_claims_have() -> None:
 
 
 def test_change_calendars_are_read_by_whom_they_concern_and_no_others(template: Template, blue: Template) -> None:
-    def readers(of: Template) -> set[tuple[str, str]]:
-        granted = ((role, g) for role in of_type(of, "AWS::IAM::Role") for g in permissions(of, role))
+    def readers(stack: Template) -> set[tuple[str, str]]:
+        granted = ((role, g) for role in resources_of(stack, "AWS::IAM::Role") for g in permissions(stack, role))
         return {(role, resource) for role, (_, action, resource, *_) in granted if action == "ssm:GetCalendarState"}
 
     assert readers(template) == set()
@@ -96,7 +96,7 @@ HARMLESS = re.compile(
 def test_troop_protected_holds_for_every_role(stack: str, request: pytest.FixtureRequest) -> None:
     template = request.getfixturevalue(stack)
     touching = set()
-    for role in of_type(template, "AWS::IAM::Role"):
+    for role in resources_of(template, "AWS::IAM::Role"):
         its = permissions(template, role)
         denied = {g[1] for g in its if g in protects(g[1])}
         actions = {g[1] for g in its if g[0] == "Allow" and g[1].startswith(("autoscaling:", "ec2:"))}
@@ -146,7 +146,7 @@ def test_no_name_in_a_file_opens_another_functions_objects(stack: str, request: 
     """IAM's asterisk matches slashes, as fnmatch's does."""
     template = request.getfixturevalue(stack)
     patterns: dict[str, list[str]] = {}
-    for role in of_type(template, "AWS::IAM::Role"):
+    for role in resources_of(template, "AWS::IAM::Role"):
         puts = (g[2] for g in permissions(template, role) if g[1] == "s3:PutObject" and "<Results.Arn>" in g[2])
         patterns[role] = [one.removeprefix("<Results.Arn>/") for one in puts]
     # They admit or launch a run, and create all that it consists of.
@@ -161,9 +161,9 @@ def test_no_name_in_a_file_opens_another_functions_objects(stack: str, request: 
 
 def test_a_role_has_room_for_settings(template: Template) -> None:
     """With the default settings: IAM's quota counts all inline policies of a role."""
-    for name, role in of_type(template, "AWS::IAM::Role").items():
+    for name, role in resources_of(template, "AWS::IAM::Role").items():
         documents = [policy["PolicyDocument"] for policy in role["Properties"].get("Policies", [])]
-        for policy in of_type(template, "AWS::IAM::Policy").values():
+        for policy in resources_of(template, "AWS::IAM::Policy").values():
             documents += (
                 [policy["Properties"]["PolicyDocument"]] if f"<{name}>" in text(policy["Properties"]["Roles"]) else []
             )
@@ -177,7 +177,7 @@ def test_all_settings_together_leave_room(synthesised: Callable[..., Template]) 
 
 
 def test_no_action_is_a_pattern(template: Template) -> None:
-    for role in of_type(template, "AWS::IAM::Role"):
+    for role in resources_of(template, "AWS::IAM::Role"):
         assert not [grant for grant in permissions(template, role) if "*" in grant[1]], role
 
 
@@ -190,21 +190,21 @@ def test_only_api_gateways_own_policy_is_a_managed_one(template: Template, blue:
 def _managed(template: Template) -> dict[str, object]:
     return {
         name: text(role["Properties"]["ManagedPolicyArns"])
-        for name, role in of_type(template, "AWS::IAM::Role").items()
+        for name, role in resources_of(template, "AWS::IAM::Role").items()
         if "ManagedPolicyArns" in role["Properties"]
     }
 
 
 def test_each_role_trusts_its_own_service_only(template: Template) -> None:
     trusted = {}
-    for name, role in of_type(template, "AWS::IAM::Role").items():
+    for name, role in resources_of(template, "AWS::IAM::Role").items():
         (statement,) = role["Properties"]["AssumeRolePolicyDocument"]["Statement"]
         assert statement["Action"] == "sts:AssumeRole"
         trusted[name] = text(statement["Principal"]["Service"])
         bound = trusted[name] in ("states.amazonaws.com", "scheduler.amazonaws.com")
         account = text(statement.get("Condition", {}).get("StringEquals", {}).get("aws:SourceAccount"))
         assert account == ("<AWS::AccountId>" if bound else None), name
-    of_others = {
+    others = {
         "ChaosRole": "states.amazonaws.com",
         "OnDemandRole": "states.amazonaws.com",
         "SchedulesRole": "scheduler.amazonaws.com",
@@ -218,7 +218,7 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
         "SweepScheduleRole": "scheduler.amazonaws.com",
         "RedriveScheduleRole": "scheduler.amazonaws.com",
     }
-    assert trusted == {name: of_others.get(name, "lambda.amazonaws.com") for name in trusted}
+    assert trusted == {name: others.get(name, "lambda.amazonaws.com") for name in trusted}
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_each_role_trusts_its_own_service_only(template: Template) -> None:
     ],
 )
 def test_only_schedules_of_this_deployment_can_use_the_schedulers_role(template: Template, name: str) -> None:
-    role = of_type(template, "AWS::IAM::Role")[name]["Properties"]
+    role = resources_of(template, "AWS::IAM::Role")[name]["Properties"]
     (statement,) = role["AssumeRolePolicyDocument"]["Statement"]
     group = "<BenchmarksScheduledGroup.Arn>" if name.startswith("Benchmarks") else "<SchedulesGroup.Arn>"
     assert text(statement["Condition"]) == {
@@ -332,12 +332,12 @@ def test_the_api_looks_up_only_the_kinds_of_targets_that_are_allowed(
 
 
 def test_the_profile_gives_nodes_their_role_and_no_other(template: Template) -> None:
-    (profile,) = of_type(template, "AWS::IAM::InstanceProfile").values()
+    (profile,) = resources_of(template, "AWS::IAM::InstanceProfile").values()
     assert text(profile["Properties"]["Roles"]) == ["<BenchmarksNodesRole>"]
 
 
 def test_functions_are_called_by_the_api_and_the_reaper_by_its_rule_alone(template: Template) -> None:
-    permitted = [p["Properties"] for p in of_type(template, "AWS::Lambda::Permission").values()]
+    permitted = [p["Properties"] for p in resources_of(template, "AWS::Lambda::Permission").values()]
     assert {(p["Principal"], text(p["FunctionName"])) for p in permitted} == {
         ("apigateway.amazonaws.com", "<Api.Arn>"),
         ("events.amazonaws.com", "<Reaper.Arn>"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from infra.queries import FUNCTIONS, QUERIES, Query
-from tests.infra.cfn import handler_of, of_type, text
+from tests.infra.cfn import handler_of, resources_of, text
 
 Template = Mapping[str, Any]
 
@@ -17,7 +17,7 @@ COMMANDS = ("fields", "filter", "stats", "sort", "limit")
 
 
 def definitions(template: Template) -> dict[str, dict[str, Any]]:
-    queries = [text(one["Properties"]) for one in of_type(template, "AWS::Logs::QueryDefinition").values()]
+    queries = [text(one["Properties"]) for one in resources_of(template, "AWS::Logs::QueryDefinition").values()]
     return {str(one["Name"]): one for one in queries}
 
 
@@ -28,18 +28,18 @@ def test_they_stand_in_a_folder_of_their_deployment(template: Template, green: T
 
 
 def test_they_read_the_logs_of_the_stacks_functions_alone(template: Template) -> None:
-    groups = {f"<{name}>" for name in of_type(template, "AWS::Logs::LogGroup")}
+    groups = {f"<{name}>" for name in resources_of(template, "AWS::Logs::LogGroup")}
     for query in QUERIES:
         definition = definitions(template)[f"<AWS::StackName>/{query.title}"]
         assert definition["LogGroupNames"] == [f"<{name.title().replace('_', '')}Logs>" for name in query.functions]
         assert set(definition["LogGroupNames"]) <= groups
         assert definition["QueryString"] == query.text
-    functions = {handler_of(name) for name in of_type(template, "AWS::Lambda::Function")}
+    functions = {handler_of(name) for name in resources_of(template, "AWS::Lambda::Function")}
     assert set(FUNCTIONS) <= functions
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.title)
-def test_they_are_made_of_commands(query: Query) -> None:
+def test_queries_consist_of_known_commands(query: Query) -> None:
     assert len(query.text) <= 10_000
     commands = [line for line in query.text.splitlines() if not line.startswith("#")]
     first, *rest = (line.split()[:2] for line in commands)

@@ -47,7 +47,7 @@ def test_a_failure_is_not_stored(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_what_nobody_has_used_for_a_day_is_removed(folder: Path) -> None:
+def test_result_unused_for_a_day_is_removed(folder: Path) -> None:
     old, used = (results.result("kind", name, create=writing(name)) for name in ("old", "used"))
     for one in (old, used):
         os.utime(one, (time.time() - 25 * 3600,) * 2)

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from infra import roles_doc
-from tests.infra.cfn import of_type, permissions
+from tests.infra.cfn import permissions, resources_of
 from tests.infra.statements import Template
 
 DOCUMENT = roles_doc.PATH.read_text(encoding="utf-8")
 
 Templates = tuple[Template, Template, Template]
 
-OF_ITS_LOGS = frozenset({"logs:CreateLogStream", "logs:PutLogEvents"})
-OF_ALL = frozenset(
+LOG_ACTIONS = frozenset({"logs:CreateLogStream", "logs:PutLogEvents"})
+COMMON_ACTIONS = frozenset(
     {
         *("xray:PutTelemetryRecords", "xray:PutTraceSegments", "xray:GetSamplingRules", "xray:GetSamplingTargets"),
         *("logs:CreateLogDelivery", "logs:DeleteLogDelivery", "logs:GetLogDelivery", "logs:UpdateLogDelivery"),
@@ -37,20 +37,20 @@ def test_they_are_current(templates: Templates) -> None:
 
 
 def test_every_role_has_a_row(template: Template) -> None:
-    roles = {name.removesuffix("Role") for name in of_type(template, "AWS::IAM::Role")}
+    roles = {name.removesuffix("Role") for name in resources_of(template, "AWS::IAM::Role")}
     assert roles == roles_doc.CHAOS.keys() | roles_doc.BENCHMARKS.keys()
 
 
 def test_every_action_of_a_role_is_in_its_rows(templates: Templates) -> None:
     """Besides those that the text before the tables names."""
     for template in templates:
-        for resource in of_type(template, "AWS::IAM::Role"):
+        for resource in resources_of(template, "AWS::IAM::Role"):
             role = resource.removesuffix("Role")
             names = {named[role][0] for named in (roles_doc.CHAOS, roles_doc.BENCHMARKS) if role in named}
             names |= {name.removesuffix(", in addition") for name in names}
             rows = "".join(line for line in DOCUMENT.splitlines() if line.startswith(tuple(f"| {n} |" for n in names)))
             for effect, action, on, *_ in permissions(template, resource):
-                common = action in (OF_ITS_LOGS if on == f"<{role}Logs.Arn>" else OF_ALL if on == "*" else ())
+                common = action in (LOG_ACTIONS if on == f"<{role}Logs.Arn>" else COMMON_ACTIONS if on == "*" else ())
                 if effect == "Allow" and not common:
                     assert re.search(rf"`({action}|{action.partition(':')[2]})`", rows), (role, action, on)
 

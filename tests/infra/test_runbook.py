@@ -16,7 +16,7 @@ import pytest
 from botocore import xform_name
 
 from infra import ROOT
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text(encoding="utf-8")
 BLOCKS = [
@@ -24,7 +24,7 @@ BLOCKS = [
 ]
 INLINE = [span.replace("\n  ", "") for span in re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", RUNBOOK, flags=re.S))]
 
-OF_THE_CLI = {"--query", "--output", "--max-items", "--page-size", "--region", "--profile", "--cli-input-json"}
+CLI_OPTIONS = {"--query", "--output", "--max-items", "--page-size", "--region", "--profile", "--cli-input-json"}
 """What the AWS CLI takes with every operation, or every one of several pages."""
 
 BEYOND = {"aws s3 sync": set[str]()}
@@ -67,7 +67,7 @@ def test_every_command_is_one_of_aws_and_takes_its_options() -> None:
         assert words[2] in operations, words
         takes = model(words[1]).operation_model(operations[words[2]]).input_shape
         named = {f"--{xform_name(name, '-')}": shape for name, shape in takes.members.items()} if takes else {}
-        assert options <= {*named, *OF_THE_CLI}, words
+        assert options <= {*named, *CLI_OPTIONS}, words
         mandatory = {f"--{xform_name(name, '-')}" for name in takes.required_members} if takes else set()
         assert mandatory <= options or "--cli-input-json" in options, words
         for option, value in pairwise(words):
@@ -126,7 +126,7 @@ def test_each_finds_one_part_of_the_stack(template: Mapping[str, Any], queries: 
     assert len(ids) == 1, ids
 
 
-def test_the_functions_are_told_of_before_they_are_used() -> None:
+def test_shell_functions_are_defined_before_their_use() -> None:
     assert len(parts()) > 8
     assert not re.search(r"logs tail|LOG_GROUP", RUNBOOK), (
         "the first is of version 2 alone, the second nowhere to be found"
@@ -139,7 +139,7 @@ def test_a_schedule_that_is_enabled_keeps_all_the_rest(template: Mapping[str, An
     """What an update of a schedule does not give is set to its default."""
     (query,) = re.findall(r'--output json\s+--query "(\{.*?\})"', RUNBOOK.replace("\\\n", ""), re.S)
     takes = model("scheduler").operation_model("UpdateSchedule").input_shape
-    for name, schedule in of_type(template, "AWS::Scheduler::Schedule").items():
+    for name, schedule in resources_of(template, "AWS::Scheduler::Schedule").items():
         there = schedule["Properties"] | {"State": "DISABLED", "Name": name, "Arn": "an ARN", "CreationDate": 0}
         request = jmespath.search(query, there)
         assert set(schedule["Properties"]) <= set(request) <= set(takes.members)
@@ -150,7 +150,7 @@ def test_a_schedule_that_is_enabled_keeps_all_the_rest(template: Mapping[str, An
 
 def test_a_schedule_disabled_by_hand_is_drift(template: Mapping[str, Any]) -> None:
     """CloudFormation compares what the template mentions, so it has to mention what goes without saying."""
-    schedules = of_type(template, "AWS::Scheduler::Schedule")
+    schedules = resources_of(template, "AWS::Scheduler::Schedule")
     assert {name: schedule["Properties"].get("State") for name, schedule in schedules.items()} == dict.fromkeys(
         schedules, "ENABLED"
     )

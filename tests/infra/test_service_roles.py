@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra import ROOT
-from tests.infra.cfn import of_type
+from tests.infra.cfn import resources_of
 from tests.infra.registry import permissions
 from troop.service_roles import API_GATEWAY, AUTO_SCALING, SERVICE_ROLES, SPOT
 
@@ -26,12 +26,12 @@ def test_no_other_type_of_resource_makes_cloudformation_create_a_role(template: 
     kinds = {one["Type"] for one in template["Resources"].values() if one["Type"].startswith("AWS::")}
     creating = {kind for kind in kinds if "iam:CreateServiceLinkedRole" in permissions(kind)}
     assert creating == {"AWS::DynamoDB::Table"}
-    used = {key for table in of_type(template, "AWS::DynamoDB::Table").values() for key in table["Properties"]}
+    used = {key for table in resources_of(template, "AWS::DynamoDB::Table").values() for key in table["Properties"]}
     assert not used & set(TABLES_WITH_ROLES)
 
 
 def test_the_role_of_api_gateway_is_listed_because_its_stage_is_traced(template: Template) -> None:
-    (stage,) = of_type(template, "AWS::ApiGateway::Stage").values()
+    (stage,) = resources_of(template, "AWS::ApiGateway::Stage").values()
     assert stage["Properties"]["TracingEnabled"] is True
     assert [role for role in SERVICE_ROLES if not role.at_launch] == [API_GATEWAY]
 
@@ -39,7 +39,7 @@ def test_the_role_of_api_gateway_is_listed_because_its_stage_is_traced(template:
 def test_a_launch_creates_the_others_and_may_create_no_more(template: Template) -> None:
     statements = [
         statement
-        for role in of_type(template, "AWS::IAM::Role").values()
+        for role in resources_of(template, "AWS::IAM::Role").values()
         for policy in role["Properties"].get("Policies", [])
         for statement in policy["PolicyDocument"]["Statement"]
         if statement["Action"] == "iam:CreateServiceLinkedRole"

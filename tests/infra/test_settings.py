@@ -65,7 +65,7 @@ def test_the_command_line_passes_text() -> None:
     assert set(settings.chaos.calendars) == {"default", "tel-aviv", "night"}
 
 
-def test_load_balancers_and_security_groups_are_in_a_given_network(refused: Callable[..., str]) -> None:
+def test_targets_by_name_need_an_existing_network(refused: Callable[..., str]) -> None:
     network = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd"]}
     both = ["shop:443", "sg-0123456789abcdef0:80-90"]
     assert settings_with(network=network, allowed_targets=both).chaos.allowed_targets == tuple(both)
@@ -76,7 +76,7 @@ def test_load_balancers_and_security_groups_are_in_a_given_network(refused: Call
     assert "troop:network" in message
 
 
-def test_a_network_is_the_deployments_own_unless_given() -> None:
+def test_default_network_is_the_deployments_own() -> None:
     network = {"vpc": "vpc-0123456789abcdef0", "subnets": ["subnet-0123abcd", "subnet-0123456789abcdef0"]}
     expected = ExistingNetwork("vpc-0123456789abcdef0", ("subnet-0123abcd", "subnet-0123456789abcdef0"))
     assert settings_with(network=network).network == settings_with(network=json.dumps(network)).network == expected

@@ -20,7 +20,7 @@ DOCUMENT = settings_doc.PATH.read_text(encoding="utf-8")
 CALENDAR = CONTEXT["troop:calendars"]["default"]
 
 
-def test_it_is_current() -> None:
+def test_document_is_current() -> None:
     assert settings_doc.text() == DOCUMENT, "run: make openapi"
 
 
@@ -47,7 +47,7 @@ def test_an_older_cdk_json_gets_the_settings_that_it_lacks_and_keeps_its_values(
     assert settings_doc.completed(json.dumps(completed)) == json.dumps(completed)
 
 
-def test_it_has_every_setting_and_no_other() -> None:
+def test_document_has_every_setting_and_no_other() -> None:
     keys = re.findall(rf"^\| `{PREFIX}(\w+)` \|", DOCUMENT, re.MULTILINE)
     there = [key.removeprefix(PREFIX) for key in written_context() if key.startswith(PREFIX)]
     assert sorted(keys) == sorted(there)
@@ -62,11 +62,11 @@ def test_a_row_has_default_values_and_a_meaning() -> None:
     ("key", "phrase"),
     [("min_healthy", "a whole number from 1 to "), ("tick_minutes", "one of 1, 5"), ("retain_data", "true or false")],
 )
-def test_what_is_allowed_is_what_a_refusal_says(key: str, phrase: str) -> None:
+def test_allowed_values_equal_those_of_a_refusal(key: str, phrase: str) -> None:
     assert phrase in settings_doc.allowed(key)
 
 
-def test_it_has_every_field_of_a_calendar_and_those_that_it_calls_required_are() -> None:
+def test_document_has_every_field_of_a_calendar_and_the_required_ones() -> None:
     with pytest.raises(SettingsError) as refused:
         parse_calendar("calendars", "default", CALENDAR | {"zzzz": 1})
     assert set(refused.value.allowed.removeprefix("one of ").split(", ")) == set(settings_doc.CALENDAR)
@@ -91,5 +91,5 @@ def test_its_examples_of_rules_are_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/deploying.md"])
-def test_it_is_found(document: str) -> None:
+def test_other_documents_link_to_it(document: str) -> None:
     assert "settings.md)" in (ROOT / document).read_text(encoding="utf-8")

@@ -297,7 +297,7 @@ def test_imports_are_moved(source: str) -> None:
 @pytest.mark.parametrize(
     "source", ["import troop.measure", "from handlers.api import app", "import local.demo as demo"]
 )
-def test_what_cannot_be_moved_is_refused(source: str) -> None:
+def test_import_that_cannot_be_relocated_is_refused(source: str) -> None:
     with pytest.raises(RelocationError, match=r"x\.py:2: "):
         relocate(f"\n{source}", "x.py")
 

@@ -6,19 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from infra.bundling import stage_code
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 
 Template = Mapping[str, Any]
 
 
-def test_nobody_is_given_leave_to_call_it(template: Template) -> None:
+def test_no_resource_policy_allows_calls(template: Template) -> None:
     """A viewer's own credentials call it, so a resource policy would only open it to others."""
-    called = [text(one["Properties"]["FunctionName"]) for one in of_type(template, "AWS::Lambda::Permission").values()]
+    called = [
+        text(one["Properties"]["FunctionName"]) for one in resources_of(template, "AWS::Lambda::Permission").values()
+    ]
     assert called
     assert not [name for name in called if "Widgets" in name]
 
 
-def test_it_is_told_to_those_who_make_dashboards(template: Template) -> None:
+def test_output_names_the_function_for_dashboards(template: Template) -> None:
     assert text(template["Outputs"]["WidgetsFunctionArn"]["Value"]) == "<Widgets.Arn>"
 
 

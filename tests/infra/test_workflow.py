@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from infra.machines import used
-from tests.infra.cfn import of_type, text
+from tests.infra.cfn import resources_of, text
 
 Template = Mapping[str, Any]
 
 
 @pytest.fixture
 def machine(template: Template) -> dict[str, Any]:
-    properties: dict[str, Any] = of_type(template, "AWS::StepFunctions::StateMachine")["ChaosMachine"]["Properties"]
+    properties: dict[str, Any] = resources_of(template, "AWS::StepFunctions::StateMachine")["ChaosMachine"][
+        "Properties"
+    ]
     return properties
 
 
@@ -62,7 +64,7 @@ def test_only_what_is_used_is_substituted() -> None:
 
 def schedules(template: Template) -> dict[str, dict[str, Any]]:
     """Schedules by their calendar."""
-    resources = of_type(template, "AWS::Scheduler::Schedule")
+    resources = resources_of(template, "AWS::Scheduler::Schedule")
     calendars = [s["Properties"] for name, s in resources.items() if name.startswith("Schedules")]
     return {json.loads(schedule["Target"]["Input"])["calendar"]: schedule for schedule in calendars}
 
@@ -96,14 +98,14 @@ def test_a_schedule_starts_the_workflow_on_time_or_not_at_all(blue: Template) ->
 
 
 def test_no_tick_before_the_workflow_may_run_its_map(template: Template) -> None:
-    schedule = of_type(template, "AWS::Scheduler::Schedule")["SchedulesCalendardefault"]
+    schedule = resources_of(template, "AWS::Scheduler::Schedule")["SchedulesCalendardefault"]
     assert [name for name in schedule["DependsOn"] if name.startswith("ChaosMapChildren")]
 
 
 @pytest.mark.parametrize("name", ["SchedulesUndelivered", "NotificationsUndelivered"])
-def test_what_is_undelivered_is_kept_for_two_weeks_and_only_over_tls(template: Template, name: str) -> None:
-    queue = of_type(template, "AWS::SQS::Queue")[name]["Properties"]
+def test_queue_retains_letters_for_two_weeks_and_requires_tls(template: Template, name: str) -> None:
+    queue = resources_of(template, "AWS::SQS::Queue")[name]["Properties"]
     assert queue == {"MessageRetentionPeriod": 14 * 24 * 3600, "SqsManagedSseEnabled": True}
-    policy = of_type(template, "AWS::SQS::QueuePolicy")[f"{name}Policy"]
+    policy = resources_of(template, "AWS::SQS::QueuePolicy")[f"{name}Policy"]
     (statement,) = [s for s in policy["Properties"]["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
     assert (statement["Action"], statement["Condition"]) == ("sqs:*", {"Bool": {"aws:SecureTransport": "false"}})

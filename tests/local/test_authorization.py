@@ -282,7 +282,7 @@ def test_a_condition_on_the_keys_of_items(world: World) -> None:
     assert written(wide, "switch") == {"AccessDeniedException"}
 
 
-def test_networks_made_by_cloudformation_reach_the_groups(world: World, fleet: Fleet) -> None:
+def test_groups_use_networks_of_cloudformation(world: World, fleet: Fleet) -> None:
     template = {
         "Resources": {
             "Vpc": {
@@ -355,14 +355,14 @@ def test_a_batch_needs_the_action_of_a_single_request(world: World, action: str,
     assert attempt(world, role, "sqs", "send_message_batch", QueueUrl=url, Entries=entries) == expected
 
 
-def test_what_is_in_a_group_of_logs_has_the_groups_name_with_a_star(world: World) -> None:
+def test_log_group_permission_needs_the_groups_name_with_a_star(world: World) -> None:
     logs, name = world.account.client("logs"), unique("/group")
     logs.create_log_group(logGroupName=name, tags={"team": "x"})
     logs.create_log_stream(logGroupName=name, logStreamName="s")
     calls: dict[str, dict[str, Any]] = {"get_log_events": {"logStreamName": "s"}, "filter_log_events": {}}
     tagged = {"StringEquals": {"aws:ResourceTag/team": "x"}}
-    of_group, of_other = (f"arn:aws:logs:*:*:log-group:{one}:*" for one in (name, name + "x"))
-    role, other = (world.role(allow("logs:*", arn, Condition=tagged)) for arn in (of_group, of_other))
+    own_arn, other_arn = (f"arn:aws:logs:*:*:log-group:{one}:*" for one in (name, name + "x"))
+    role, other = (world.role(allow("logs:*", arn, Condition=tagged)) for arn in (own_arn, other_arn))
     for call, more in calls.items():
         assert attempt(world, role, "logs", call, logGroupName=name, **more) == "allowed"
         assert attempt(world, other, "logs", call, logGroupName=name, **more) == "AccessDeniedException"

@@ -65,12 +65,12 @@ def node(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
 
 @pytest.mark.parametrize("node", [NODE_AWS.name], indirect=True)  # messages contain the name
 @pytest.mark.parametrize("words", [("--version",), ("s3", "presign"), ("s3", "cp", "missing", "s3://bucket/key")])
-def test_it_prints_and_ends_as_the_cli(node: Node, words: tuple[str, ...]) -> None:
+def test_output_and_exit_code_equal_those_of_the_cli(node: Node, words: tuple[str, ...]) -> None:
     ours, theirs = node.run(*words), node.run(*words, cli=NODE_AWS)
     assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
 
 
-def test_it_has_the_environment_and_directory_of_its_caller(node: Node) -> None:
+def test_command_has_the_environment_and_directory_of_its_caller(node: Node) -> None:
     assert node.run("configure", "set", "region", "eu-west-3").returncode == 0
     assert "eu-west-3" in (node.home / "config").read_text()
     assert node.run("configure", "get", "region").stdout == "eu-west-3\n"
@@ -79,14 +79,14 @@ def test_it_has_the_environment_and_directory_of_its_caller(node: Node) -> None:
 
 
 @pytest.mark.skipif(problem() is not None, reason="needs network namespaces")
-def test_it_has_the_network_of_its_caller(node: Node) -> None:
+def test_command_has_the_network_of_its_caller(node: Node) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         done = node.run("s3", "ls", "--endpoint-url", address, before=("unshare", "--net"))
     assert "Could not connect to the endpoint URL" in done.stderr
 
 
-def test_it_ends_with_its_caller(node: Node) -> None:
+def test_command_ends_with_its_caller(node: Node) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(PATIENCE)
         address = f"http://127.0.0.1:{server.getsockname()[1]}"

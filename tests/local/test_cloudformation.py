@@ -58,7 +58,7 @@ def test_time_to_live_is_enabled(world: World) -> None:
         assert response["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires_at"}
 
 
-def test_an_alarm_on_an_expression_is_made(world: World) -> None:
+def test_alarm_on_an_expression_is_created(world: World) -> None:
     one = {"Namespace": "AWS/DynamoDB", "MetricName": "WriteThrottleEvents"}
     metrics = [
         {"Id": "sum", "Expression": "SUM(FILL(METRICS(), 0))", "ReturnData": True},
@@ -117,7 +117,7 @@ def events(world: World, name: str) -> Any:
     return world.account.client("cloudformation").describe_stack_events(StackName=name)["StackEvents"]
 
 
-def test_saved_queries_are_made(world: World) -> None:
+def test_saved_query_is_created(world: World) -> None:
     query = {"Name": "Troop/Errors", "QueryString": "fields @message", "LogGroupNames": []}
     _, stack = deploy(world, {"One": {"Type": "AWS::Logs::QueryDefinition", "Properties": query}})
     assert stack["StackStatus"] == "CREATE_COMPLETE"
@@ -268,7 +268,7 @@ def test_buckets_are_emptied_before_they_are_deleted(world: World) -> None:
     eventually(lambda: bucket not in [one["Name"] for one in s3.list_buckets()["Buckets"]])
 
 
-def test_what_a_failed_creation_has_made_goes_but_for_what_is_retained_even_then(world: World) -> None:
+def test_failed_creation_removes_all_resources_without_a_retain_policy(world: World) -> None:
     table = {
         "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
@@ -306,7 +306,7 @@ def test_only_types_that_have_them_on_aws_get_the_tags_of_cloudformation(world: 
     assert {"Key": "aws:cloudformation:stack-id", "Value": stack["StackId"]} in topic["Tags"]
 
 
-def test_what_a_deleted_stack_retained_stays_on_record_under_its_id(world: World) -> None:
+def test_retained_resource_of_a_deleted_stack_stays_on_record(world: World) -> None:
     """Also when another stack has its name, and in a stack that gave a resource up."""
     stacks, waiter = world.account.client("cloudformation"), {"Delay": 1}
     queue, topic = {"Type": "AWS::SQS::Queue", "DeletionPolicy": "Retain"}, {"Type": "AWS::SNS::Topic"}

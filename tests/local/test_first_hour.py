@@ -24,7 +24,7 @@ def run(*steps: Step) -> None:
     Walk(dict(os.environ), Narrator(), steps).run()
 
 
-def test_it_shows_commands_output_and_what_only_aws_proves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_shows_commands_results_and_the_limits_of_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
     run(STEP, replace(STEP, title="Pay", script="exit 7", skipped="no bill here"))
     output = capsys.readouterr().out
     for text in ("1. Say it", "$ echo one", "\n          two\n", "only AWS proves the sound", "skipped: no bill here"):

@@ -224,7 +224,7 @@ def test_instances_can_die_while_they_are_pending_and_the_activities_say_of_what
     assert died not in [one["id"] for one in fleet.account.instances()]
 
 
-def test_what_is_deleted_is_gone_in_the_order_of_aws(world: World, fleet: Fleet) -> None:
+def test_deletion_follows_the_order_of_aws(world: World, fleet: Fleet) -> None:
     run = Run(world, fleet)
     groups = fleet.groups
     with pytest.raises(ClientError) as full:
@@ -277,7 +277,7 @@ def test_what_is_deleted_is_gone_in_the_order_of_aws(world: World, fleet: Fleet)
         ("groups", "update_auto_scaling_group", {"AutoScalingGroupName": "none", "MaxSize": 0}, "ValidationError"),
     ],
 )
-def test_what_is_not_there_is_named_in_the_error(
+def test_missing_resource_is_named_in_the_error(
     fleet: Fleet, service: str, call: str, arguments: dict[str, Any], expected: str
 ) -> None:
     with pytest.raises(ClientError) as gone:

@@ -140,7 +140,7 @@ def test_terminating_twice_is_harmless(fleet: Fleet) -> None:
     assert len(fleet.in_service(group, 1)) == 1
 
 
-def test_resources_are_found_by_id_and_by_tag(fleet: Fleet) -> None:
+def test_resources_are_listed_by_id_and_by_tag(fleet: Fleet) -> None:
     group, other = fleet.group(2, tags={"kind": "wanted"}), fleet.group(1, tags={"kind": "other"})
     ids, others = set(fleet.in_service(group, 2)), set(fleet.in_service(other, 1))
 

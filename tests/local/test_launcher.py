@@ -105,7 +105,7 @@ def test_nothing_is_left_when_the_account_is_killed(children: dict[str, Child]) 
     eventually(lambda: not running(run))
 
 
-def test_it_listens_on_loopback_alone(account: LocalAccount) -> None:
+def test_account_listens_on_loopback_only(account: LocalAccount) -> None:
     """The inodes of the account's sockets, looked up among the listening ones."""
     inodes = set()
     for descriptor in Path(f"/proc/{account.pid}/fd").iterdir():
@@ -124,7 +124,7 @@ def test_it_listens_on_loopback_alone(account: LocalAccount) -> None:
     assert all(port > 1024 for _, _, port in listening)
 
 
-def test_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_tool_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(project, "ROOT", tmp_path)
     monkeypatch.setattr(project, "CDK", tmp_path / "node_modules" / ".bin" / "cdk")
     with pytest.raises(project.NotSetUpError, match=r"node_modules/.bin/cdk missing.*make setup"):

@@ -58,7 +58,7 @@ class Launcher:
         )
 
 
-def test_what_is_created_has_to_carry_the_tag(world: World, fleet: Fleet) -> None:
+def test_created_resource_needs_the_tag(world: World, fleet: Fleet) -> None:
     role = Launcher(
         world,
         fleet,
@@ -189,7 +189,7 @@ def test_a_volume_has_the_data_of_a_snapshot_that_the_role_may_use(
     fleet.ec2.terminate_instances(InstanceIds=[node["InstanceId"]])
 
 
-def test_a_placement_group_needs_its_name_and_the_tag_and_stays_while_it_is_used(world: World, fleet: Fleet) -> None:
+def test_placement_group_needs_its_name_and_tag_and_stays_while_in_use(world: World, fleet: Fleet) -> None:
     name = unique("troop")
     arn = f"{EC2}placement-group/troop*"
     role = Launcher(

@@ -137,7 +137,7 @@ def test_an_address_is_known_to_its_instance_alone(node: Node) -> None:
             urllib.request.urlopen(urllib.request.Request(url, method="PUT", headers=sent), timeout=5)
 
 
-def test_it_tells_what_the_instance_is(node: Node) -> None:
+def test_metadata_describe_the_instance(node: Node) -> None:
     shown, token = node.fleet.instance(node.id), node.token()
     expected = {
         "instance-id": node.id,

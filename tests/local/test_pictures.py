@@ -107,7 +107,7 @@ def test_filled_a_search_has_a_value_in_every_period() -> None:
 
 
 @pytest.mark.parametrize("properties", [metric("TM(10%:90%)"), search("m1 / m2")])
-def test_what_is_not_understood_is_not_drawn_otherwise(properties: dict[str, Any]) -> None:
+def test_unknown_expression_is_an_error(properties: dict[str, Any]) -> None:
     with pytest.raises(NotUnderstoodError):
         curves(properties, points(LINES), WINDOW)
 

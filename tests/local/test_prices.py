@@ -20,7 +20,7 @@ from .helpers import World, allow
 REGION, ZONES = "us-east-1", ("us-east-1a", "us-east-1b")
 
 
-def test_what_an_instance_and_its_volumes_cost(world: World) -> None:
+def test_prices_cover_instances_and_volumes(world: World) -> None:
     prices = PriceList(world.account.client("pricing"), REGION)
     large, xlarge = prices.instance("c7g.large"), prices.instance("c7g.xlarge")
     assert large is not None

@@ -128,7 +128,7 @@ def test_a_request_names_the_servers_own_address(account: LocalAccount, service:
 
 
 @pytest.mark.parametrize("path", ["_ministack/health", "restapis/api/v1/_user_request_/events"])
-def test_what_needs_no_signature_needs_the_address_too(account: LocalAccount, path: str) -> None:
+def test_unsigned_request_also_needs_the_right_host(account: LocalAccount, path: str) -> None:
     url = f"{account.exports['AWS_ENDPOINT_URL']}/{path}"
     assert b"header Host" not in ask(account, url)[1]
     assert b"header Host" in ask(account, url, Host="rebind.example")[1]
@@ -259,7 +259,7 @@ def test_nobody_else_can_read_what_it_writes(other: LocalAccount) -> None:
 
 
 @pytest.mark.parametrize("umask", [0, 0o022])
-def test_what_has_keys_is_private_from_the_first_byte_on(tmp_path: Path, umask: int) -> None:
+def test_file_with_keys_is_private_from_its_first_byte(tmp_path: Path, umask: int) -> None:
     path = tmp_path / "env.sh"
     path.write_text("of an earlier run")
     path.chmod(0o644)

@@ -81,7 +81,7 @@ def test_rules_become_doors() -> None:
     ]
 
 
-def test_a_machine_without_networks_is_told_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_command_for_networks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert problem() == "the command ip is missing: install iproute2"
 
@@ -263,7 +263,7 @@ def test_a_kernel_of_its_own_reaches_the_same_and_has_a_disk(tmp_path: Path, ser
     }
 
 
-def test_what_a_kernel_lacks_has_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_tool_for_kernels_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert obstacle_of_kernels() == (
         "linux.uml, mkfs.xfs, modprobe missing; on Debian: apt-get install -y user-mode-linux xfsprogs kmod"

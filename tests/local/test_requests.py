@@ -198,7 +198,7 @@ def test_where_moto_fails_the_sdk_reads_an_error(world: World) -> None:
     assert refused(world, "autoscaling", "set_instance_health", parameters) == "InternalFailure"
 
 
-def test_tags_are_found_wherever_a_request_has_them() -> None:
+def test_reserved_tags_are_detected_anywhere_in_a_request() -> None:
     specification = {"TagSpecifications": [{"ResourceType": "instance", "Tags": [TAG, {"Key": "own", "Value": "x"}]}]}
     assert list(reserved_tags({"LaunchTemplateData": specification})) == [TAG["Key"]]
     assert list(reserved_tags({"Tags": {"AWS:x": "y", "own": "z"}})) == ["AWS:x"]

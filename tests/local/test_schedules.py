@@ -52,7 +52,7 @@ def test_a_role_that_may_not_start_leaves_a_dead_letter(scheduled: Scheduled, wo
     assert name not in scheduled.inputs()
 
 
-def test_what_cannot_be_scheduled_is_refused(scheduled: Scheduled) -> None:
+def test_impossible_schedule_is_refused(scheduled: Scheduled) -> None:
     with pytest.raises(ClientError, match="time zone"):
         scheduled.create("nowhere", "rate(1 hour)", ScheduleExpressionTimezone="Mars/Olympus")
     with pytest.raises(ClientError, match="flexible"):
@@ -102,7 +102,7 @@ def test_clock_changes() -> None:
     assert once == ["2026-10-25T00:30"], "02:30 comes twice that day and counts once"
 
 
-def test_a_rate_goes_on_from_when_it_was_made() -> None:
+def test_rate_begins_at_the_creation_of_the_schedule() -> None:
     creation = "1970-01-01T00:00:00+00:00"  # the schedule's creation
     assert occurrences(
         ("rate(15 minutes)", "1969-12-31T23:59:59.999999+00:00", creation),

@@ -131,7 +131,7 @@ def test_they_fail_as_ordered(world: World, fleet: Fleet, bucket: Bucket) -> Non
     assert console == "simulated: cannot reach S3, giving up\n"
 
 
-def test_what_replaces_a_node_that_could_not_start_is_well(world: World, fleet: Fleet, bucket: Bucket) -> None:
+def test_replacement_of_a_failed_node_starts(world: World, fleet: Fleet, bucket: Bucket) -> None:
     run = "20261121-150316-1f0c9b2e"
     bucket.begin(run, nodes=2)
     ids = launch(fleet, run, 2)
@@ -155,7 +155,7 @@ def test_runs_of_the_past_are_left_alone(world: World, fleet: Fleet, bucket: Buc
     assert [bucket.under(names.nodes_prefix(one, CELL)) for one in (past, reported)] == [{}, {}]
 
 
-def test_a_cell_that_begins_when_another_is_over_is_found(world: World, fleet: Fleet, bucket: Bucket) -> None:
+def test_later_cell_of_a_run_is_detected(world: World, fleet: Fleet, bucket: Bucket) -> None:
     run = "20261121-150315-1f0c9b2e"
     bucket.begin(run, nodes=1)
     fault = Fault(FaultKind.CANNOT_START, "drivers", cell="c002")

@@ -110,7 +110,7 @@ def node(world: World, fleet: Fleet) -> Node:
     return Node(world, fleet, spot, script='#!/bin/sh\nenv > environment\ntouch "$READY_FILE"\n')
 
 
-def test_a_spot_instance_is_told_and_then_taken_back(account: LocalAccount, fleet: Fleet, node: Node) -> None:
+def test_spot_instance_has_a_notice_before_its_interruption(account: LocalAccount, fleet: Fleet, node: Node) -> None:
     token = node.token()
     seen = Metadata(node.environment["AWS_EC2_METADATA_SERVICE_ENDPOINT"])  # as the agent does
 

@@ -21,7 +21,7 @@ CALENDAR = lasting_settings(NOW)["troop:calendars"]["default"]
 MESSAGE = welcome(FILE, OUTPUTS, NOW, CALENDAR["time_zone"])
 
 
-def test_it_says_that_chaos_is_unleashed_and_until_when_what_holds() -> None:
+def test_message_says_that_chaos_is_unleashed_and_until_when() -> None:
     assert "unleashed here" in MESSAGE
     assert "even a group of one" in MESSAGE
     assert "starts leashed" in MESSAGE
@@ -35,7 +35,7 @@ def test_without_a_deployment_there_is_no_chaos_to_tell_of() -> None:
     assert "source .local/env.sh" in message
 
 
-def test_its_commands_are_found_by_a_shell_that_has_read_its_lines(tmp_path: Path) -> None:
+def test_shell_that_reads_the_exports_has_the_commands(tmp_path: Path) -> None:
     folder = lend_commands(tmp_path)
     named = set(re.findall(r"^  (\w+) ", MESSAGE, re.MULTILINE))
     assert named == {"source", "aws", "troop"}
@@ -45,5 +45,5 @@ def test_its_commands_are_found_by_a_shell_that_has_read_its_lines(tmp_path: Pat
 
 
 @pytest.mark.parametrize("command", ["aws", "troop"])
-def test_what_it_lends_can_be_run(tmp_path: Path, command: str) -> None:
+def test_lent_command_is_executable(tmp_path: Path, command: str) -> None:
     assert os.access(lend_commands(tmp_path) / command, os.X_OK)

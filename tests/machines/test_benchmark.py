@@ -70,7 +70,7 @@ def test_a_cell_that_fails_is_settled_as_one_that_does_not() -> None:
     assert cells["ItemProcessor"]["ProcessorConfig"] == {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"}
 
 
-def test_so_many_cells_go_at_a_time_as_the_run_has_asked_for() -> None:
+def test_concurrency_of_cells_is_that_of_the_run() -> None:
     """A path that leads nowhere is an error that nothing catches: the first step always answers with it."""
     assert STATES["Cells"]["MaxConcurrencyPath"] == "$.parallel"
     assert "MaxConcurrency" not in STATES["Cells"]
@@ -99,7 +99,7 @@ def test_every_answer_of_a_step_has_its_way() -> None:
     assert ways("HowIsThePhase") == {State.WAITING: "BeforeCheck", State.NEXT: "Release", State.DONE: "Collect"}
 
 
-def test_what_cannot_get_better_is_not_tried_again() -> None:
+def test_permanent_error_is_not_retried() -> None:
     def at_once(name: str) -> set[str]:
         return {e for r in STATES[name]["Retry"] if r.get("MaxAttempts") == 0 for e in r["ErrorEquals"]}
 
@@ -248,7 +248,7 @@ def test_the_largest_payload_fits() -> None:
     assert len(json.dumps(state)) < PAYLOAD
 
 
-def test_what_all_children_say_fits_into_a_payload() -> None:
+def test_results_of_all_cells_fit_into_a_payload() -> None:
     ends = [state for state in CELL.states.values() if state.get("End")]
     assert [(end["Type"], end["InputPath"]) for end in ends] == [("Pass", "$.cell")]
     assert len(json.dumps(["c001"] * 10_000)) < PAYLOAD

@@ -99,11 +99,11 @@ def test_a_claim_can_still_be_carried_out_after_all_that_waiting(terminate: Mapp
 
 
 @pytest.mark.parametrize("machine", ["chaos", "on_demand"])
-def test_what_iam_forbids_is_not_tried_again(machine: str) -> None:
+def test_forbidden_termination_is_not_retried(machine: str) -> None:
     """A second try would find its claim closed, end well, and tell nobody."""
     states = dict(asl.states(asl.load(asl.ROOT / "statemachines" / f"{machine}.asl.json")))
-    of_lambda, forbidden, _ = (states.get("TerminateAll/Terminate") or states["Terminate"])["Retry"]
-    assert all(name.startswith("Lambda.") for name in of_lambda["ErrorEquals"])
+    retriable, forbidden, _ = (states.get("TerminateAll/Terminate") or states["Terminate"])["Retry"]
+    assert all(name.startswith("Lambda.") for name in retriable["ErrorEquals"])
     assert forbidden == {"ErrorEquals": [TerminationForbiddenError.__name__], "MaxAttempts": 0}
 
 
@@ -132,7 +132,7 @@ def test_the_largest_item_fits_into_a_payload() -> None:
     assert Work.parse(item).groups[-1] == LONGEST_NAME
 
 
-def test_what_decide_writes_terminate_reads() -> None:
+def test_terminate_reads_the_fields_that_decide_writes() -> None:
     tick = ast.parse((asl.ROOT / "functions" / "troop" / "flows" / "chaos" / "tick.py").read_text())
     work = next(n for n in ast.walk(tick) if isinstance(n, ast.FunctionDef) and n.name == "_work")
     (written,) = [n.value for n in ast.walk(work) if isinstance(n, ast.Return)]
@@ -142,7 +142,7 @@ def test_what_decide_writes_terminate_reads() -> None:
     assert keys == asl.subscripts(terminate, "raw") == set(_item(1))
 
 
-def test_what_all_children_say_fits_into_a_payload() -> None:
+def test_results_of_all_terminations_fit_into_a_payload() -> None:
     """Without a ResultWriter the results of a Distributed Map are one payload."""
     inner = next(level for level in asl.levels(MACHINE) if level.where == "TerminateAll/")
     ends = [state for state in inner.states.values() if state["Type"] == "Succeed" or state.get("End")]

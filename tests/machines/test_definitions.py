@@ -85,7 +85,7 @@ def test_every_expression_parses(path: Path) -> None:
 @pytest.mark.parametrize(
     "bad", ["$.a.", "$a", "a.b", "$.a[", "States.format('{}', $.a)", "States.Format('{}', $.a", "{% $x := %}", "{% 1"]
 )
-def test_an_expression_that_does_not_parse_is_found(bad: str) -> None:
+def test_malformed_expression_is_detected(bad: str) -> None:
     with pytest.raises(expressions.BadExpression):
         expressions.check(bad)
 
@@ -160,7 +160,7 @@ def test_error_names_exist(path: Path) -> None:
 
 
 @each_machine
-def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
+def test_function_returns_the_fields_of_its_result_selector(path: Path) -> None:
     for name, task in asl.calls(asl.load(path)):
         taken = {read for e in expressions.expressions(task.get("ResultSelector", {})) for read in expressions.reads(e)}
         fields = {path.removeprefix("Payload.") for path in taken if path.startswith("Payload.")}
@@ -169,7 +169,7 @@ def test_what_a_result_selector_takes_the_function_gives(path: Path) -> None:
 
 
 @each_machine
-def test_what_a_function_takes_the_task_gives(path: Path) -> None:
+def test_task_passes_the_fields_that_its_function_reads(path: Path) -> None:
     for name, task in asl.calls(asl.load(path)):
         handler = asl.handler_tree(asl.handler_of(task))
         required, welcome = asl.subscripts(handler, "event"), asl.optional(handler, "event")

@@ -37,13 +37,13 @@ def test_no_way_leads_past_teardown() -> None:
     assert {name for name, state in STATES.items() if "TearDown" in asl.following(state)} == {"Settle", "NotSettled"}
 
 
-def test_it_is_kept_until_it_is_over() -> None:
+def test_fleet_is_checked_until_it_is_over() -> None:
     (waiting,) = STATES["IsItOver"]["Choices"]
     assert (waiting["StringEquals"], waiting["Next"]) == (State.WAITING, "BeforeKeep")
     assert STATES["IsItOver"]["Default"] == "Settle"
 
 
-def test_a_failed_look_ends_no_fleet() -> None:
+def test_failed_check_ends_no_fleet() -> None:
     missing, any_other = STATES["Keep"]["Catch"]
     assert (missing["ErrorEquals"], missing["Next"]) == (["MissingRunError"], "Settle")
     assert (any_other["ErrorEquals"], any_other["Next"]) == (["States.ALL"], "CheckLater")
@@ -79,7 +79,7 @@ def test_a_day_with_a_backup_fits_the_history() -> None:
     assert asl.most_events(STATES["Keep"], A_DAY / standing_backup.LONGEST_WAIT, A_DAY) < HISTORY
 
 
-def test_it_has_closed_itself_before_the_reaper_does() -> None:
+def test_fleet_closes_itself_before_the_reaper_does() -> None:
     """A look begins a moment after the expiry at the latest; if that fails, so may a few more."""
     assert ENDS_WITHIN.total_seconds() > asl.worst(STATES["Keep"]) + LONGEST_WAIT
     assert MACHINE["TimeoutSeconds"] > A_DAY + ENDS_WITHIN.total_seconds() + STATES["TearDown"]["TimeoutSeconds"] * 2

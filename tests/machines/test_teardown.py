@@ -28,7 +28,7 @@ def _longest() -> tuple[int, int]:
     raise AssertionError("it gives up")
 
 
-def test_it_gives_up_after_about_an_hour() -> None:
+def test_teardown_gives_up_after_about_an_hour() -> None:
     _, waited = _longest()
     assert 45 * 60 < waited < 75 * 60
 
@@ -45,7 +45,7 @@ def test_the_longest_one_fits_its_time_limit_and_the_history() -> None:
 
 
 @pytest.mark.parametrize("name", ["Close", "Remove", "Conclude"])
-def test_what_another_try_cannot_mend_is_not_tried_again(name: str) -> None:
+def test_permanent_error_is_not_retried(name: str) -> None:
     hopeless = STATES[name]["Retry"][1]
     assert "MissingRunError" in hopeless["ErrorEquals"]
     assert hopeless["MaxAttempts"] == 0
@@ -53,7 +53,7 @@ def test_what_another_try_cannot_mend_is_not_tried_again(name: str) -> None:
         assert "TeardownIncompleteError" in hopeless["ErrorEquals"]
 
 
-def test_it_succeeds_only_after_it_has_concluded() -> None:
+def test_teardown_succeeds_only_after_its_conclusion() -> None:
     assert [name for name, state in STATES.items() if "Over" in asl.following(state)] == [
         "IsThereAReport",
         "Report",

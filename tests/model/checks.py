@@ -173,8 +173,8 @@ class Checks:
         others = [e for e in table["Events"].values() if e["event_id"]["S"] != event_id]
         if sum(e["status"]["S"] in IN_FLIGHT for e in others) >= world.settings.max_in_flight:
             self.fail(f"{event_id} is one in flight too many")
-        of_day = [c for c in self.claims.values() if c["day"] == plain["day"] and self._counts(c["event_id"])]
-        if len(of_day) > world.settings.max_per_day:
+        claims = [c for c in self.claims.values() if c["day"] == plain["day"] and self._counts(c["event_id"])]
+        if len(claims) > world.settings.max_per_day:
             self.fail(f"{event_id} is one too many for the day")
         before = [c for c in self.claims.values() if (c["unit"], c["day"]) == (unit, plain["day"]) and c is not plain]
         for other in () if on_demand else before:

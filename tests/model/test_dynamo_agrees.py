@@ -39,7 +39,7 @@ def test_conditions_mean_the_same(client: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["n == :two", "begins_with(s, :b)", "n = :two AND", "(n = :two", "n > :two"])
-def test_what_the_model_does_not_know_it_refuses(bad: str) -> None:
+def test_expression_unknown_to_the_model_is_refused(bad: str) -> None:
     with pytest.raises((expressions.BadExpression, IndexError)):
         expressions.condition(bad)
 

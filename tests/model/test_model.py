@@ -32,8 +32,8 @@ def test_no_history_breaks_a_rule(part: int) -> None:
     terminated = [f"terminated by {method}" for method in faults.names()]
     often = ("CLAIMED", "TERMINATED", "RECOVERED", "LEASHED", *terminated)
     sometimes = ("UNRECOVERED", "ABANDONED", "GROUP_DELETED", "refused: switched", "refused: stale", "already-today")
-    assert all(counts[what] >= 50 for what in often), counts
-    assert all(counts[what] for what in sometimes), counts
+    assert all(counts[event] >= 50 for event in often), counts
+    assert all(counts[event] for event in sometimes), counts
     assert sum(counts[how] for how in terminated) > HISTORIES / PARTS / 2
 
 
@@ -81,7 +81,7 @@ nothing: then the test searches, which takes longer, and ``python -m perf.model 
 
 
 @pytest.mark.parametrize("mutant", [m for m in MUTANTS if m.__name__ not in RARE], ids=lambda m: m.__name__)
-def test_a_defect_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_defect_is_detected(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     mutant(monkeypatch)
 
     def search() -> None:

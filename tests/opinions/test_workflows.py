@@ -14,7 +14,7 @@ from tests.opinions.node import run_node
 pytestmark = pytest.mark.second_opinion
 
 
-def test_it_reports_nothing_but_a_fault_that_is_put_in(tmp_path: Path) -> None:
+def test_validator_reports_only_a_deliberate_fault(tmp_path: Path) -> None:
     deployed = [tmp_path / path.name for path in FILES]
     for path, target in zip(FILES, deployed, strict=True):
         target.write_text(asl.substituted(path.read_text()))

@@ -94,7 +94,7 @@ def test_refusals_are_answers(server: Recorder) -> None:
     assert (answer.status, answer.message) == (403, "no")
 
 
-def test_what_is_no_json(server: Recorder) -> None:
+def test_answer_without_json_has_no_body(server: Recorder) -> None:
     server.status, server.content = 502, b"<html>"
     answer = SignedApi(server.url, SESSION).get("events")
     assert (answer.status, answer.body, answer.message) == (502, None, "")

@@ -101,7 +101,7 @@ def test_a_file_is_uploaded_as_the_address_wants_it(bucket: Bucket, tmp_path: Pa
     assert bucket.sizes == [None, len(CONTENT)]
 
 
-def test_what_is_there_is_neither_fetched_nor_read(bucket: Bucket, tmp_path: Path) -> None:
+def test_staged_artifact_is_neither_fetched_nor_read(bucket: Bucket, tmp_path: Path) -> None:
     bucket.staged.add(SHA256)
     messages: list[str] = []
     staging(bucket, tmp_path, messages).stage(artifact("https://nowhere.invalid/data"))
@@ -228,7 +228,7 @@ def test_a_source_that_is_not_there(bucket: Bucket, tmp_path: Path, web: str, so
     assert refused.value.code is Exit.FAILED
 
 
-def test_an_upload_that_fails_is_made_again_from_its_beginning(bucket: Bucket, tmp_path: Path) -> None:
+def test_failed_upload_is_repeated_from_its_beginning(bucket: Bucket, tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(CONTENT)
     bucket.statuses = [503, 500]
     staging(bucket, tmp_path).stage(artifact("data"))

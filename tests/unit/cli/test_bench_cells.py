@@ -72,7 +72,7 @@ def test_a_file_tells_what_cells_it_comes_to(run: Run, file: Path) -> None:
     assert last["variant"] == {"scale": "n3", "values": {"parameters.threads": 200}, "repetition": 1}
 
 
-def test_what_is_wrong_with_a_cell_is_told_with_its_line(run: Run, file: Path) -> None:
+def test_problem_of_a_cell_is_reported_with_its_line(run: Run, file: Path) -> None:
     file.write_text(file.read_text().replace("drivers.count: 3", "drivers.count: 0"))
     result = run("bench", "validate", str(file))
     assert result.exit_code == Exit.USAGE
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_cell_is_told_with_its_line(run: Run, file: Path) -
     assert f"{file}:{line}: scale.n3.fleets.drivers.count is 0: must be" in result.stderr
 
 
-def test_each_change_of_a_cell_is_a_line_and_the_results_stand_side_by_side(run: Run, api: FakeApi, file: Path) -> None:
+def test_each_change_of_a_cell_is_a_line_before_the_table_of_results(run: Run, api: FakeApi, file: Path) -> None:
     going(
         api,
         run_document(cell("c001", "launch"), cell("c002"), cell("c003")),
@@ -158,6 +158,6 @@ def test_results_that_an_answer_had_no_room_for_are_fetched(run: Run, api: FakeA
     assert api.calls[-1] == (*ONE, {"resources": "false", "cell": "c002"})
 
 
-def test_of_several_attempts_the_last_one_counts(api: FakeApi, ok: Callable[..., Any]) -> None:
+def test_last_of_several_attempts_counts(api: FakeApi, ok: Callable[..., Any]) -> None:
     api.refusals[ONE] = [Answer(200, LAST)]
     assert [c["cell"] for c in ok("bench", "results", ID)["cells"]] == ["c001", "c003-2"]

@@ -132,7 +132,7 @@ def _last_table(output: str) -> tuple[str, str]:
     return " ".join(table.splitlines()[-1].split()), " ".join(verdict.split())
 
 
-def test_money_that_follows_from_one_repetition_is_told_as_what_it_is(run: Run) -> None:
+def test_money_from_one_repetition_is_marked_as_uncertain(run: Run) -> None:
     result = run("bench", "compare", "old", "once")
     needs, verdict = _last_table(result.stdout)
     assert needs.endswith("(noise unknown)"), needs
@@ -191,7 +191,7 @@ def test_a_file_whose_name_has_a_colon_is_that_file(tmp_path: Path) -> None:
     assert bench_compare.split("RUN:n6,threads=50") == ("RUN", "n6, threads=50")
 
 
-def test_it_writes_a_page(run: Run, tmp_path: Path) -> None:
+def test_comparison_is_written_as_a_page(run: Run, tmp_path: Path) -> None:
     result = run("bench", "compare", "old", "new", "--html", str(tmp_path / "page.html"))
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -228,7 +228,7 @@ def test_to_a_ci_a_mistake_of_the_command_is_not_slower(run: Run, monkeypatch: p
     assert "no verdict: OverflowError: math range error" in result.stderr
 
 
-def test_what_came_of_two_sides_is_told_apart_from_what_is_shown(run: Run) -> None:
+def test_only_two_sides_have_an_outcome_as_json(run: Run) -> None:
     result = run("bench", "compare", "steps", "once", "--json")
     assert result.exit_code == Exit.USAGE
     assert result.stdout == ""

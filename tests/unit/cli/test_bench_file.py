@@ -30,7 +30,7 @@ def test_a_file_in_order(run: Run, file: Path) -> None:
     assert stored["files"] == ["read.py"]
 
 
-def test_what_this_checkouts_settings_would_refuse_is_told_without_aws(run: Run, file: Path) -> None:
+def test_limits_of_the_checkouts_settings_are_warned_of_without_aws(run: Run, file: Path) -> None:
     result = run("bench", "validate", str(file), "--set", "fleets.drivers.count=600")
     assert result.exit_code == 0, result.output
     output = result.stderr.replace("\n", " ")
@@ -84,7 +84,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("before", "after", "line", "message"), WRONG)
-def test_what_is_wrong_is_named_by_file_line_key_and_what_is_allowed(
+def test_mistake_is_reported_with_file_line_key_and_allowed_values(
     run: Run, file: Path, before: str, after: str, line: int, message: str
 ) -> None:
     assert before in TEXT
@@ -173,7 +173,7 @@ def test_tags_of_what_a_file_can_have_are_taken(run: Run, file: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_the_options(run: Run, file: Path, words: list[str], message: str) -> None:
+def test_bad_option_is_reported(run: Run, file: Path, words: list[str], message: str) -> None:
     result = run("bench", "validate", str(file), *words)
     assert result.exit_code == Exit.USAGE
     assert message in result.stderr
@@ -242,7 +242,7 @@ def test_artifacts_of_this_machine_are_staged_first(run: Run, api: FakeApi, file
 SOURCES = (("far", "https://nowhere.invalid/data", "a"), ("near", "build/tool", "b"))
 
 
-def test_what_lies_beside_is_bounded_but_for_artifacts(run: Run, file: Path) -> None:
+def test_size_of_the_folder_is_limited_except_for_artifacts(run: Run, file: Path) -> None:
     (file.parent / "data.bin").write_bytes(bytes(1024 * 1024))
     result = run("bench", "validate", str(file))
     assert result.exit_code == Exit.USAGE

@@ -44,7 +44,7 @@ def test_a_series_has_a_value_of_each_run_at_the_begin_of_its_phase() -> None:
     assert [(group.period, group.runs) for group in history.groups(one, Period.WEEKDAY)] == [("Tuesday", 2)]
 
 
-def test_what_was_measured_differently_is_another_series() -> None:
+def test_each_operation_and_point_is_a_series() -> None:
     rows = [{**ROW, "operation": name} for name in ("read", "write")]
     point = {**ROW, "point": 2, "parameters": {"threads": 8}, "repeat": 1}
     names = [one.name for one in history.series([view("r", "2026-11-16T08:00:00Z", *rows, point)], Figure.P99, None)]

@@ -80,7 +80,7 @@ def test_an_estimate_lists_the_quotas_to_request_and_the_time(
     assert ok("bench", "estimate", str(file))["quotas"] == [{**QUOTA, "value": value}]
 
 
-def test_what_is_told_to_be_expected_is_enough_as_a_budget(run: Run, api: FakeApi, file: Path) -> None:
+def test_expected_cost_is_rounded_up_to_a_sufficient_budget(run: Run, api: FakeApi, file: Path) -> None:
     """The refusal rounds up as well, and nobody should be told two amounts."""
     cells = [{**api.estimate["cells"][0], "cell": cell} for cell in ("c001", "c002")]
     api.estimate |= {"expected": 0.0303, "most": 0.361, "cells": cells}
@@ -93,7 +93,7 @@ def test_what_is_told_to_be_expected_is_enough_as_a_budget(run: Run, api: FakeAp
 def test_an_estimate_has_a_sum_for_each_role(run: Run, api: FakeApi, file: Path) -> None:
     cell = api.estimate["cells"][0]
     others = [("drivers, storage gp3", 0.25), ("cache, r7g.large, on-demand", 1.5), ("Troop's own calls", 9.0)]
-    items = [{**cell["items"][0], "what": what, "amount": amount} for what, amount in others]
+    items = [{**cell["items"][0], "what": item, "amount": amount} for item, amount in others]
     api.estimate |= {"cells": [{**cell, "items": [*cell["items"], *items, {**items[1], "amount": None}]}]}
     lines = [line.split() for line in run("bench", "estimate", str(file)).stdout.splitlines()]
     assert ["cell", "drivers", "cache", "expected", "at", "most"] in lines
@@ -109,7 +109,7 @@ def test_an_estimate_says_what_speaks_against_the_run(run: Run, api: FakeApi, fi
     assert "no price of io2" in result.stderr
 
 
-def test_what_costs_too_much_is_refused_before_anything_is_staged(run: Run, api: FakeApi, file: Path) -> None:
+def test_run_over_its_budget_is_refused_before_anything_is_staged(run: Run, api: FakeApi, file: Path) -> None:
     api.estimate |= {"problems": [BUDGET]}
     result = run("bench", "run", str(file))
     assert result.exit_code == Exit.REFUSED
@@ -124,7 +124,7 @@ def test_unknown_prices_are_accepted_by_an_option(run: Run, api: FakeApi, file: 
 
 
 @pytest.mark.parametrize("command", ["status", "results"])
-def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
+def test_ended_run_shows_its_cost(run: Run, api: FakeApi, command: str) -> None:
     ended = run_document("launch", "over", results=[ROW], **ENDED, cost=COST)
     ended["cells"][0]["cost"] = COST
     again = {**ended["cells"][0], "cell": "c001-2", "cost": {**COST, "amount": 7.0}}
@@ -138,21 +138,21 @@ def test_what_a_run_has_cost(run: Run, api: FakeApi, command: str) -> None:
     assert any("c001-2" in row and "$7.00" in row for row in rows)
 
 
-def test_what_a_run_that_goes_on_has_cost_so_far(run: Run, api: FakeApi) -> None:
+def test_open_run_shows_its_cost_so_far(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [Answer(200, {**run_document("launch", cost=None), "cost_so_far": COST})]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output
     assert "cost so far: $0.03, plus items without a price: drivers, storage gp3" in result.stdout.replace("\n", " ")
 
 
-def test_what_a_run_has_cost_by_its_files_own_prices(run: Run, api: FakeApi) -> None:
+def test_ended_run_shows_its_cost_at_its_files_prices(run: Run, api: FakeApi) -> None:
     ended = run_document("launch", "over", **ENDED, cost=COST, cost_of_file={**COST, "amount": 0.0, "unknown": []})
     api.refusals[ONE] = [Answer(200, ended)]
     result = run("bench", "status", ID)
     assert "storage gp3; with the file's own prices: $0.00" in result.stdout.replace("\n", " ")
 
 
-def test_of_a_run_that_goes_on_no_cost_is_told(run: Run, api: FakeApi) -> None:
+def test_open_run_without_a_cost_shows_none(run: Run, api: FakeApi) -> None:
     api.refusals[ONE] = [Answer(200, run_document("launch", cost=None))]
     result = run("bench", "status", ID)
     assert result.exit_code == 0, result.output

@@ -89,7 +89,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Fetched:
     return addresses
 
 
-def test_it_is_fetched_into_a_file_that_is_told(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
+def test_report_is_fetched_into_a_named_file(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
     api.refusals["GET", WHERE] = [report_answer()]
     result = run("bench", "report", ID)
     assert result.exit_code == 0, result.output
@@ -100,7 +100,7 @@ def test_it_is_fetched_into_a_file_that_is_told(run: Run, api: FakeApi, store: F
     assert "Signature" not in result.output
 
 
-def test_it_goes_where_it_is_to_go(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
+def test_report_goes_to_the_file_or_stream_of_the_option(run: Run, api: FakeApi, store: Fetched, here: Path) -> None:
     api.refusals["GET", WHERE] = [report_answer()]
     assert run("bench", "report", ID, "-o", "some.html").exit_code == 0
     assert (here / "some.html").read_bytes() == PAGE
@@ -120,7 +120,7 @@ def test_programs_get_the_document(run: Run, api: FakeApi, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("opens", [True, False])
-def test_it_is_shown_in_a_browser_or_told_how(
+def test_report_opens_in_a_browser_or_its_address_is_printed(
     run: Run, api: FakeApi, store: Fetched, here: Path, monkeypatch: pytest.MonkeyPatch, opens: bool
 ) -> None:
     shown: list[str] = []
@@ -138,12 +138,12 @@ def test_it_is_shown_in_a_browser_or_told_how(
 
 
 @pytest.mark.parametrize("words", [("--json",), ("-o", "-")])
-def test_what_has_no_page_in_a_file_is_not_opened(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
+def test_output_without_a_page_in_a_file_cannot_be_opened(run: Run, api: FakeApi, words: tuple[str, ...]) -> None:
     assert run("bench", "report", ID, "--open", *words).exit_code == Exit.USAGE
     assert api.calls == []
 
 
-def test_of_a_run_that_has_just_ended_it_is_waited_for(
+def test_report_of_a_run_that_just_ended_is_awaited(
     run: Run, api: FakeApi, store: Fetched, waited: list[float]
 ) -> None:
     api.refusals["GET", WHERE] = [missing(soon=True), missing(soon=True), report_answer()]
@@ -158,7 +158,7 @@ def test_but_not_for_ever(run: Run, api: FakeApi, waited: list[float]) -> None:
     assert 90 <= sum(waited) < 100
 
 
-def test_of_another_it_is_not(run: Run, api: FakeApi, waited: list[float]) -> None:
+def test_report_of_an_old_or_open_run_is_not_awaited(run: Run, api: FakeApi, waited: list[float]) -> None:
     api.refusals["GET", WHERE] = [missing(soon=False)]
     assert run("bench", "report", ID).exit_code == Exit.REFUSED
     assert waited == []
@@ -168,7 +168,7 @@ def test_of_another_it_is_not(run: Run, api: FakeApi, waited: list[float]) -> No
 
 
 @pytest.mark.parametrize("before", [report_answer("1"), missing(soon=False)])
-def test_one_that_is_made_again_is_waited_for(
+def test_recreated_report_is_awaited(
     run: Run, api: FakeApi, store: Fetched, waited: list[float], before: Answer
 ) -> None:
     api.refusals["GET", WHERE] = [before, before, before, report_answer("2")]
@@ -178,7 +178,7 @@ def test_one_that_is_made_again_is_waited_for(
     assert len(waited) == 2
 
 
-def test_what_somebody_else_asked_for_just_before_can_be_there(run: Run, api: FakeApi, store: Fetched) -> None:
+def test_report_that_somebody_else_just_recreated_counts(run: Run, api: FakeApi, store: Fetched) -> None:
     """Within a minute one is made once: its etag is the one of before."""
     api.refusals["GET", WHERE] = [report_answer("1", "2026-11-20T15:10:05.000Z")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "requested_at": "2026-11-20T15:09:59.123Z"})]
@@ -186,7 +186,7 @@ def test_what_somebody_else_asked_for_just_before_can_be_there(run: Run, api: Fa
     assert store == [ADDRESS]
 
 
-def test_the_old_one_is_not_taken_for_one_that_is_made_again(run: Run, api: FakeApi, store: Fetched) -> None:
+def test_older_report_is_not_the_recreated_one(run: Run, api: FakeApi, store: Fetched) -> None:
     api.refusals["GET", WHERE] = [report_answer("1")]
     api.refusals["POST", WHERE] = [Answer(202, {"run": ID, "requested_at": "2026-11-20T15:10:05.001Z"})]
     result = run("bench", "report", ID, "--again")
@@ -241,7 +241,7 @@ def test_nothing_of_the_credentials_goes_there_and_tls_is_verified(monkeypatch: 
         InvalidURL(f"URL can't contain control characters. {ADDRESS!r}"),
     ],
 )
-def test_what_goes_wrong_is_told_without_the_address(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_download_error_omits_the_address(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     opened(monkeypatch, error)
     with pytest.raises(CliError) as refusal:
         report_source.download(ADDRESS)
@@ -249,7 +249,7 @@ def test_what_goes_wrong_is_told_without_the_address(monkeypatch: pytest.MonkeyP
     assert refusal.value.__suppress_context__
 
 
-def test_it_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_download_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_source, "LARGEST", 10)
     opened(monkeypatch, Answered(b"x" * 11))
     with pytest.raises(CliError, match="larger than 10 bytes"):
@@ -262,7 +262,7 @@ def test_half_of_it_is_not_taken_for_all(monkeypatch: pytest.MonkeyPatch) -> Non
         report_source.download(ADDRESS)
 
 
-def test_nor_where_a_redirect_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirect_without_tls_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     redirect = Answered(b"")
     redirect.code, redirect.msg = 307, "Temporary Redirect"
     redirect.headers["Location"] = "http://elsewhere.example/report"
@@ -318,13 +318,13 @@ def test_a_report_is_loaded_from_its_file_a_folder_or_the_api(
         (json.dumps(DOCUMENT)[:-1] + ', "hourly": ' + "9" * 5000 + "}", "is not JSON"),
     ],
 )
-def test_what_is_no_report_is_refused(ctx: Any, here: Path, content: str, message: str) -> None:
+def test_file_that_is_no_report_is_refused(ctx: Any, here: Path, content: str, message: str) -> None:
     (here / "some.json").write_text(content)
     with pytest.raises(CliError, match=message):
         report_source.load(ctx, "some.json")
 
 
-def test_what_is_not_there_is_told(run: Run, ctx: Any) -> None:
+def test_unknown_name_is_neither_run_nor_folder(run: Run, ctx: Any) -> None:
     with pytest.raises(CliError, match="is not a run's id"):
         report_source.load(ctx, "nothing")
     result = run("bench", "report", "nothing")
@@ -334,7 +334,7 @@ def test_what_is_not_there_is_told(run: Run, ctx: Any) -> None:
 # A folder
 
 
-def test_of_a_folder_it_is_made_anew_without_aws(
+def test_report_of_a_folder_is_created_without_aws(
     run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, here: Path
 ) -> None:
     (here / "kept").mkdir()
@@ -352,7 +352,9 @@ def test_of_a_folder_it_is_made_anew_without_aws(
     assert not (here / "kept" / "report.json").exists()
 
 
-def test_what_it_cannot_be_made_of_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, here: Path) -> None:
+def test_folder_that_no_report_can_be_built_from_is_an_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
     def build(*_: Any) -> Report:
         raise ReportError("definition.json is missing")
 
@@ -390,9 +392,7 @@ def test_a_folder_has_the_names_that_the_bucket_has(here: Path) -> None:
     assert folder.names("../") == []
 
 
-def test_what_a_node_wrote_is_not_read_from_a_folder_either_when_it_is_too_large(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oversized_file_of_a_node_in_a_folder_is_not_read(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "MOST_BYTES", 1)
     for name in ("c001/results.json", "c001/nodes/i-1.json"):
         (here / name).parent.mkdir(parents=True, exist_ok=True)

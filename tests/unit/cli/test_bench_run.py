@@ -73,7 +73,7 @@ def test_only_success_succeeds(run: Run, api: FakeApi, file: Path, status: str) 
     assert f"troop bench report {ID}" in result.stdout, "why it failed is in its report, too"
 
 
-def test_what_is_not_known_to_be_gone_is_said(run: Run, api: FakeApi, file: Path) -> None:
+def test_resources_that_may_still_exist_are_counted(run: Run, api: FakeApi, file: Path) -> None:
     going(api, run_document("launch", gone=False, **ENDED))
     assert "1 of 1 resources may still exist" in run("bench", "run", str(file)).stdout
 
@@ -92,7 +92,7 @@ def test_programs_get_one_document(api: FakeApi, ok: Callable[..., Any], file: P
     assert ok("bench", "run", str(file)) == last
 
 
-def test_a_request_that_fails_is_made_again_with_its_key(run: Run, api: FakeApi, file: Path) -> None:
+def test_failed_request_is_repeated_with_its_key(run: Run, api: FakeApi, file: Path) -> None:
     going(api, run_document("launch", **ENDED))
     api.refusals[START] = [Answer(503, None), Answer(500, None), Answer(200, run_out())]
     assert run("bench", "run", str(file)).exit_code == 0
@@ -112,7 +112,7 @@ def test_with_a_key_what_cannot_be_estimated_may_be_on_record(run: Run, api: Fak
     assert "already started: " in result.stdout
 
 
-def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi, file: Path) -> None:
+def test_refusal_of_the_deployment_is_shown_with_its_line(run: Run, api: FakeApi, file: Path) -> None:
     problem = {
         "where": "body.definition.fleets.drivers.instance_type",
         "problem": "is 'c7g.large': must be an instance type that this region offers",
@@ -127,15 +127,13 @@ def test_what_the_deployment_refuses_is_named_by_its_line(run: Run, api: FakeApi
 
 
 @pytest.mark.parametrize("status", [403, 409])
-def test_what_the_deployment_does_not_allow_is_said_in_its_words(
-    run: Run, api: FakeApi, file: Path, status: int
-) -> None:
+def test_refusal_of_the_deployment_is_shown_in_its_words(run: Run, api: FakeApi, file: Path, status: int) -> None:
     api.refusals[START] = [Answer(status, {"statusCode": status, "message": "may not read payroll"})]
     result = run("bench", "run", str(file))
     assert (result.exit_code, "may not read payroll" in result.stderr) == (Exit.REFUSED, True)
 
 
-def test_who_may_not_is_told_what_iam_must_allow(run: Run, api: FakeApi, file: Path) -> None:
+def test_forbidden_start_names_the_iam_action(run: Run, api: FakeApi, file: Path) -> None:
     api.refusals[START] = [Answer(403, {"Message": "User is not authorized"})]
     result = run("bench", "run", str(file))
     assert (result.exit_code, "execute-api:Invoke" in result.stderr) == (Exit.FORBIDDEN, True)
@@ -160,7 +158,7 @@ def test_ctrl_c_says_how_to_stop_it(run: Run, api: FakeApi, file: Path, monkeypa
     assert not [call for call in api.calls if call[0] == "DELETE"]
 
 
-def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path) -> None:
+def test_failed_poll_does_not_end_the_command(run: Run, api: FakeApi, file: Path) -> None:
     going(api)
     api.refusals[ONE] = [
         Answer(500, None),

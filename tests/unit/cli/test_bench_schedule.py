@@ -46,7 +46,7 @@ ANSWER = {"schedules": [ONE], "off": False, "month": "2026-11", "cost": 2.5, "bu
         (("--every", "1 day", "--name", "a b"), "a letter, then"),
     ],
 )
-def test_what_cannot_be_scheduled_asks_no_api(run: Run, api: FakeApi, words: tuple[str, ...], why: str) -> None:
+def test_impossible_schedule_sends_no_request(run: Run, api: FakeApi, words: tuple[str, ...], why: str) -> None:
     result = run("bench", "schedule", DISKS, *words)
     assert result.exit_code == Exit.USAGE, result.output
     assert why in result.stderr

@@ -86,7 +86,7 @@ def test_results_are_those_of_the_record(run: Run, api: FakeApi, ok: Callable[..
 SCRIPT = "measure failed on i-1: its script ended with 3\nlast lines of i-1:\nreading\nTraceback: no such key"
 
 
-def test_what_a_script_printed_stands_below_what_has_happened(run: Run, api: FakeApi) -> None:
+def test_output_of_a_script_is_below_the_outcome(run: Run, api: FakeApi) -> None:
     """Hidden behind many lines of output, nobody found what had become of the run."""
     failed = {**ENDED, "status": "FAILED", "reason": SCRIPT}
     api.refusals[ONE] = [Answer(200, run_document("launch", **failed))]

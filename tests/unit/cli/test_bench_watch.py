@@ -82,7 +82,7 @@ def words(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
-def test_it_shows_rates_times_processors_and_time_left_and_then_the_results(
+def test_watch_shows_rates_times_processors_and_time_left_before_the_results(
     run: Run, api: FakeApi, pauses: list[float]
 ) -> None:
     api.refusals[LIVE] = [Answer(200, live()), Answer(200, OVER)]
@@ -136,7 +136,7 @@ def test_on_a_terminal_it_replaces_the_last_one(
         (5, {"point": {"number": 3, "of": 4, "repeat": 1, "parameters": {"t": 8}}}, "c001 n3: measure (of 4: t=8), "),
     ],
 )
-def test_what_a_cell_is_at(
+def test_watch_shows_the_phase_of_a_cell(
     run: Run, api: FakeApi, pauses: list[float], second: int, cell: dict[str, Any], line: str
 ) -> None:
     api.refusals[LIVE] = [Answer(200, live(second, **cell)), Answer(200, OVER)]
@@ -144,7 +144,7 @@ def test_what_a_cell_is_at(
     assert line in run("bench", "watch", ID).stdout
 
 
-def test_programs_get_a_document_for_each_look(run: Run, api: FakeApi, pauses: list[float]) -> None:
+def test_programs_get_one_document_per_poll(run: Run, api: FakeApi, pauses: list[float]) -> None:
     api.refusals[LIVE] = [Answer(200, live()), Answer(200, live()), Answer(200, OVER)]
     api.refusals[ONE] = [Answer(200, run_document("launch", results=[ROW], **ENDED))]
     result = run("bench", "watch", ID, "-o", "json")
@@ -156,7 +156,7 @@ def test_programs_get_a_document_for_each_look(run: Run, api: FakeApi, pauses: l
 
 
 @pytest.mark.parametrize("words", [(), ("-o", "json")])
-def test_it_fails_as_the_run_does(run: Run, api: FakeApi, pauses: list[float], words: tuple[str, ...]) -> None:
+def test_watch_fails_as_its_run_does(run: Run, api: FakeApi, pauses: list[float], words: tuple[str, ...]) -> None:
     api.refusals[LIVE] = [Answer(200, OVER)]
     failed = run_document("launch", **{**ENDED, "status": "FAILED", "reason": "i-1 was lost"})
     api.refusals[ONE] = [Answer(200, failed)]

@@ -69,7 +69,7 @@ def test_each_calendar_has_its_own_weeks(ahead: Ahead, elsewhere: str, now: str,
     assert bool(forecast["expected"]) == (last == "2026-11-29")  # after a Sunday nothing is left of its week
 
 
-def test_a_leash_and_a_halt_are_told_and_can_be_thought_away(ahead: Ahead) -> None:
+def test_forecast_reports_leash_and_halt_and_can_ignore_them(ahead: Ahead) -> None:
     free = document(basis(ahead), NOW, 2)["expected"]
     leashed = document(basis(ahead, "leashed"), NOW, 2)
     assert {hit["reason"] for hit in leashed["expected"]} == {"leashed"}
@@ -79,13 +79,13 @@ def test_a_leash_and_a_halt_are_told_and_can_be_thought_away(ahead: Ahead) -> No
     assert document(basis(ahead, "halted"), NOW, 2, unleashed=True)["expected"] == free
 
 
-def test_without_the_salt_days_are_told_and_nothing_is_expected(ahead: Ahead) -> None:
+def test_forecast_without_the_salt_has_days_and_no_terminations(ahead: Ahead) -> None:
     forecast = document(replace(basis(ahead), salt=None, no_salt="you may not"), NOW, 1)
     assert (forecast["expected"], forecast["not_expected"]) == (None, "you may not")
     assert len(forecast["calendars"][0]["days"]) == 7
 
 
-def test_what_was_read_is_good_for_a_minute_or_until_a_change(ahead: Ahead) -> None:
+def test_forecast_is_cached_for_a_minute_or_until_a_change(ahead: Ahead) -> None:
     reads: list[float] = []
     now = [0.0]
 
@@ -102,7 +102,7 @@ def test_what_was_read_is_good_for_a_minute_or_until_a_change(ahead: Ahead) -> N
     assert len(reads) == 3
 
 
-def test_what_was_read_while_something_was_changed_is_not_kept(ahead: Ahead) -> None:
+def test_forecast_read_during_a_change_is_not_cached(ahead: Ahead) -> None:
     reads = 0
 
     def read() -> Basis:

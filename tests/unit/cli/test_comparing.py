@@ -107,14 +107,14 @@ def test_totals_of_the_same_operations_are_compared() -> None:
     assert rows["all operations"].equal is not None
 
 
-def test_only_cells_that_succeeded_count_and_others_are_told() -> None:
+def test_only_succeeded_cells_count_and_others_are_listed() -> None:
     a = side(repeated([100.0, 102.0]), cell(3, 5.0, status="INVALID"))
     comparison = compared(a, side(repeated([100.0, 101.0]), run=AFTER))
     assert comparison.rows[0].a.repetitions == 2
     assert comparison.warnings == ["c003 of A is INVALID and does not count"]
 
 
-def test_times_are_told_as_they_spread() -> None:
+def test_times_have_median_and_spread() -> None:
     a = side([cell(n, [operation(10.0, p99_ms=p99, max_ms=None)]) for n, p99 in enumerate((8.0, 10.0, 9.0))])
     b = side(cell(1, [operation(10.0, p99_ms=4.5, max_ms=50.0, p50_ms=None)]), run=AFTER)
     times = {one.name: one for one in compared(a, b).rows[0].times}
@@ -152,7 +152,7 @@ def test_the_study_of_2012_comes_out_with_drivers_neither_counted_nor_scaled() -
     assert (basis.left_out_a, basis.left_out_b) == (["drivers"], ["drivers"])
 
 
-def test_for_the_cost_of_the_dearer_side_the_other_has_whole_nodes_and_does_more() -> None:
+def test_side_that_affords_more_nodes_does_more_for_the_dearer_cost() -> None:
     affordable = compared(*study()).rows[0].affordable
     assert affordable is not None
     assert affordable.hourly == pytest.approx(102.6)
@@ -185,11 +185,11 @@ def test_a_file_decides_which_nodes_generate_load() -> None:
     assert compared(stated(a), b).basis.roles_a == ["servers", "drivers"]
 
 
-def charged(committed: dict[Term, float], of_file: float | None = None, nodes: int = 15) -> Report:
+def charged(committed: dict[Term, float], file_price: float | None = None, nodes: int = 15) -> Report:
     """Servers at $3.10 with $0.10 of storage and a license fee of $0.05, and drivers without a price."""
     one = cell(1, 1000.0, nodes={"servers": nodes, "drivers": 1}, prices={"servers": 3.25, "drivers": None})
     charge = Charge(instances=3.1 * nodes, storage=0.1 * nodes, license=0.05 * nodes, committed=committed)
-    own = None if of_file is None else charge.model_copy(update={"instances": of_file * nodes})
+    own = None if file_price is None else charge.model_copy(update={"instances": file_price * nodes})
     servers = one.fleets[0].model_copy(update={"charge": charge, "charge_of_file": own})
     return side(one.model_copy(update={"fleets": [servers, one.fleets[1]]}), run=AFTER)
 
@@ -209,13 +209,13 @@ HOURS_3Y = 3 * 8760
     ],
 )
 def test_prices_are_those_that_the_user_chooses(pricing: Pricing, hourly: float, total: float | None) -> None:
-    equal = compared(side(cell(1, 1000.0)), charged({"3y": 1.25 * 15}, of_file=2.0), pricing=pricing).rows[0].equal
+    equal = compared(side(cell(1, 1000.0)), charged({"3y": 1.25 * 15}, file_price=2.0), pricing=pricing).rows[0].equal
     assert equal is not None
     assert equal.b.hourly == pytest.approx(15 * hourly)
     assert equal.b.total == (None if total is None else pytest.approx(total))
 
 
-def test_what_has_no_price_for_the_term_is_told() -> None:
+def test_missing_price_for_the_term_is_a_warning() -> None:
     comparison = compared(side(cell(1, 1000.0)), charged({"3y": 1.25}), pricing=Pricing(source="file", term="1y"))
     text = "; ".join(comparison.warnings)
     assert "servers of B: no price for 1y is known, so their nodes cost as they were bought" in text
@@ -244,7 +244,7 @@ def test_where_b_does_more_it_is_a_that_needs_more() -> None:
     assert equal.hourly_ratio == pytest.approx(0.5)
 
 
-def test_errors_are_of_all_repetitions_and_many_are_told() -> None:
+def test_errors_count_all_repetitions_and_many_are_a_warning() -> None:
     bad = side(cell(1, [operation(10.0, errors={"timeout": 30})]), cell(2, [operation(10.0)]), run=AFTER)
     comparison = compared(side(repeated([10.0, 10.1])), bad)
     assert (comparison.rows[0].errors_a, comparison.rows[0].errors_b) == (0, 30 / 1200)
@@ -253,7 +253,7 @@ def test_errors_are_of_all_repetitions_and_many_are_told() -> None:
     ]
 
 
-def test_what_may_make_two_runs_different_is_told() -> None:
+def test_differences_between_two_runs_are_warnings() -> None:
     a = side(cell(1, 10.0))
     b = side(cell(1, 10.0, seconds=600.0), run=AFTER, name="writes", size="smoke")
     text = "; ".join(compared(a, b).warnings)
@@ -292,7 +292,7 @@ def test_what_may_make_two_runs_different_is_told() -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared_says_why(a: Report, b: Report, labels: tuple[str | None, ...], why: str) -> None:
+def test_incomparable_reports_have_a_reason(a: Report, b: Report, labels: tuple[str | None, ...], why: str) -> None:
     with pytest.raises(IncomparableError, match=why):
         compared(a, b, *labels)
 
@@ -306,7 +306,7 @@ def test_money_of_two_currencies_is_not_set_off() -> None:
     assert "in USD and B's in CNY" in comparison.warnings[0]
 
 
-def test_repetitions_that_measured_nothing_are_told() -> None:
+def test_repetitions_without_a_rate_are_a_warning() -> None:
     comparison = compared(
         side(repeated([100.0, 104.0])), side(repeated([80.0]), cell(2, None, repetition=2), run=AFTER)
     )
@@ -333,7 +333,7 @@ def test_within_a_narrow_noise_both_sides_need_what_they_have() -> None:
     assert not [warning for warning in comparison.warnings if "may be chance" in warning]
 
 
-def test_within_a_wide_noise_the_estimate_is_told_as_what_it_is() -> None:
+def test_estimate_within_the_noise_is_marked_as_uncertain() -> None:
     """A fifth less in the mean: that nothing is known to differ does not make them cost the same."""
     comparison = compared(side(repeated([100.0, 130.0, 80.0])), side(repeated([80.0, 100.0, 66.0]), run=AFTER))
     (row,) = comparison.rows
@@ -354,12 +354,12 @@ def placed(zone: str, kind: str, image: str, kernel: str | None, run: str) -> Re
     one = cell(1, 100.0, nodes={"servers": 3})
     fleets = [fleet.model_copy(update={"instance_type": kind, "zones": {zone: 3}}) for fleet in one.fleets]
     known = {"image": image, "kernel": kernel}
-    versions = [Version(what=what, version=version) for what, version in known.items() if version]
+    versions = [Version(what=software, version=version) for software, version in known.items() if version]
     cells = [one.model_copy(update={"fleets": fleets})]
     return report(cells, run).model_copy(update={"versions": versions})
 
 
-def test_another_image_zone_or_type_is_told() -> None:
+def test_other_image_zone_or_type_is_a_warning() -> None:
     a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
     b = placed("us-east-1b", "c7i.large", "ami-2", "6.1.2", AFTER)
     ending = "; a difference of the results may come from it"
@@ -372,7 +372,7 @@ def test_another_image_zone_or_type_is_told() -> None:
     ]
 
 
-def test_what_is_the_same_or_unknown_is_not_told() -> None:
+def test_same_or_unknown_version_is_no_warning() -> None:
     a = placed("us-east-1a", "c7g.large", "ami-1", "6.1.1", BEFORE)
     b = placed("us-east-1a", "c7g.large", "ami-1", None, AFTER)
     assert not [one for one in compared(a, b).warnings if "differs" in one]

@@ -161,7 +161,7 @@ def test_a_cache_that_is_no_cache_is_ignored(complete: Complete, tmp_path: Path)
     assert target.read_text() == '[{"unit": "planted"}]'
 
 
-def test_what_has_come_within_the_limit_is_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_before_the_time_limit_are_suggested(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
     def slow() -> Iterator[str]:

@@ -62,7 +62,7 @@ def test_a_last_step_below_the_line_needs_more_than_it_has() -> None:
     assert need.nodes["servers"] > 12
 
 
-def test_without_all_prices_nothing_is_told_of_money() -> None:
+def test_need_without_all_prices_has_no_cost() -> None:
     unpriced = [Measured({"servers": 3, "drivers": 1}, 100.0, {"servers": 0.2, "drivers": None})]
     need = equal_throughput.need(unpriced, {"servers": 3, "drivers": 1}, 100.0)
     assert need is not None

@@ -88,13 +88,13 @@ def test_a_name_that_nothing_has_is_refused(run: Run, api: FakeApi, words: str, 
     assert message in result.stderr
 
 
-def test_who_may_not_look_names_up_sees_no_events(run: Run, api: FakeApi) -> None:
+def test_caller_who_may_not_read_the_unit_gets_no_events(run: Run, api: FakeApi) -> None:
     api.refusals["GET", "groups/web"] = [Answer(403, {"Message": "User: x is not authorized to perform: y"})]
     result = run("events", "--unit", "web")
     assert (result.exit_code, "no events match" in result.stderr) == (0, True)
 
 
-def test_what_is_gone_and_what_nothing_has_happened_to_are_known(run: Run, api: FakeApi) -> None:
+def test_gone_group_and_group_without_events_are_known(run: Run, api: FakeApi) -> None:
     api.add("web")
     api.events = [event("gone")]
     for words in ("--unit web", "--group web-v1", "--unit gone --status leashed", "--group gone-v1 --status leashed"):
@@ -126,7 +126,7 @@ def test_moments(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "d", "3x", "-3h", "999999w", "2026-02-30"])
-def test_what_is_no_moment(text: str) -> None:
+def test_bad_moment_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a time such as|is too long ago"):
         parse_moment(text, NOW)
 
@@ -166,14 +166,14 @@ def test_followed_events_are_one_object_a_line(run: Run, api: FakeApi, monkeypat
     assert "a (a-v1)  RECOVERED after 12.5 s" in run("events", "-f").stdout
 
 
-def test_what_others_wrote_does_not_steer_the_terminal(run: Run, api: FakeApi) -> None:
+def test_text_of_others_does_not_control_the_terminal(run: Run, api: FakeApi) -> None:
     api.events = [event("web", detail="\x1b]0;owned\x07[red]x[/red]")]
     result = run("events")
     assert "\x1b" not in result.stdout
     assert "[red]x" in result.stdout
 
 
-def test_what_the_api_leaves_out_is_told_once(run: Run, api: FakeApi) -> None:
+def test_malformed_items_of_the_api_are_listed_once(run: Run, api: FakeApi) -> None:
     malformed = [{"item": "Events: 2026-11-20#web", "why": "'method' is missing"}]
     api.refusals["GET", "events"] = [Answer(200, {"events": [], "malformed": malformed, "cursor": None})] * 2
     result = run("events")

@@ -161,7 +161,7 @@ def test_nodes_that_cannot_set_themselves_up_are_a_failure(run: Run, api: FakeAp
     assert len([call for call in api.calls if call[:2] == ("GET", ONE)]) == 2
 
 
-def test_what_could_not_be_launched_is_said_once(run: Run, api: FakeApi, file: Path) -> None:
+def test_launch_refusal_is_shown_once(run: Run, api: FakeApi, file: Path) -> None:
     short = fleet_document(2, 1, refusals=("workers: no capacity",))
     going(api, short, short, fleet_document(2, 2, 2))
     result = run("fleet", "up", str(file))
@@ -172,7 +172,7 @@ def test_what_could_not_be_launched_is_said_once(run: Run, api: FakeApi, file: P
     "words",
     ["more vCPU capacity than your current vCPU limit", "MaxSpotInstanceCountExceeded", "You are not authorized"],
 )
-def test_what_would_be_refused_again_is_not_waited_for(run: Run, api: FakeApi, file: Path, words: str) -> None:
+def test_permanent_launch_refusal_ends_the_wait(run: Run, api: FakeApi, file: Path, words: str) -> None:
     refused = fleet_document(2, 1, 1, refusals=("workers: no capacity", f"workers: {words}"))
     for command in (("up", str(file)), ("scale", ID, "--count", "2")):
         going(api, fleet_document(2, 1, 1, refusals=("workers: no capacity",)), refused)
@@ -225,7 +225,7 @@ def test_nodes_that_never_register_are_waited_for_as_long_as_the_file_allows(
 MONEY = {"expected": 1.25, "most": 1.25, "currency": "USD", "budget": None}
 
 
-def test_what_it_is_expected_to_cost_and_has_cost(run: Run, api: FakeApi, file: Path) -> None:
+def test_fleet_shows_its_expected_and_its_actual_cost(run: Run, api: FakeApi, file: Path) -> None:
     line = "expected to cost $1.25 until it expires at 2026-11-20 23:00:00 UTC"
     going(
         api,
@@ -264,7 +264,7 @@ def test_down_waits_until_nothing_is_left(run: Run, api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("status", "code"), [(400, Exit.REFUSED), (404, Exit.REFUSED), (409, Exit.REFUSED), (500, Exit.API_FAILED)]
 )
-def test_what_the_api_refuses_is_said_in_its_words(run: Run, api: FakeApi, status: int, code: Exit) -> None:
+def test_refusal_of_the_api_is_shown_in_its_words(run: Run, api: FakeApi, status: int, code: Exit) -> None:
     problems = [{"where": "body.count", "problem": "is 11"}] if status == 400 else None
     body = {"statusCode": status, "message": "at most 10", "problems": problems}
     api.refusals["PATCH", ONE] = [Answer(status, body)]
@@ -280,7 +280,7 @@ BUDGET = {
 }
 
 
-def test_what_costs_too_much_is_not_started(run: Run, api: FakeApi, file: Path) -> None:
+def test_fleet_over_its_budget_is_not_started(run: Run, api: FakeApi, file: Path) -> None:
     file.write_text(TEXT + "budget: 0.1\n")
     going(api)
     api.estimate |= {"problems": [BUDGET], "warnings": ["no price of io2"]}
@@ -338,7 +338,9 @@ def test_ctrl_c_leaves_it_standing(run: Run, api: FakeApi, file: Path, monkeypat
     assert not [call for call in api.calls if call[0] == "DELETE"]
 
 
-def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_poll_does_not_end_the_command(
+    run: Run, api: FakeApi, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watching, "FAILURES", 2)
     going(api)
     api.refusals["GET", ONE] = [Answer(500, None), Answer(200, fleet_document(2, 2, 2))]
@@ -348,7 +350,7 @@ def test_a_look_that_fails_is_not_the_end(run: Run, api: FakeApi, file: Path, mo
     assert (result.exit_code, f"the fleet continues: troop fleet status {ID}" in result.stderr) == (12, True)
 
 
-def test_what_there_is(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
+def test_status_and_list_show_nodes_and_problems(run: Run, api: FakeApi, ok: Callable[..., Any]) -> None:
     going(api, fleet_document(2, 1, 0, 1, problems=("no bucket",), refusals=("workers: no capacity",)))
     shown = run("fleet", "status", ID).stdout
     for words in ("1 of 2 in service, 0 ready, 1 failed", "no capacity", "i-0", "no bucket", "23:00:00"):
@@ -382,7 +384,7 @@ def test_a_fleet_with_a_backup_is_complete_while_spot_returns(counts: tuple[int,
     assert fleet_show.is_complete(_backed(*counts)["fleet"]) is complete
 
 
-def test_what_spot_refuses_is_no_reason_to_give_up_with_a_backup() -> None:
+def test_spot_refusal_with_a_backup_is_not_permanent() -> None:
     document = _backed(2, 2, 2)
     quota = "Max spot instance count exceeded"
     assert fleet_show.hopeless({**document, "refusals": [f"workers on spot: {quota}"]}) is None

@@ -71,7 +71,7 @@ def test_the_environment_gives_way_to_an_option_after_the_command(used: Used, mo
     assert (used("groups"), used("groups", "-d", "Mine")) == (Options("Other"), Options("Mine"))
 
 
-def test_what_follows_two_hyphens_is_no_option(used: Used, api: FakeApi) -> None:
+def test_word_after_two_hyphens_is_no_option(used: Used, api: FakeApi) -> None:
     api.add("-d")
     assert used("group", "--", "-d") == Options()
 

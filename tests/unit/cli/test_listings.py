@@ -116,13 +116,13 @@ def test_the_order_applies_to_documents_too(ok: Callable[..., Any], api: FakeApi
 
 
 @pytest.mark.parametrize("command", ["groups", "events", "bench list", "fleet list", "plan"])
-def test_an_unknown_column_is_refused_before_anything_is_asked(run: Run, api: FakeApi, command: str) -> None:
+def test_unknown_column_is_refused_before_any_request(run: Run, api: FakeApi, command: str) -> None:
     result = run(*command.split(), "--sort", "colour")
     assert (result.exit_code, api.calls) == (Exit.USAGE, [])
     assert "there is no column 'colour': use one of" in result.stderr
 
 
-def test_nothing_that_matches_is_said(run: Run, api: FakeApi) -> None:
+def test_filter_without_matches_is_explained(run: Run, api: FakeApi) -> None:
     units(api)
     assert "none of 4 groups matches" in run("groups", "--owner", "nobody").stderr
 

@@ -143,7 +143,7 @@ def test_a_region_that_the_sdk_does_not_know_is_doubted_and_used(cloud: Cloud) -
         (refused("Throttling", "Rate exceeded"), 1, "DescribeStacks failed: Throttling"),
     ],
 )
-def test_what_aws_refuses(cloud: Cloud, error: Exception, code: int, message: str) -> None:
+def test_refusal_of_aws_has_an_exit_code_and_one_line(cloud: Cloud, error: Exception, code: int, message: str) -> None:
     cloud.error = error
     result = troop("--region", "eu-central-1")
     assert result.exit_code == code
@@ -159,7 +159,7 @@ def test_no_deployment_of_that_name(cloud: Cloud) -> None:
     assert "choose an existing one with --deployment: Troop-Staging" in troop("--region", "eu-central-1").stderr
 
 
-def test_it_is_in_another_region(cloud: Cloud) -> None:
+def test_deployment_in_another_region_is_named(cloud: Cloud) -> None:
     cloud.add("eu-west-1")
     result = troop("--region", "eu-central-1")
     assert result.exit_code == Exit.WRONG_REGION
@@ -225,7 +225,9 @@ def test_aws_on_this_machine_serves_the_api_itself(cloud: Cloud, monkeypatch: py
         (Answer(502, None), 12, "with 502"),
     ],
 )
-def test_what_the_api_refuses(run: Run, api: FakeApi, answer: Answer, code: int, message: str) -> None:
+def test_refusal_of_the_api_has_an_exit_code_and_message(
+    run: Run, api: FakeApi, answer: Answer, code: int, message: str
+) -> None:
     api.refusals["GET", "health"] = [answer]
     result = run("doctor")
     assert result.exit_code == code
@@ -242,19 +244,19 @@ def test_the_api_is_out_of_reach(monkeypatch: pytest.MonkeyPatch, run: Run, api:
     assert "cannot be reached: connection refused" in result.stderr
 
 
-def test_what_passes_is_tried_again(client: TroopClient, api: FakeApi) -> None:
+def test_temporary_failure_is_retried(client: TroopClient, api: FakeApi) -> None:
     api.refusals["GET", "switch"] = [Answer(429, None), Answer(503, None), Answer(200, {"leashed": True})]
     assert client.switch() == {"leashed": True}
 
 
-def test_a_change_is_tried_again_only_when_it_was_not_made(client: TroopClient, api: FakeApi) -> None:
+def test_change_is_retried_only_when_it_had_no_effect(client: TroopClient, api: FakeApi) -> None:
     api.refusals["PATCH", "groups/web"] = [Answer(429, None), Answer(503, None), Answer(200, {})]
     with pytest.raises(CliError, match="503"):
         client.change_unit("web", {"opt_out": True})
     assert len(api.changes()) == 2
 
 
-def test_every_exit_code_is_told_by_help() -> None:
+def test_help_lists_every_exit_code() -> None:
     text = " ".join(CliRunner().invoke(app, ["--help"]).stdout.split())
     for code in sorted(set(Exit) - {Exit.OK}):
         assert f" {int(code)} " in text

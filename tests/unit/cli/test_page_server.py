@@ -119,7 +119,7 @@ def test_a_ticket_comes_as_json(page: Page) -> None:
 @pytest.mark.parametrize(
     "path", ["/ui/about", "/ui/why?unit=web", "/ui/calendar", f"/ui/report/{RUN}", "/groups", "/switch"]
 )
-def test_without_the_token_nothing_is_told(page: Page, path: str) -> None:
+def test_request_without_the_token_gets_no_data(page: Page, path: str) -> None:
     refused = page.ask(target=path, token=None)
     assert refused.status == 401
     assert "`troop ui`" in refused.body["message"]
@@ -141,7 +141,7 @@ def test_the_api_is_passed_on(page: Page) -> None:
     assert page.ask(target="/ui/about").body == ABOUT
 
 
-def test_it_says_when_the_clocks_of_the_browsers_zone_change(page: Page) -> None:
+def test_server_lists_clock_changes_of_the_browsers_zone(page: Page) -> None:
     changes = page.ask(target="/ui/zone?name=America/Vancouver").body["changes"]
     assert {"at": "2026-11-01T09:00:00.000Z", "minutes": -420, "name": "MST"} in changes
     refused = page.ask(target="/ui/zone?name=Mars/Olympus")
@@ -195,7 +195,7 @@ def test_refusals_say_what_to_do(page: Page, answer: Answer, message: str) -> No
     assert message in reply.body["message"]
 
 
-def test_nobody_there_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_api_is_reported(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Answer:
         raise UnreachableError("refused")
 
@@ -226,7 +226,7 @@ def test_the_calendar(page: Page) -> None:
     assert page.ask(target="/ui/calendar?weeks=x").status == 400
 
 
-def test_what_the_command_may_not_read_is_told(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_that_the_command_may_not_do_is_reported(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise CliError(Exit.FORBIDDEN, "you may not")
 
@@ -247,7 +247,7 @@ def test_where_a_report_is(page: Page) -> None:
     assert page.ask(target="/ui/report/..").status == 404
 
 
-def test_a_report_that_a_browser_could_not_get_is_served_here_and_kept_from_the_page(page: Page) -> None:
+def test_report_is_served_by_the_server_in_a_sandbox(page: Page) -> None:
     page.server.fetch = lambda url: f"<p>what is at {url}</p>".encode()
     url = page.ask(target=f"/ui/report/{RUN}").body["url"]
     report = page.ask(target=url, token=None)
@@ -312,7 +312,7 @@ def test_no_request_makes_the_command_read_a_file_of_the_machine(
     assert (sent, page.world.calls) == ([], [])
 
 
-def test_a_name_of_a_file_that_is_refused_is_told_with_what_is_allowed(page: Page) -> None:
+def test_refused_file_name_is_reported_with_allowed_names(page: Page) -> None:
     files = {"../x": "eA==", "benchmark.yaml": base64.b64encode(BENCHMARK.encode()).decode()}
     refused = page.ask("POST", "/ui/benchmarks/estimate", json.dumps({"files": files}).encode(), **JSON)
     assert (refused.status, f"its name must be {FILE.allowed}" in refused.body["message"]) == (400, True)

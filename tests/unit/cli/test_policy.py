@@ -56,7 +56,7 @@ def test_a_group_leads_to_its_unit(ok: Callable[..., Any], api: FakeApi) -> None
     assert ok("group", "web-v2")["unit"] == "web"
 
 
-def test_a_group_with_a_past_as_its_own_unit_leads_to_its_unit_of_today(run: Run, api: FakeApi) -> None:
+def test_opt_out_of_a_regrouped_group_changes_its_present_unit(run: Run, api: FakeApi) -> None:
     api.add("web-v1", groups=0, probability=0.5)  # set before the group was tagged as one of web
     api.add("web")
     result = run("opt-out", "web-v1")
@@ -107,7 +107,7 @@ def test_opting_out_with_all_there_is_to_say(run: Run, api: FakeApi) -> None:
     assert "web-v1 belongs to the unit web" in result.stderr
 
 
-def test_what_is_protected_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
+def test_protected_unit_is_shown_as_taking_no_part(run: Run, api: FakeApi) -> None:
     api.add("tiny", protected="troop:protected")
     assert re.search(r"tiny-v1 +no \(protected\)", run("groups").stdout)
     shown = run("group", "tiny").stdout
@@ -117,7 +117,7 @@ def test_what_is_protected_is_not_said_to_take_part(run: Run, api: FakeApi) -> N
         assert run(*words).stdout.startswith("tiny is skipped: protected: "), words
 
 
-def test_what_is_malformed_is_not_said_to_take_part(run: Run, api: FakeApi) -> None:
+def test_malformed_unit_is_shown_as_taking_no_part(run: Run, api: FakeApi) -> None:
     api.add("ledger", groups=2, problem="ledger-v1: tag troop:probability is 'often'")
     header, one, two, *_ = map(str.rstrip, run("groups").stdout.splitlines())
     assert header.endswith("why skipped")
@@ -132,7 +132,7 @@ def test_opting_in_what_is_malformed_says_that_it_mends_nothing(run: Run, api: F
     assert result.stdout == "ledger is skipped: malformed: ledger-v1: tag troop:probability is 'often'\n"
 
 
-def test_the_version_is_told(run: Run) -> None:
+def test_version_is_printed(run: Run) -> None:
     assert run("--version").stdout == f"troop {VERSION}\n"
 
 
@@ -180,7 +180,7 @@ def test_values_are_sent_as_what_they_are(ok: Callable[..., Any], api: FakeApi) 
     }
 
 
-def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> None:
+def test_missing_stop_alarm_is_a_warning(run: Run, api: FakeApi) -> None:
     api.add("web")
     warning = "The alarm nosuch does not exist: until it does, web is skipped."
     assert warning in run("set", "web", "stop_alarms=nosuch, web-5xx").stderr
@@ -200,7 +200,7 @@ def test_a_stop_alarm_that_does_not_exist_is_said(run: Run, api: FakeApi) -> Non
         (("owner=a", "owner=b"), "owner occurs twice"),
     ],
 )
-def test_what_no_policy_has_is_refused_before_anything_is_sent(
+def test_bad_policy_value_is_refused_before_any_request(
     run: Run, api: FakeApi, words: tuple[str, ...], message: str
 ) -> None:
     result = run("set", "web", *words)
@@ -222,7 +222,7 @@ def test_an_opt_out_that_is_over_is_none(run: Run, api: FakeApi) -> None:
     assert "--until is 2020-12-04, a day in the past" in result.stderr
 
 
-def test_what_the_api_refuses_and_who_came_first(run: Run, api: FakeApi) -> None:
+def test_refusal_and_conflict_of_the_api_have_exit_codes(run: Run, api: FakeApi) -> None:
     api.add("web")
     api.refusals["PATCH", "groups/web"] = [Answer(400, {"message": "body.calendar: is 'x', must be one of default"})]
     result = run("set", "web", "calendar=x")

@@ -66,7 +66,7 @@ def test_export_holds_what_people_have_set(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("three")
-def test_what_was_exported_changes_nothing(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+def test_import_of_an_export_changes_nothing(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
     api.add("later", groups=0, opt_out=True)
     result = run("policy", "import", file(run("policy", "export").stdout))
     assert result.exit_code == 0, result.output
@@ -114,9 +114,7 @@ def test_an_export_reads_all_pages_and_asks_for_no_unit_by_itself(run: Run, api:
     assert [path for _, path, _ in api.calls] == [*["policies"] * 3, "health"], "the last names items without a unit"
 
 
-def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
-    run: Run, file: Callable[[str], str], api: FakeApi
-) -> None:
+def test_malformed_policy_is_exported_but_not_imported(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
     """A misspelt opt-out keeps its unit out of chaos. Without it, the file would put the unit into chaos elsewhere."""
     api.add("web", optout=True, probability="often")
     exported = run("policy", "export")
@@ -127,7 +125,7 @@ def test_what_is_malformed_is_exported_for_it_counts_and_is_not_taken_back(
     assert (result.exit_code, api.changes()) == (Exit.USAGE, [])
 
 
-def test_an_opt_out_of_the_file_that_is_over_is_said_and_left_out(
+def test_expired_opt_out_of_the_file_is_omitted_with_a_warning(
     run: Run, file: Callable[[str], str], api: FakeApi
 ) -> None:
     api.add("web")
@@ -143,7 +141,7 @@ def test_an_opt_out_of_the_file_that_is_over_is_said_and_left_out(
 OVER = {"statusCode": 400, "message": "refused", "code": "opt-out-over"}
 
 
-def test_an_opt_out_that_is_over_on_the_units_calendar_is_said_and_left_out(
+def test_opt_out_expired_on_the_units_calendar_is_omitted_with_a_warning(
     run: Run, file: Callable[[str], str], api: FakeApi
 ) -> None:
     """What is not yet over at UTC-12 only the API knows."""
@@ -182,7 +180,9 @@ def test_other_refusals_are_not_tried_without_the_opt_out(
     assert (result.exit_code, len(api.changes())) == (Exit.FAILED, 1)
 
 
-def test_what_no_unit_can_be_called_is_left_out_and_said(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+def test_item_that_no_unit_can_be_named_is_omitted_with_a_warning(
+    run: Run, file: Callable[[str], str], api: FakeApi
+) -> None:
     api.add(" ", groups=0, opt_out=True)
     api.add("web", owner="us")
     exported = run("policy", "export")
@@ -208,7 +208,7 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(run: Run, file: Call
 
 
 @pytest.mark.usefixtures("three")
-def test_it_asks_with_the_difference_in_view(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+def test_import_asks_for_confirmation_after_the_difference(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
     path = file("units: {web: {probability: 0.1}}")
     assert run("policy", "import", path).exit_code == Exit.NOT_CONFIRMED
     assert run("policy", "import", path, typed="n\n").exit_code == Exit.NOT_CONFIRMED
@@ -250,7 +250,7 @@ def test_a_group_is_no_unit(run: Run, file: Callable[[str], str], api: FakeApi) 
     assert api.changes() == []
 
 
-def test_what_ails_every_unit_ends_it(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
+def test_failure_of_every_unit_ends_the_import(run: Run, file: Callable[[str], str], api: FakeApi) -> None:
     api.refusals["GET", "groups/web"] = [
         Answer(403, {"message": "The security token included in the request is expired"})
     ]
@@ -268,7 +268,7 @@ def test_a_wrong_file_changes_nothing_and_says_why(
     assert api.calls == []
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     with pytest.raises(CliError, match=r"a: .*; b: .*"):
         policy_files.load("units: {a: {nix: 1}, b: {probability: x}}")
 
@@ -279,7 +279,7 @@ def test_no_such_file(run: Run) -> None:
     assert result.stderr == "troop: /nowhere/policy.yaml cannot be read: No such file or directory\n"
 
 
-def test_what_is_no_yaml_names_the_line(run: Run, file: Callable[[str], str]) -> None:
+def test_malformed_yaml_is_reported_with_its_line(run: Run, file: Callable[[str], str]) -> None:
     result = run("policy", "import", file("units:\n  web: [1\n"))
     assert result.exit_code == Exit.USAGE
     assert " in line 3, column 1" in result.stderr
@@ -302,7 +302,7 @@ def test_an_empty_policy_takes_everything_away() -> None:
         st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x7f\x85\x9b\u2028\u202e\u2066\ufeff"), min_size=1
     )
 )
-def test_what_is_exported_steers_no_terminal_and_can_be_imported(owner: str) -> None:
+def test_export_has_no_control_characters_and_can_be_imported(owner: str) -> None:
     text = policy_files.dump({"web": {"owner": owner}}, "")
     assert all(c == "\n" or c.isprintable() for c in text)
     assert yaml_files.parse(text, "it") == {"units": {"web": {"owner": owner}}}

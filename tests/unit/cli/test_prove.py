@@ -215,7 +215,7 @@ class Things:
         self.removed.append(name)
 
 
-def test_what_is_created_is_on_record_before_and_goes_whatever_happens(tmp_path: Path) -> None:
+def test_resource_is_in_the_ledger_before_it_exists_and_is_removed_after_failures(tmp_path: Path) -> None:
     path, things = tmp_path / "created.json", Things()
     ledger = Ledger(path, {"role": things.remove})
     for name in ("a", "b", "c"):
@@ -255,9 +255,7 @@ def probes(account: boto3.Session, client: TroopClient, tmp_path: Path) -> Probe
     return Probes(account, deployment, client, ledger, lambda _: {}, lambda: "f1", lambda _: None)
 
 
-def test_a_role_has_only_the_asked_permissions_and_only_this_caller_may_assume_it(
-    probes: Probes, account: boto3.Session
-) -> None:
+def test_role_has_only_its_permissions_and_only_this_caller_assumes_it(probes: Probes, account: boto3.Session) -> None:
     ec2, iam = account.client("ec2"), account.client("iam")
     image = ec2.register_image(Name="image")["ImageId"]
     other, ended = (one["InstanceId"] for one in ec2.run_instances(ImageId=image, MinCount=2, MaxCount=2)["Instances"])
@@ -325,7 +323,7 @@ def test_a_fleet_is_scaled_and_ends_also_if_a_step_fails(
     assert done == [2, "down"]
 
 
-def test_what_the_deployment_has_forgotten_is_removed(probes: Probes, api: FakeApi) -> None:
+def test_run_that_the_deployment_does_not_know_any_more_counts_as_removed(probes: Probes, api: FakeApi) -> None:
     missing = Answer(404, {"statusCode": 404, "message": "no", "code": "no-such-run"})
     for kind, name in (("benchmarks", "r1"), ("fleets", "r1"), ("fleets", "f1"), ("benchmarks", "f1")):
         api.refusals["GET", f"{kind}/{name}"] = [missing]
@@ -437,7 +435,7 @@ def test_the_list_needs_no_account(run: Run) -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == [question.name for question in QUESTIONS]
 
 
-def test_each_step_is_shown_with_its_price_and_asked_about(
+def test_each_step_shows_its_price_and_needs_confirmation(
     run: Run, api: FakeApi, account: boto3.Session, tmp_path: Path
 ) -> None:
     api.events = [
@@ -532,9 +530,9 @@ def test_runs_cost_no_more_than_their_price(built: Path) -> None:
     volume = VolumePrice(Decimal("0.08"), (Decimal("0.005"),), Decimal("0.04"))
     hourly = {name: Decimal(one) for name, one in _HOURLY.items()}
     prices = Prices(on_demand=hourly, volumes={"gp3": volume}, cross_zone_gb=Decimal("0.02"))
-    of_programs = runs.programs()
-    assert of_programs
-    for run in (runs.NODE, runs.SPOT, runs.CACHES, runs.CASSANDRA, of_programs):
+    programs = runs.programs()
+    assert programs
+    for run in (runs.NODE, runs.SPOT, runs.CACHES, runs.CASSANDRA, programs):
         source = bench_files.load(run.folder, run.size, {"attempts": 1, **run.changes})
         most = estimate(source.plan, source.benchmark.money, prices).most
         assert 1.4 * float(most) < run.price, "some regions cost more"
@@ -544,7 +542,7 @@ def test_runs_cost_no_more_than_their_price(built: Path) -> None:
     assert Decimal(str(fleet.document["budget"])) == runs.FLEET_PRICE
 
 
-def test_only_built_programs_are_asked_about(built: Path, probes: Probes) -> None:
+def test_only_built_programs_are_part_of_the_run(built: Path, probes: Probes) -> None:
     run = runs.programs()
     assert run
     source = bench_files.load(run.folder, run.size, run.changes)
@@ -600,7 +598,7 @@ def _all_checks(home: Path) -> list[ask.Check]:
     return [check for phase in phases for check in ask.of_phase(phase, home, {"filtered": True})]
 
 
-def test_what_changes_a_machine_is_marked(tmp_path: Path) -> None:
+def test_check_that_changes_a_machine_is_marked(tmp_path: Path) -> None:
     for check in _all_checks(tmp_path):
         words = " ".join(check.command)
         risky = any(
@@ -707,7 +705,7 @@ def test_the_address_for_the_nodes_network_is_tried_from_here_and_not_written(
     ]
 
 
-def test_what_nodes_print_is_redacted() -> None:
+def test_output_of_nodes_is_redacted() -> None:
     denied = "upload failed: ../os-release to s3://shop-prod-results/runs/r An error occurred (AccessDenied): User: "
     denied += "arn:aws:sts::111122223333:assumed-role/Troop-Nodes/i-0123456789abcdef0 is not authorized"
     answers = [

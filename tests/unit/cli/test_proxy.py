@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 from tests.unit.cli.proxying import JSON, Api, Running
 
 
-def test_what_has_the_token_gets_through(running: Running) -> None:
+def test_request_with_the_token_is_forwarded(running: Running) -> None:
     reply = running.ask(target="/events?unit=a%20b&limit=5")
     assert (reply.status, reply.body) == (200, {"fine": True})
     assert running.api.calls == [("GET", "events", {"unit": "a b", "limit": "5"}, None)]
@@ -38,7 +38,7 @@ RENEWAL = ClientError({"Error": {"Code": "ExpiredToken", "Message": "expired"}},
 
 
 @pytest.mark.parametrize("error", [UnreachableError("refused"), NoCredentialsError(), RENEWAL])
-def test_what_cannot_be_passed_on_is_told(running: Running, error: Exception) -> None:
+def test_failed_forwarding_is_a_502(running: Running, error: Exception) -> None:
     running.api.answer = error
     assert running.ask().status == 502
 
@@ -48,7 +48,7 @@ def test_refusals_of_the_api_are_passed_on(running: Running) -> None:
     assert running.ask("PATCH", "/switch", b"{}", **JSON).body == {"message": "changed"}
 
 
-def test_what_the_api_leads_to_is_for_the_client_to_fetch(running: Running) -> None:
+def test_redirect_of_the_api_is_forwarded_to_the_client(running: Running) -> None:
     address = "https://results.s3.amazonaws.com/runs/R/report.html?X-Amz-Signature=5ec2e7"
     running.api.answer = Answer(302, {"etag": "1"}, "", {"Location": address})
     reply = running.ask(target="/benchmarks/20261120-150000-1f0c9b2e/report?format=html")
@@ -58,7 +58,7 @@ def test_what_the_api_leads_to_is_for_the_client_to_fetch(running: Running) -> N
     assert not [line for line in running.log if "5ec2e7" in line]
 
 
-def test_a_report_is_asked_for_without_a_body(running: Running) -> None:
+def test_report_request_is_forwarded_without_a_body(running: Running) -> None:
     running.api.answer = Answer(202, {"run": "20261120-150000-1f0c9b2e"})
     assert running.ask("POST", "/benchmarks/20261120-150000-1f0c9b2e/report").status == 202
     assert running.api.calls == [("POST", "benchmarks/20261120-150000-1f0c9b2e/report", {}, None)]
@@ -72,14 +72,14 @@ def test_the_log_tells_no_secret(running: Running) -> None:
     assert not [line for line in running.log if running.proxy.token in line or "secret" in line]
 
 
-def test_it_serves_on_while_others_say_nothing(running: Running) -> None:
+def test_silent_connections_do_not_block_others(running: Running) -> None:
     silent = [socket.create_connection(("127.0.0.1", running.port), timeout=PATIENCE) for _ in range(5)]
     assert running.ask().status == 200
     for connection in silent:
         connection.close()
 
 
-def test_it_listens_on_this_machine_alone(running: Running) -> None:
+def test_proxy_listens_on_this_machine_only(running: Running) -> None:
     assert running.proxy.socket.getsockname()[0] == "127.0.0.1"
 
 

@@ -75,12 +75,12 @@ def test_web_pages_are_refused_even_if_they_know_the_token(running: Running, hea
 
 
 @pytest.mark.parametrize("site", ["same-origin", "none"])
-def test_what_no_other_site_has_sent_gets_through(running: Running, site: str) -> None:
+def test_request_of_its_own_origin_is_forwarded(running: Running, site: str) -> None:
     headers: dict[str, Any] = {"Origin": f"http://127.0.0.1:{running.port}", "Sec-Fetch-Site": site}
     assert running.ask(**headers).status == 200
 
 
-def test_no_page_is_ever_given_leave(running: Running) -> None:
+def test_no_page_of_another_origin_is_allowed(running: Running) -> None:
     preflight: dict[str, Any] = {"Origin": "https://evil.example", "Access-Control-Request-Method": "PATCH"}
     for reply in (
         running.ask("OPTIONS", "/switch", token=None, **preflight),
@@ -155,7 +155,7 @@ def test_a_benchmark_brings_its_files(running: Running) -> None:
     assert running.ask("POST", "/terminations", body, **JSON).status == 413
 
 
-def test_it_passes_on_all_that_the_api_has_and_nothing_else() -> None:
+def test_proxy_forwards_exactly_the_routes_of_the_api() -> None:
     described = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))["paths"]
     expected = {path: frozenset(method.upper() for method in methods) for path, methods in described.items()}
     methods_by_path = {
@@ -188,7 +188,7 @@ def test_an_empty_request_to_the_originals_api_is_for_the_api_to_refuse(
     assert running.api.calls == [("POST", "simianarmy/api/v1/chaos", {}, None)]
 
 
-def test_what_a_header_says_of_the_answer_is_passed_on(running: Running) -> None:
+def test_header_of_the_answer_is_forwarded(running: Running) -> None:
     running.api.answer = Answer(200, [], headers={"Troop-Complete-After": "1795219200000"})
     assert running.ask(target="/simianarmy/api/v1/chaos").headers["troop-complete-after"] == "1795219200000"
 

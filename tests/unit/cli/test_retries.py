@@ -63,7 +63,9 @@ def tries(answer: Answer | Exception, method: str, path: str, body: dict[str, An
         ("POST", "terminations", {}, {"THROTTLED": 4}),
     ],
 )  # fmt: skip
-def test_what_is_repeated(method: str, path: str, body: dict[str, Any] | None, repeated: dict[str, int]) -> None:
+def test_repeated_requests_depend_on_method_and_failure(
+    method: str, path: str, body: dict[str, Any] | None, repeated: dict[str, int]
+) -> None:
     names = ("STARVED", "REJECTED", "THROTTLED", "DEFECT", "LATE", "DIED", "UNREACHABLE")
     counts = {name: tries(globals()[name], method, path, body) for name in names}
     assert {name: count for name, count in counts.items() if count > 1} == repeated

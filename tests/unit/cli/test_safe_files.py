@@ -78,7 +78,7 @@ LAID = (
 
 @pytest.mark.parametrize("lay", LAID)
 @pytest.mark.parametrize("command", ["validate", "estimate", "run"])
-def test_what_is_no_file_of_the_folder_is_refused_by_its_name(
+def test_file_outside_the_folder_is_refused_by_its_name(
     run: Run, api: FakeApi, file: Path, secret: Path, lay: Callable[[Path, Path], None], command: str
 ) -> None:
     lay(file.parent, secret)
@@ -161,7 +161,7 @@ def test_an_artifact_is_a_regular_file(run: Run, file: Path, source: str) -> Non
     assert "cannot be read (it is not a regular file)" in result.stderr.replace("\n", " "), result.output
 
 
-def test_a_kept_folder_reads_regular_files_of_its_own(tmp_path: Path, secret: Path) -> None:
+def test_archive_folder_reads_only_regular_files_of_its_own(tmp_path: Path, secret: Path) -> None:
     (tmp_path / "run" / "c001").mkdir(parents=True)
     root = tmp_path / "run"
     (root / "record.json").write_text("{}")

@@ -39,7 +39,7 @@ def diff(run: Run, *words: str) -> list[tuple[str | None, str, Any, Any]]:
     return [(row["unit"], row["key"], row["left"], row["right"]) for row in rows]
 
 
-def test_what_differs_and_nothing_else(run: Run, file: Callable[..., str]) -> None:
+def test_difference_lists_only_differing_settings(run: Run, file: Callable[..., str]) -> None:
     path = file(a={"probability": 1, "method": "drain"}, b={"probability": 0.1, "deployment": "Bee", "method": "drain"})
     assert diff(run, "a", "b", "--settings", path) == [
         (None, "deployment", "Troop-a", "Bee"),
@@ -99,7 +99,7 @@ def test_the_exit_code_tells_on_request(run: Run, file: Callable[..., str], othe
         ({"a": {}, "b": {"probabilty": 1}}, "must be spelled troop:stages.b.probability"),
     ],
 )
-def test_what_is_wrong_with_the_stages(
+def test_mistake_in_the_stages_is_reported(
     run: Run, file: Callable[..., str], stages: dict[str, Any], message: str
 ) -> None:
     result = run("policy", "diff", "a", "b", "--settings", file(**stages))
@@ -117,7 +117,7 @@ def test_a_file_that_is_none(run: Run, tmp_path: Path, text: str | None, message
     assert message in result.stderr
 
 
-def test_a_file_that_lacks_settings_is_told_which(run: Run, tmp_path: Path) -> None:
+def test_missing_settings_of_the_file_are_listed(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "cdk.json"
     held = written_context() | {"troop:stages": {"a": {}, "b": {}}}
     path.write_text(
@@ -129,7 +129,7 @@ def test_a_file_that_lacks_settings_is_told_which(run: Run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("stage", ["review", "staging", "prod"])
-def test_what_is_compared_is_what_would_be_deployed(stage: str) -> None:
+def test_compared_settings_equal_the_deployed_ones(stage: str) -> None:
     deployed = read_settings(written_context() | {"troop:stage": stage}, written_context())
     settings = effective(load(SETTINGS), stage)
     document = json.loads(deployed.chaos_json)
@@ -137,7 +137,7 @@ def test_what_is_compared_is_what_would_be_deployed(stage: str) -> None:
     assert settings["retain_data"] == deployed.retain_data
 
 
-def test_what_people_have_set_in_both_deployments(
+def test_difference_includes_policies_of_both_deployments(
     run: Run, file: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apis = {"Troop-a": FakeApi(), "Bee": FakeApi()}
@@ -187,7 +187,7 @@ def test_an_empty_name_is_no_stage(run: Run, file: Callable[..., str], words: tu
     ],
     ids=["endless", "nested", "infinite", "digits"],
 )
-def test_settings_that_cannot_be_read_are_told(run: Run, tmp_path: Path, text: str) -> None:
+def test_unreadable_settings_are_reported(run: Run, tmp_path: Path, text: str) -> None:
     path = tmp_path / "cdk.json"
     path.write_text(text)
     result = run("policy", "diff", "prod", "review", "--settings", str(path))

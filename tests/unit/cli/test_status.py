@@ -93,7 +93,7 @@ def test_the_state_as_a_document(ok: Callable[..., Any], api: FakeApi) -> None:
 @pytest.mark.parametrize(
     ("path", "key"), [("health", "health"), ("groups", "units"), ("benchmarks", "runs"), ("fleets", "fleets")]
 )
-def test_what_the_caller_may_not_read_is_unknown(
+def test_part_that_the_caller_may_not_read_is_unknown(
     run: Run, ok: Callable[..., Any], api: FakeApi, path: str, key: str
 ) -> None:
     api.refusals["GET", path] = [DENIED]

@@ -36,7 +36,7 @@ FINE = FAILING | {"name": "tables", "status": "ok", "value": 5, "todo": ""}
         ("schedules off", {"schedules_off": True}, "schedules start no benchmarks"),
     ],
 )
-def test_what_stops_chaos_asks_nobody(
+def test_command_that_stops_chaos_needs_no_confirmation(
     run: Run, api: FakeApi, command: str, change: dict[str, bool], message: str
 ) -> None:
     result = run(*command.split(), "--reason", "incident")
@@ -55,7 +55,7 @@ RISKY = [
 
 @pytest.mark.parametrize(("command", "change"), RISKY)
 @pytest.mark.parametrize(("typed", "words"), [("y\n", ()), (None, ("--yes",)), ("n\n", ("--yes",))])
-def test_what_lets_chaos_go_asks_first(
+def test_command_that_starts_chaos_needs_confirmation(
     run: Run, api: FakeApi, command: str, change: dict[str, bool], typed: str | None, words: tuple[str, ...]
 ) -> None:
     assert run(*command.split(), *words, typed=typed).exit_code == 0

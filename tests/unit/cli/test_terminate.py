@@ -39,7 +39,7 @@ def test_from_the_question_to_the_recovery(run: Run, api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("typed", [None, "n\n"])
-def test_without_a_yes_nothing_is_asked_for(run: Run, api: FakeApi, typed: str | None) -> None:
+def test_unconfirmed_termination_is_not_requested(run: Run, api: FakeApi, typed: str | None) -> None:
     assert run("terminate", "web", typed=typed).exit_code == Exit.NOT_CONFIRMED
     assert api.calls == []
 
@@ -53,7 +53,7 @@ def test_without_waiting_it_ends_with_the_claim(run: Run, api: FakeApi) -> None:
 
 
 @pytest.mark.parametrize("status", ["UNRECOVERED", "ABANDONED"])
-def test_what_does_not_end_well_fails(run: Run, api: FakeApi, status: str) -> None:
+def test_unrecovered_or_abandoned_termination_fails(run: Run, api: FakeApi, status: str) -> None:
     stages(api, "CLAIMED", status)
     result = run("terminate", "web", "--yes")
     assert result.exit_code == Exit.FAILED
@@ -86,7 +86,7 @@ class Clock:
         ({}, "TERMINATED", 723),
     ],
 )
-def test_it_does_not_wait_for_ever(
+def test_wait_for_a_termination_is_limited(
     run: Run, api: FakeApi, monkeypatch: pytest.MonkeyPatch, more: dict[str, str], status: str, minutes: int
 ) -> None:
     """A claim whose owner has died, and a group that nobody watches any more."""
@@ -120,7 +120,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("status", "body", "code", "words"), REFUSALS)
-def test_refusals_are_told(
+def test_refusal_has_an_exit_code_and_message(
     run: Run, api: FakeApi, status: int, body: dict[str, object], code: Exit, words: str
 ) -> None:
     api.refusals[REQUEST] = [Answer(status, body)]
@@ -129,7 +129,7 @@ def test_refusals_are_told(
     assert words in result.stderr
 
 
-def test_who_names_a_unit_is_told_its_groups(run: Run, api: FakeApi) -> None:
+def test_name_of_a_unit_is_refused_with_its_groups(run: Run, api: FakeApi) -> None:
     api.add("shop", groups=2)
     api.refusals[REQUEST] = [Answer(404, {"statusCode": 404, "message": "there is no Auto Scaling group named 'shop'"})]
     result = run("terminate", "shop", "--yes")
@@ -146,7 +146,7 @@ def test_every_refusal_says_what_to_do() -> None:
     assert [reason for reason in REASONS if not remedy(reason, "web") and reason not in ignored] == []
 
 
-def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, api: FakeApi) -> None:
+def test_lost_answer_is_requested_again_with_the_same_key(run: Run, api: FakeApi) -> None:
     stages(api, "RECOVERED", first=200)
     api.refusals[REQUEST].insert(0, Answer(504, {"message": "timed out"}))
     result = run("terminate", "web", "--yes")
@@ -158,7 +158,7 @@ def test_an_answer_that_was_lost_is_asked_for_again_with_the_same_key(run: Run, 
 
 @pytest.mark.parametrize("words", ["terminate web --yes", "bench run nowhere.yaml", "fleet up nowhere.yaml"])
 @pytest.mark.parametrize("key", ["", " "])
-def test_an_empty_key_is_refused_and_not_made_up(run: Run, api: FakeApi, words: str, key: str) -> None:
+def test_empty_key_is_refused_and_not_replaced(run: Run, api: FakeApi, words: str, key: str) -> None:
     result = run(*words.split(), "--key", key)
     assert (result.exit_code, api.calls) == (Exit.USAGE, [])
     assert "--key is empty" in result.stderr

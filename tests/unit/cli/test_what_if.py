@@ -87,7 +87,7 @@ def test_the_whole_day_of_a_file_is_planned_whatever_the_clock_says(
     assert run.json("plan") == run.json("plan", "--day", FRIDAY)
 
 
-def test_a_salt_gives_its_own_days_and_the_fixed_one_says_that_it_is_fixed(run: Files) -> None:
+def test_other_salt_gives_other_days_and_the_default_salt_is_named(run: Files) -> None:
     def rolled(*words: str) -> float:
         return float(run.json("plan", "--day", FRIDAY, *words)["units"][0]["rolled"])
 
@@ -237,7 +237,7 @@ def test_a_leap_day_has_a_year_too(run: Files) -> None:
     assert run.json("simulate", "--from", "2028-02-29")["to"] == "2029-02-28"
 
 
-def test_one_unit_is_told_but_all_are_simulated(run: Files) -> None:
+def test_one_unit_is_shown_but_all_are_simulated(run: Files) -> None:
     run.write([{"name": f"s{n}", "desired": 2} for n in range(6)], max_per_day=2)
     every = run.json("simulate")["units"]
     assert run.json("simulate", "--unit", "s3")["units"] == [u for u in every if u["unit"] == "s3"]
@@ -271,7 +271,7 @@ def test_a_year_of_fifty_groups_decides_once_or_twice_a_day(run: Files, monkeypa
 
 
 @pytest.mark.parametrize("command", ["plan", "simulate"])
-def test_what_the_documents_show_is_what_is_printed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documented_output_equals_the_printed_output(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     text = (ROOT / "docs" / "what-if.md").read_text(encoding="utf-8")
     (words, shown), *_ = re.findall(rf"\$ troop ({command} .*)\n((?:.*\n)+?)```", text)

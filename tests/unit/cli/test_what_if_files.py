@@ -70,7 +70,7 @@ def test_a_group_with_everything(tmp_path: Path) -> None:
         assert account.switch == Switch(halted=False, leashed=False)
 
 
-def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path) -> None:
+def test_omitted_instances_are_created_and_an_empty_list_stays_empty(tmp_path: Path) -> None:
     text = "- {name: a, desired: 2}\n- {name: b, desired: 2, instances: []}\n"
     first, second = group_files.load(written(tmp_path, text)).groups
     assert [i.instance_id for i in first.serving] == ["i-a-1", "i-a-2"]
@@ -129,7 +129,7 @@ def test_instances_that_are_left_out_are_made_up_and_none_is_none(tmp_path: Path
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
+def test_mistake_is_reported_with_allowed_values(tmp_path: Path, text: str, message: str) -> None:
     assert message in refusal(tmp_path, text)
 
 
@@ -138,7 +138,7 @@ def test_escapes_of_whole_characters_are_read(tmp_path: Path) -> None:
     assert read.name == "wéb-🚀"
 
 
-def test_every_mistake_is_told_at_once_but_for_very_many(tmp_path: Path) -> None:
+def test_mistakes_are_reported_at_once_up_to_a_limit(tmp_path: Path) -> None:
     message = refusal(tmp_path, "- {name: a}\n- {name: b}\n")
     assert "(a): desired is missing; entry 2 (b): desired is missing" in message
     assert "; and 3 more" in refusal(tmp_path, "".join(f"- {{name: g{n}}}\n" for n in range(13)))

@@ -263,7 +263,7 @@ def test_a_group_stands_for_its_unit(run: Run) -> None:
     assert "web was not terminated on Thursday 2026-11-26" in run("why", "web-v1").stdout
 
 
-def test_an_event_of_a_day_without_ticks_is_found(run: Run, api: FakeApi) -> None:
+def test_event_of_a_day_without_ticks_is_shown(run: Run, api: FakeApi) -> None:
     api.add("web")
     api.events = [event("web", "2026-11-28")]
     assert "terminated on Saturday 2026-11-28" in run("why", "web").stdout

@@ -73,7 +73,7 @@ def test_a_mapping_within_a_merge_overrides_what_it_merges() -> None:
     assert yaml_files.parse(text, "it")["d"] == {"x": 2}
 
 
-def test_of_very_many_values_json_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_values_need_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_files, "MOST_NODES", 10)
     assert len(yaml_files.parse(str(list(range(100))), "it")) == 100
     with pytest.raises(CliError, match=r"^it:10: has more than 10 keys and values: write it as JSON"):
@@ -91,7 +91,7 @@ def test_of_very_many_values_json_is_asked_for(monkeypatch: pytest.MonkeyPatch) 
         ("0.12345678901234567890", "0.12345678901234568"),
     ],
 )
-def test_a_number_whose_text_is_another_is_found(text: str, number: str | None) -> None:
+def test_number_that_yaml_rewrites_is_reported(text: str, number: str | None) -> None:
     expected = [((), text, number)] if number else []
     assert list(yaml_files.Document(text, "it").rewritten()) == expected
 
@@ -99,7 +99,7 @@ def test_a_number_whose_text_is_another_is_found(text: str, number: str | None) 
 @pytest.mark.parametrize(
     "text", ["9" * 309, "-" + "9" * 5000, "1e999", "[1e999]", "[" + "9" * 400 + "]", "[NaN]", '{"a": Infinity}']
 )
-def test_what_no_float_holds_is_no_number(text: str) -> None:
+def test_number_outside_the_floats_is_refused(text: str) -> None:
     with pytest.raises(CliError) as refused:
         yaml_files.parse(text, "it")
     assert len(str(refused.value)) < 300

@@ -60,7 +60,7 @@ def test_single_events_of_the_measured_time_count() -> None:
     assert line["interval_seconds"] == 1
 
 
-def test_a_disk_that_the_kernels_of_two_nodes_number_differently_is_one_by_its_label() -> None:
+def test_disk_with_another_name_on_each_node_is_one_by_its_label() -> None:
     one = node(1, disk("nvme1n1", "/dev/sdf", reads=[1, 2]))
     other = node(2, disk("nvme2n1", "/dev/sdf", start=START + 2, reads=[10, None]))
     role = role_of(one, other)
@@ -95,7 +95,7 @@ def test_a_wrong_clock_moves_devices_too() -> None:
     assert role_of(wrong)["devices"]["labels"]["sda"]["from"] == START
 
 
-def test_of_many_nodes_the_first_by_rank_have_devices_over_time_and_all_are_in_the_sum() -> None:
+def test_first_nodes_by_rank_have_devices_and_the_sum_has_all() -> None:
     nodes = [node(n, disk("sda", "sda", reads=[1, 1])) for n in range(3 * MOST_NODE_SERIES)]
     role = role_of(*reversed(nodes))
     assert [row["rank"] for row in role["devices"]["nodes"]] == list(range(MOST_NODE_SERIES))

@@ -97,7 +97,7 @@ def test_the_same_operations_stand_in_a_log_under_several_tags(expected: dict[st
 
 
 @given(st.dictionaries(st.integers(0, 2**50), st.integers(1, 2**40), max_size=30), st.sampled_from(sorted(DIGITS_BITS)))
-def test_every_bucket_and_count_is_found_again(values: dict[int, int], digits: int) -> None:
+def test_every_bucket_and_count_is_decoded(values: dict[int, int], digits: int) -> None:
     bits = DIGITS_BITS[digits]
     buckets: dict[int, int] = {}
     for value, count in values.items():
@@ -220,7 +220,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("line", "message"), DAMAGED.items(), ids=DAMAGED.values())
-def test_a_damaged_line_is_told_by_file_and_line_and_takes_no_other_with_it(line: str, message: str) -> None:
+def test_damaged_line_is_a_problem_with_its_number_and_hides_no_other(line: str, message: str) -> None:
     problems: list[str] = []
     good = f"Tag=a,1.0,1.0,2.0,{written({9: 9})}"
     intervals = list(hdr_log.intervals(log_of(good, line, good), "run.hlog", problems))
@@ -242,7 +242,7 @@ def test_one_damaged_byte_costs_at_most_its_own_line(data: st.DataObject) -> Non
     assert len(problems) <= 1
 
 
-def test_an_infinite_base_time_is_told() -> None:
+def test_infinite_base_time_is_a_problem() -> None:
     head, problems = f"#[BaseTime: {'9' * 400} (seconds since epoch)]", list[str]()
     assert list(hdr_log.intervals(log_of(f"1.0,1.0,2.0,{written({9: 9})}", head=head), "a", problems)) == []
     assert "relative to the log's, is not finite" in problems[0]
@@ -372,7 +372,7 @@ def test_a_log_of_hdrhistogramjs_is_read(at_epoch: Path) -> None:
     assert (times.count, times.max) == (10_000, pytest.approx(50_000, rel=0.001))  # the log states the maximum, in ms
 
 
-def test_the_precision_of_a_log_with_few_digits_is_told(at_epoch: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_low_precision_of_a_log_is_a_warning(at_epoch: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hdr_log.main([str(LOG.with_name("one-digit.hlog")), "--operation", "get"]) == 0
     assert "the log keeps 1 significant digits: its times are exact to 10 %" in capsys.readouterr().err
 

@@ -90,7 +90,7 @@ def test_a_sum_is_within_what_counts_minimum_and_maximum_allow(values: list[int]
 
 
 @pytest.mark.parametrize(("value", "count"), [(-1, 1), (HIGHEST + 1, 1), (5, 0), (5, -1), (5, 2**63)])
-def test_what_cannot_be_counted_is_refused(value: int, count: int) -> None:
+def test_impossible_value_or_count_is_refused(value: int, count: int) -> None:
     with pytest.raises(ValueError, match="cannot record"):
         Histogram().record(value, count)
 

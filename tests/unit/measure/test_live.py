@@ -32,7 +32,7 @@ def counted(seconds: int = 600) -> Counted:
     return Counted(Window(START, START + seconds))
 
 
-def test_it_counts_what_ended_in_its_time() -> None:
+def test_live_figures_count_the_operations_of_the_last_interval() -> None:
     totals = counted()
     for second, micros in ((14, 10_000), (15, 20_000), (29, 30_000), (30, 40_000)):
         totals.ok("read", START + second + 0.5, micros)
@@ -48,7 +48,7 @@ def test_it_counts_what_ended_in_its_time() -> None:
     assert one.times == expected.buckets_within(START, 2)
 
 
-def test_it_tells_what_was_measured_since_the_measured_time_began() -> None:
+def test_live_figures_have_totals_of_the_measured_time() -> None:
     totals = Counted(Window(START, START + 600, 30))
     for second, micros in ((-5, 1_000), (1, 10_000), (2, 10_001), (300, 20_000)):
         totals.ok("read", START + second + 0.5, micros)
@@ -91,7 +91,7 @@ def test_before_the_first_operation_there_is_nothing() -> None:
 
 
 @given(st.integers(1, 40), st.floats(0, 30), st.floats(0.5, 60), st.floats(0, 0.9), st.randoms(use_true_random=False))
-def test_a_constant_load_shows_its_rate_in_every_look(
+def test_constant_load_has_its_rate_in_every_interval(
     rate: int, after: float, lasts: float, fraction: float, dice: random.Random
 ) -> None:
     """Neither the measured time nor the load begins with a whole second."""
@@ -283,7 +283,7 @@ def test_a_log_that_grows_in_any_pieces_counts_as_the_whole_log(ends: list[int])
     assert sum(sum(one.times.values()) for one in counted) >= whole.count
 
 
-def test_the_columns_of_a_log_are_known_at_each_look(tmp_path: Path) -> None:
+def test_columns_of_a_growing_log_are_known_at_each_read(tmp_path: Path) -> None:
     content = LOG.parents[1].joinpath("collectors/data/memtier-2.3.1-get.hgrm").read_bytes()  # its intervals have ends
     log = tmp_path / "measure.hlog"
     running = hdr_live.RunningLog(log, {"": "get"}, Measured(1795715972.0, 60.0, 0.0))

@@ -126,7 +126,7 @@ NOTHING = Operation(errors={"timeout": 3})
         ([NOTHING], None, None),
     ],
 )
-def test_response_and_service_times_are_told_apart_or_called_mixed(
+def test_merged_operation_has_a_timing_and_service_times_only_of_like_parts(
     parts: list[Operation], timing: str | None, service: list[int] | None
 ) -> None:
     for ordered in (parts, parts[::-1]):
@@ -158,7 +158,7 @@ def test_a_row_has_service_times_beside_response_times() -> None:
         ({"tools": [f"t{n}" for n in range(9)]}, "at most 8"),
     ],
 )
-def test_what_times_mean_is_checked(more: dict[str, Any], message: str) -> None:
+def test_malformed_timing_is_refused(more: dict[str, Any], message: str) -> None:
     with pytest.raises(operations.OperationsError, match=message):
         operations.parse({"read": {**SERVICES.document(), "timing": None, **more}})
 
@@ -169,7 +169,7 @@ def test_only_errors_make_a_row_without_times() -> None:
     assert row["p50_ms"] is row["max_ms"] is row["mean_ms"] is None
 
 
-def test_the_rarest_of_many_kinds_of_errors_are_told_together() -> None:
+def test_rarest_of_many_kinds_of_errors_count_together() -> None:
     kinds = {f"kind-{n:02d}": 100 - n for n in range(40)}
     (row,) = merged(reading(0, [1], **kinds)).table()
     assert len(row["errors"]) == 17
@@ -195,7 +195,7 @@ def timed(number: int, step_seconds: int | None) -> Summary:
     return summary(number, operations={"read": Operation(over_time=over_time)})
 
 
-def test_times_are_added_step_by_step_and_kept_where_only_some_nodes_know_them() -> None:
+def test_times_are_added_by_step_where_only_some_nodes_have_them() -> None:
     parts = [timed(0, None), timed(1, 1), timed(2, 1), timed(3, None)]
     over_time = merged(*parts).document()["roles"]["drivers"]["operations"]["read"]["over_time"]
     assert over_time == {"from": START, "step_seconds": 1, "counts": [[1, 1, 1]]}
@@ -206,7 +206,7 @@ def test_times_in_steps_of_another_length_are_not_merged() -> None:
         merged(timed(1, 1), timed(2, 2))
 
 
-def test_of_levels_the_mean_and_of_amounts_the_sum() -> None:
+def test_levels_have_a_mean_and_amounts_a_sum() -> None:
     one = summary(0, samples=sampled(cpu_user=[100, None, None], disk_reads=[1, 2, None]))
     other = summary(1, samples=sampled(cpu_user=[301, 7, None], disk_reads=[10, None, None]))
     role = merged(one, other).document()["roles"]["drivers"]
@@ -232,7 +232,7 @@ def test_the_measured_time_begins_when_most_nodes_say() -> None:
     assert merged(parts[3]).document()["measured_from"] is None
 
 
-def test_roles_are_kept_apart() -> None:
+def test_roles_have_separate_rows() -> None:
     driver = reading(0, [1])
     server = summary(1, role="servers", operations=driver.operations)
     document = merged(driver, server).document()
@@ -287,14 +287,14 @@ def test_clocks_that_are_certainly_wrong_change_nothing(parts: list[Summary], ah
     [(5, 5.3, [2, 2]), (-5, -4.7, [2, 2]), (1, 0.15, [1, 2, 1]), (0, 0.4, [2, 2]), (1, 0.7, [2, 2])],
     ids=["ahead", "behind", "perhaps", "by less than half a second", "by more"],
 )
-def test_what_a_node_did_over_time_is_moved_by_whole_seconds(ahead: int, known: float, counts: list[int]) -> None:
+def test_series_of_a_node_are_moved_by_whole_seconds_of_its_clock(ahead: int, known: float, counts: list[int]) -> None:
     part = summary(0, operations={"read": Operation(per_second=PerSecond(START, [1, 1], [0, 0]))})
     document = merged(part, by_a_clock(replace(part, node="i-1"), ahead, known)).document()
     per_second = document["roles"]["drivers"]["operations"]["read"]["per_second"]
     assert (per_second["from"], per_second["count"]) == (START, counts)
 
 
-def test_what_was_taken_in_steps_is_moved_by_whole_steps() -> None:
+def test_series_with_steps_are_moved_by_whole_steps() -> None:
     over_time = Windows(START, 10)
     over_time.record(START + 12, 7)
     samples = Samples(START - START % 8, 8, sampled(cpu_user=[1]).series)
@@ -312,7 +312,7 @@ def test_no_clock_moves_anything_to_before_1970() -> None:
 # ------------------------------------------------------------------ what only single nodes can tell
 
 
-def test_what_single_nodes_tell_stands_side_by_side() -> None:
+def test_rows_of_single_nodes_stand_side_by_side() -> None:
     fast, slow = Separate("wrk", "get", 10, percentiles={"99": 1.5, "50": 0.5}), Separate("wrk", "get", 5)
     parts = [
         summary(1, separate=(slow,)),
@@ -342,7 +342,7 @@ def test_billed_requests_are_added_up_and_are_no_results() -> None:
     assert "requests" not in merged(summary(0)).document()
 
 
-def test_of_very_many_such_rows_the_first_are_kept_and_the_others_counted() -> None:
+def test_first_of_very_many_separate_rows_stay_and_others_are_counted() -> None:
     """Whatever the order in which they come."""
     row = Separate("wrk", "get", 1)
     parts = [summary(n, separate=(row,) * MOST_ROWS) for n in range(20)]
@@ -367,7 +367,7 @@ def test_of_very_many_such_rows_the_first_are_kept_and_the_others_counted() -> N
         (summary(1, samples=Samples(START, 2, sampled(cpu_user=[1]).series)), "samples of 2 seconds with those of 1"),
     ],
 )
-def test_what_does_not_belong_together_is_not_merged(other: Summary, message: str) -> None:
+def test_summaries_that_do_not_fit_together_are_not_merged(other: Summary, message: str) -> None:
     first = summary(0, samples=sampled(cpu_user=[1]))
     with pytest.raises(SummaryError, match=message):
         merged(first, other)

@@ -72,11 +72,11 @@ def test_a_node_has_at_most_sixty_whole_steps(seconds: int) -> None:
     assert row["from"] % row["step_seconds"] == 0
 
 
-def test_what_is_not_measured_has_no_series() -> None:
+def test_node_without_a_measured_time_has_no_series() -> None:
     assert rows(node(1, measured_from=None, measured_seconds=0.0)) == []
 
 
-def test_what_lacks_an_operation_over_time_is_not_drawn() -> None:
+def test_node_without_times_of_an_operation_has_no_percentile() -> None:
     one = node(1)
     other = Operation(histogram_of([5] * 9), per_second=PerSecond(BEGIN, [9], [0]))
     uncounted = replace(other, per_second=PerSecond())
@@ -91,7 +91,7 @@ NODES = st.lists(st.tuples(st.sampled_from((0, 10)), st.integers(1, 50), st.inte
 
 @settings(max_examples=25)
 @given(NODES, st.randoms(use_true_random=False))
-def test_of_too_many_nodes_the_slowest_are_kept_in_any_order_and_grouping(
+def test_slowest_of_too_many_nodes_stay_in_any_order_and_grouping(
     nodes: list[tuple[int, int, int]], dice: random.Random
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -77,7 +77,7 @@ def test_a_node_that_had_measured_nothing_is_left_out(nothing: tuple[Live | None
     assert partial(*nothing, 3) is None
 
 
-def test_it_has_the_form_of_a_summary() -> None:
+def test_partial_summary_has_the_form_of_a_summary() -> None:
     one = partial(live(1000, failed=1), left(LOST, FROM + 50), 3)
     assert one is not None
     assert parse(one.document()) == one

@@ -91,7 +91,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS, st.floats(0, 5), st.integers(1, 800), st.booleans())
-def test_what_is_kept_is_as_if_each_were_counted_on_its_own(
+def test_recorder_counts_as_if_each_operation_were_counted_alone(
     events: list[tuple[float, str, int, int, int]], warm_up: float, seconds: int, is_open: bool
 ) -> None:
     """In whatever order threads come to count, however many come in a step, and whenever somebody looks."""
@@ -393,7 +393,7 @@ def test_each_recorder_has_a_file_of_its_own_and_leaves_no_half_of_one(tmp_path:
     assert len(list(tmp_path.glob("operations*.json"))) == len(list(tmp_path.iterdir())) == 2
 
 
-def test_it_is_written_when_the_script_fails(tmp_path: Path) -> None:
+def test_operations_are_written_when_the_script_fails(tmp_path: Path) -> None:
     def script() -> None:
         with recorder(tmp_path, Clock(100)) as counter:
             counter.ok("read", 1)
@@ -420,7 +420,7 @@ def test_an_operation_needs_a_name(tmp_path: Path) -> None:
         recorder(tmp_path, Clock(100)).ok("a read", 1)
 
 
-def test_it_knows_its_phase_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorder_reads_its_phase_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     environment = {"RESULTS": tmp_path, "MEASURED_FROM": now + 1800, "MEASURED_SECONDS": 60, "WARM_UP_SECONDS": 3600}
     for name, value in environment.items():

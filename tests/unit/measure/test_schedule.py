@@ -48,7 +48,7 @@ def test_a_late_thread_omits_nothing_and_each_moment_stays_where_it_was(works: l
     assert len(moments) == min(len(works), 30) or clock.now >= 103.0
 
 
-def test_what_is_still_due_at_the_end_is_not_begun() -> None:
+def test_operation_still_due_at_the_end_is_not_begun() -> None:
     clock = Clock()
     its = schedule(clock)
     next(its)

@@ -27,7 +27,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 
 @given(st.lists(separates, max_size=3))
-def test_what_is_written_can_be_read(rows: list[Separate]) -> None:
+def test_written_rows_can_be_read(rows: list[Separate]) -> None:
     assert parse(json.loads(json.dumps([one.document() for one in rows])), "it") == tuple(rows)
 
 
@@ -36,7 +36,7 @@ def test_a_file_is_of_one_tool() -> None:
     assert parse_file(json.loads(json.dumps(file_of("wrk", rows)))) == tuple(rows)
 
 
-def test_what_is_not_told_is_not_made_up() -> None:
+def test_absent_fields_stay_absent() -> None:
     assert parse_file(file()) == (Separate("wrk", "get", 10),)
 
 
@@ -63,7 +63,7 @@ def test_what_is_not_told_is_not_made_up() -> None:
         (row(percentiles={"99": None}), r"percentiles\.99 must be a number"),
     ],
 )
-def test_what_is_no_such_file_is_refused_with_a_reason(bad: Any, message: str) -> None:
+def test_malformed_file_is_refused_with_a_reason(bad: Any, message: str) -> None:
     with pytest.raises(OperationsError, match=message):
         parse_file(bad)
 

@@ -29,7 +29,7 @@ from troop.measure.summary_size import encoded
 
 
 @given(summaries(most=2))
-def test_what_is_written_can_be_read(written: list[Summary]) -> None:
+def test_written_summary_can_be_read(written: list[Summary]) -> None:
     for one in written:
         assert parse(json.loads(json.dumps(one.document()))) == one
 
@@ -45,7 +45,7 @@ def test_an_older_operation_has_nothing_over_time() -> None:
     assert parse(older) == parse(document())
 
 
-def test_of_very_much_over_time_the_rarest_operations_are_left_out() -> None:
+def test_rarest_operations_lose_their_times_over_time() -> None:
     def operation(count: int, *times: int) -> Operation:
         return Operation(
             per_second=PerSecond(START, [count], [0]), over_time=windows([(0, micros) for micros in times])
@@ -210,6 +210,6 @@ def largest_histogram() -> dict[str, Any]:
         (document(samples={**of_samples(interval_seconds=7), "from": START + 1}), "multiple"),
     ],
 )
-def test_what_is_no_summary_is_refused_with_a_reason(bad: Any, message: str) -> None:
+def test_malformed_summary_is_refused_with_a_reason(bad: Any, message: str) -> None:
     with pytest.raises(SummaryError, match=message):
         parse(bad)

@@ -30,12 +30,12 @@ def size(one: Summary) -> int:
     return weight(one.document())
 
 
-def test_what_fits_stays_as_it_is() -> None:
+def test_small_summary_is_unchanged() -> None:
     whole = busy(get=5, put=3)
     assert fitted(whole, target=size(whole)) == (whole, [])
 
 
-def test_the_rarest_operations_lose_what_is_told_by_second_and_keep_their_totals() -> None:
+def test_rarest_operations_lose_their_counts_by_second_and_retain_their_totals() -> None:
     whole = busy(common=9, rare=1, seldom=3)
     one, sentences = fitted(whole, target=size(whole) - 1)
     assert [sentence.split(":")[0] for sentence in sentences] == ["rare"]
@@ -57,7 +57,7 @@ def test_equal_counts_that_need_few_bytes_are_not_more_than_are_read() -> None:
     assert len(parse(json.loads(encoded(less.document()))).operations) == 50
 
 
-def test_then_they_lose_what_is_told_by_step() -> None:
+def test_operations_lose_their_times_by_step_next() -> None:
     whole = busy(common=9, rare=1)
     least, sentences = fitted(whole, target=0)
     assert [sentence.split(" are ")[0] for sentence in sentences] == [
@@ -69,7 +69,7 @@ def test_then_they_lose_what_is_told_by_step() -> None:
     assert all(left.times.count and left.errors for left in least.operations.values())
 
 
-def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
+def test_summary_that_stays_too_large_fails_with_its_size() -> None:
     whole = busy(common=9)
     least, _ = fitted(whole, target=0)
     small, sentences = fitted(whole, target=0, most=size(least) - 1)
@@ -81,7 +81,7 @@ def test_what_is_too_much_all_the_same_fails_with_its_size() -> None:
     assert str(lost.reason).startswith("spot; the summary has ")
 
 
-def test_what_was_given_is_as_it_was() -> None:
+def test_fitting_changes_no_argument() -> None:
     whole = busy(common=9)
     before = whole.document()
     fitted(whole, target=0, most=0)

@@ -21,7 +21,7 @@ def samples(start: int, interval: int, **series: list[int | None]) -> Samples:
 SAMPLED = samples(1000, 1, cpu_user=[1, 2, 3, 4], disk_reads=[5, 6, 7, 8], memory_used=[9, 9, 9, 9])
 
 
-def test_what_is_told_takes_the_place_of_what_was_sampled_and_the_rest_stays() -> None:
+def test_samples_of_the_tool_replace_sampled_values_where_it_has_any() -> None:
     overlay = over(SAMPLED, samples(1001, 1, cpu_user=[70, None, 90, 100, 110], disk_reads=[0, 1, 2, 3, 4]))
     assert (overlay.start, overlay.interval_seconds) == (1000, 1)
     assert overlay.series["cpu_user"] == [1, 70, 3, 90]
@@ -35,14 +35,14 @@ def test_longer_intervals_are_split_and_amounts_keep_their_sum() -> None:
     assert overlay.series["disk_reads"] == [2, 3, 2, 3]
 
 
-def test_shorter_intervals_are_put_together_where_all_of_them_are_told() -> None:
+def test_shorter_intervals_are_combined_where_all_of_them_have_values() -> None:
     sampled = samples(1000, 2, cpu_user=[1, 2], disk_reads=[3, 4])
     overlay = over(sampled, samples(1001, 1, cpu_user=[10, 20, 40], disk_reads=[1, 1, 1]))
     assert overlay.series["cpu_user"] == [1, 30]
     assert overlay.series["disk_reads"] == [3, 2]
 
 
-def test_of_very_much_only_what_covers_the_sampled_time_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_intervals_of_the_sampled_time_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
     split: list[int] = []
     by_second = tool_samples._by_second
 
@@ -65,7 +65,7 @@ def of_devices(start: int, interval: int, **reads: list[int | None]) -> DeviceSa
     return DeviceSamples(start, interval, {name: {"reads": values} for name, values in reads.items()})
 
 
-def test_devices_of_a_tool_take_the_place_of_those_that_were_sampled_in_their_intervals() -> None:
+def test_devices_of_a_tool_replace_sampled_devices_in_their_intervals() -> None:
     mine = replace(of_devices(1000, 2, sda=[1, 2], sdb=[3, 4]), devices={"sda": Device("ebs", "/dev/sdf", 9)})
     overlay = over(
         replace(SAMPLED, devices=mine),

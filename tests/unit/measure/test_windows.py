@@ -90,7 +90,7 @@ def test_each_step_has_its_own() -> None:
         (START, 5, 0),
     ],
 )
-def test_what_cannot_be_counted_is_refused(second: int, micros: int, count: int) -> None:
+def test_impossible_value_or_count_is_refused(second: int, micros: int, count: int) -> None:
     histograms = Windows(START, 1)
     with pytest.raises(ValueError, match="cannot record"):
         histograms.record(second, micros, count)
@@ -153,7 +153,7 @@ def test_adding_leaves_the_other_as_it_was() -> None:
         (Windows(START + MOST_STEPS, 1), "check their clocks"),
     ],
 )
-def test_what_does_not_belong_together_is_not_added(other: Windows, message: str) -> None:
+def test_windows_that_do_not_fit_together_are_not_added(other: Windows, message: str) -> None:
     other.record(other.start, 1)
     total = windows([(0, 5)])
     with pytest.raises(WindowsError, match=message):
@@ -307,6 +307,6 @@ def test_columns_have_the_same_counts(steps: list[list[tuple[int, int]]]) -> Non
         (document(counts=[[[10**4, 1]]]), "below"),
     ],
 )
-def test_what_is_no_such_document_is_refused(bad: Any, message: str) -> None:
+def test_malformed_document_is_refused(bad: Any, message: str) -> None:
     with pytest.raises(WindowsError, match=message):
         Windows.from_document(bad)

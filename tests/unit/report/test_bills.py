@@ -50,7 +50,7 @@ def test_each_role_has_its_own_time_and_amount() -> None:
     assert (one.hourly, one.by_term) == (32.64, {"1y": None, "3y": pytest.approx(16.32 * 26280)})
 
 
-def test_a_role_that_has_only_a_bill_and_a_cell_that_has_none_are_told_as_such() -> None:
+def test_role_with_only_a_bill_and_cell_without_one_are_marked() -> None:
     only_billed, unbilled = bills.bills(
         [a_cell(items=(item("nodes, unknown, on-demand", "1", None),)), a_cell(fleet("servers", 1, None))]
     )
@@ -161,7 +161,7 @@ def test_traffic_between_zones_is_the_part_of_other_nodes_in_other_zones() -> No
         ([fleet("servers", 3, 1.0, {"a": 2, "b": 1})], [phase({"others": 1.0})], None),
     ],
 )
-def test_what_is_not_known_of_traffic_is_not_estimated(
+def test_traffic_with_unknown_parts_is_not_estimated(
     fleets: list[Fleet], phases: list[Phase], gb: float | None
 ) -> None:
     assert traffic.estimated_gb(fleets, phases) == gb

@@ -42,11 +42,11 @@ def findings_of(report: Report, cell: str | None = None) -> str:
     return "\n".join(f"{one.severity}: {one.text}" for one in report.findings if one.cell == cell)
 
 
-def test_it_is_the_same_after_json() -> None:
+def test_report_is_the_same_after_json() -> None:
     assert Report.model_validate_json(complete().model_dump_json()) == complete()
 
 
-def test_what_was_run_is_told() -> None:
+def test_report_describes_its_run() -> None:
     run, money = complete().run, complete().money
     assert (run.run, run.name, run.status, run.description) == (runs.RUN, "reads", "PARTIAL", "Reads of a kibibyte")
     assert (money.expected, money.most, money.budget) == (0.2, 1.5, 2.0)
@@ -60,7 +60,7 @@ def test_what_was_run_is_told() -> None:
     }
 
 
-def test_of_several_attempts_the_last_one_is_the_cell() -> None:
+def test_last_of_several_attempts_is_the_cell() -> None:
     assert [one.cell for one in complete().cells] == ["c001", "c002", "c003", "c004", "c005-2", "c006"]
     again = cell(complete(), "c005-2")
     assert (again.status, again.attempt, again.label) == ("SUCCEEDED", 2, "n12")
@@ -90,7 +90,7 @@ def test_a_cell_has_its_fleets_and_what_they_cost() -> None:
     assert operation.errors == {"timeout": 6}
 
 
-def test_without_a_price_nothing_is_told_of_what_an_hour_costs() -> None:
+def test_hourly_cost_is_unknown_without_a_price() -> None:
     def unpriced(record: dict[str, Any]) -> None:
         del record["terms"]["prices"]["on_demand"]["c7g.large"]
         del record["terms"]["prices"]["spot"]["i4i.large"]
@@ -101,7 +101,7 @@ def test_without_a_price_nothing_is_told_of_what_an_hour_costs() -> None:
     assert "some nodes or volumes have no price" in findings_of(report, "c001")
 
 
-def test_a_fleet_has_the_prices_of_its_file_and_of_commitments_beside_those_on_record() -> None:
+def test_fleet_has_prices_of_its_file_of_commitments_and_on_record() -> None:
     def priced(record: dict[str, Any]) -> None:
         terms = record["terms"]
         terms["of_file"] = {**terms["prices"], "spot": {"i4i.large": {"*": 0.5}}}
@@ -179,7 +179,7 @@ def test_scaling_counts_the_first_role_that_grows_and_only_cells_that_succeeded(
     assert 0.99 < scaling.r_squared < 1
 
 
-def test_what_went_wrong_comes_first() -> None:
+def test_findings_begin_with_errors() -> None:
     assert "error: It is FAILED and does not count" in findings_of(complete(), "c004")
     assert "last lines of" not in findings_of(complete(), "c004")
     assert "warning: measure, read of drivers: 6 of 35,286 operations" in findings_of(complete(), "c003")
@@ -253,7 +253,7 @@ def unrouted(document: dict[str, Any]) -> None:
         (unrouted, "phase measure are damaged"),
     ],
 )
-def test_of_a_damaged_cell_the_others_are_told_all_the_same(change: Callable[[Any], None], why: str) -> None:
+def test_damaged_cell_is_a_finding_and_other_cells_stay(change: Callable[[Any], None], why: str) -> None:
     report = report_of(runs.archive().changed("c001/results.json", change))
     assert why in findings_of(report, "c001")
     assert cell(report, "c001").phases == []
@@ -285,7 +285,9 @@ def test_a_measured_phase_without_operations_is_an_error() -> None:
     ids=["late", "at once"],
 )
 @pytest.mark.parametrize("start", [0, -15], ids=["alone", "after a warm-up"])
-def test_a_load_that_begins_after_the_measured_time_is_told(counts: list[float], sentence: str, start: float) -> None:
+def test_load_that_begins_after_the_measured_time_is_a_finding(
+    counts: list[float], sentence: str, start: float
+) -> None:
     cell = measured("c001", 3, 50, 1)
     values: list[float | None] = [*[5000.0 if sentence == "" else 0.0] * (-int(start) // 5), *counts, *[5000.0] * 114]
     series = Series(role="drivers", operation="write", name="per_second", start=start, step_seconds=5, values=values)
@@ -353,7 +355,7 @@ def test_bytes_that_are_no_results_are_a_finding(body: bytes) -> None:
         ("record.json", None, "record.json is missing"),
     ],
 )
-def test_what_is_missing_is_told(name: str, where: str | None, why: str) -> None:
+def test_missing_file_is_a_finding(name: str, where: str | None, why: str) -> None:
     report = report_of(runs.archive().without(name))
     assert why in findings_of(report, where)
     assert [one.cell for one in report.cells] == [one.cell for one in complete().cells]
@@ -361,7 +363,7 @@ def test_what_is_missing_is_told(name: str, where: str | None, why: str) -> None
 
 @pytest.mark.parametrize("name", ["plan.json", "record.json", "c003/roster.json"])
 @pytest.mark.parametrize("body", [b"{", b"{}", b'{"format": "troop.plan/1"}', b"[1]"])
-def test_what_is_damaged_is_told(name: str, body: bytes) -> None:
+def test_damaged_file_is_a_finding(name: str, body: bytes) -> None:
     report = report_of(runs.archive().put({name: body}))
     new = next(one for one in report.findings if one not in complete().findings)
     assert name.rpartition("/")[2].removesuffix(".json") in new.text
@@ -394,7 +396,7 @@ def test_without_a_definition_there_is_no_report(body: bytes | None, why: str) -
         report_of(archive if body is None else archive.put({"definition.json": body}))
 
 
-def test_what_is_left_of_a_run_is_an_error() -> None:
+def test_leftover_of_a_run_is_an_error() -> None:
     def leave(record: dict[str, Any]) -> None:
         record["left"] = [{"cell": "c001", "kind": "volume", "name": "vol-1"}]
 
@@ -424,7 +426,7 @@ def test_objects_that_a_failed_cell_may_have_left_are_named() -> None:
     assert "data/" not in findings_of(report_of(deleted))
 
 
-def test_what_cannot_be_put_together_is_told_by_node() -> None:
+def test_rows_that_cannot_be_merged_are_listed_by_node() -> None:
     row = {
         "node": "i-1",
         "role": "drivers",
@@ -446,7 +448,7 @@ def test_what_cannot_be_put_together_is_told_by_node() -> None:
     assert separate.model_dump(exclude_defaults=True) == json.loads(json.dumps(row))
 
 
-def test_throughput_over_time_that_lacks_operations_is_told() -> None:
+def test_incomplete_throughput_over_time_is_a_finding() -> None:
     def lose(document: dict[str, Any]) -> None:
         counts = document["phases"][0]["roles"]["drivers"]["operations"]["read"]["per_second"]
         counts["count"] = [1] * len(counts["count"])
@@ -475,7 +477,7 @@ ODD = {
         ("plan.json", None),
     ],
 )
-def test_what_could_not_be_written_is_damaged(name: str, where: str | None, odd: bytes) -> None:
+def test_odd_json_is_damaged(name: str, where: str | None, odd: bytes) -> None:
     report = report_of(runs.archive().put({name: odd}), runs.RUN)
     assert re.search(f"error: {re.escape(name)} is not valid JSON", findings_of(report, where))
     assert Report.model_validate_json(report.model_dump_json().encode()).findings == report.findings
@@ -483,14 +485,14 @@ def test_what_could_not_be_written_is_damaged(name: str, where: str | None, odd:
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_version_that_could_not_be_written_is_not_told(odd: bytes) -> None:
+def test_malformed_version_is_omitted(odd: bytes) -> None:
     node = cell(complete(), "c001").phases[0].members[0].node
     report = report_of(runs.archive().put({"images/odd.json": odd, f"c001/nodes/{node}.json": odd}))
     assert report.model_dump_json().encode()
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_nor_is_there_a_report_of_such_a_definition(odd: bytes) -> None:
+def test_damaged_definition_has_no_report(odd: bytes) -> None:
     with pytest.raises(ReportError, match=r"definition\.json is not valid JSON"):
         report_of(runs.archive().put({"definition.json": odd}))
 
@@ -501,7 +503,7 @@ def test_whole_pairs_are_text_as_any_other() -> None:
     assert (one.node, one.action) == ("\N{GRINNING FACE}", "\\ud800")
 
 
-def test_replaced_nodes_are_in_the_report_in_order_and_one_that_cannot_be_read_costs_no_other() -> None:
+def test_replaced_nodes_are_in_order_and_an_unreadable_one_hides_no_other() -> None:
     dud = {"format": "troop.replaced/1", "role": "servers", "reason": "cannot fetch data.tar.gz"}
     files = {
         "c001/replaced/i-2.json": json.dumps({**dud, "id": "i-2", "at": "2026-11-20T15:01:00.000Z"}).encode(),
@@ -530,7 +532,7 @@ def test_one_notice_that_cannot_be_read_costs_no_other() -> None:
     assert "left out; 1 more cannot be read either" in findings_of(report, "c001")
 
 
-def test_notices_have_a_bound_and_the_rest_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notices_are_limited_and_others_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fleets, "MOST_NOTICES", 3)
     report = report_of(runs.archive().put({f"c001/interruptions/i-{number}.json": b"{}" for number in range(5)}))
     assert len(cell(report, "c001").interruptions) == 3

@@ -121,7 +121,7 @@ def sentences(*members: Node, measured: float = 600) -> list[str]:
         ({"ebs_operations": 2501}, "ebs_iops", "EBS operations was a burst on 1 of 2 nodes: up to 2.5e+03 IOPS"),
     ],
 )
-def test_what_exceeds_the_baseline_is_a_burst(its: dict[str, float], key: str, text: str) -> None:
+def test_use_above_the_baseline_is_a_burst(its: dict[str, float], key: str, text: str) -> None:
     above, below = node(1, **its), node(2, **{name: value / 2 for name, value in its.items()})
     (sentence,) = sentences(above, below)
     assert text in sentence
@@ -142,7 +142,7 @@ def test_packets_beyond_an_allowance_are_named_with_their_nodes() -> None:
     assert "(12,345 for outbound bandwidth, 1 for tracked connections)" in sentence
 
 
-def test_a_moment_beyond_a_limit_of_ebs_is_none_and_a_hundredth_of_the_time_is() -> None:
+def test_exceeded_ebs_limit_counts_from_a_hundredth_of_the_time() -> None:
     assert sentences(node(exceeded={"volume_iops_exceeded": 5_900_000})) == []
     (sentence,) = sentences(node(exceeded={"volume_iops_exceeded": 6_000_000, "instance_throughput_exceeded": 9}))
     assert "IOPS of a volume for 6 s of 600 s measured" in sentence

@@ -184,7 +184,7 @@ def row_with(page: Read, *parts: str) -> str:
     return next(text for text in rows if all(part in text for part in parts))
 
 
-def test_the_rate_of_all_nodes_comes_from_the_file_and_the_nodes_that_took_part() -> None:
+def test_target_rate_follows_from_the_file_and_the_nodes_that_took_part() -> None:
     report = report_of(with_rate(200))
     assert measured(report).targets == {"drivers": 200.0}
     assert measured(report, "c005-2").targets == {"drivers": 200.0 * runs.STEPS["n12"][1]}

@@ -63,7 +63,7 @@ def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.Monk
     assert entry["left_out"] == 7
 
 
-def test_the_slowest_node_of_each_role_is_kept_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slowest_node_of_each_role_stays_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Series of nodes come in the order of their slowness; a fast node of the first role does not push it out."""
     several = [of_node(n) for n in (7, 2, 5)]
     others = [one.model_copy(update={"role": "drivers", "node": f"{one.node}-d"}) for one in several]
@@ -100,7 +100,7 @@ def test_all_cells_have_an_equal_part_of_a_page() -> None:
     assert [(len(entry["series"]), entry["left_out"]) for entry in entries] == [(3, 5)] * 4
 
 
-def test_what_happened_is_marked_where_it_happened() -> None:
+def test_events_are_marks_at_their_moments() -> None:
     cell = measured("c001", 3, 50, 1)
     begin = cell.phases[0].measured_from
     assert begin is not None
@@ -138,7 +138,7 @@ def test_points_of_a_phase_are_entries_of_their_own() -> None:
     assert [entry["first"] for entry in entries] == [True, True, False]
 
 
-def test_what_can_be_chosen_is_told_with_totals_first() -> None:
+def test_choices_list_totals_first() -> None:
     tracks = over_time.tracks(over_time.entries([measured("c001", 3, 50, 1)]))
     assert tracks[0] == ["drivers", TOTAL, "per_second", "role"]
     assert [track[1] for track in tracks if track[2] == "per_second"] == [TOTAL, "write", "read"]

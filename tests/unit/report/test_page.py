@@ -142,7 +142,7 @@ def test_a_failed_cell_says_why(study: Read) -> None:
     assert "refused the connection" in row[1]
 
 
-def test_what_went_wrong_begins_with_errors(study: Read) -> None:
+def test_findings_of_the_page_begin_with_errors(study: Read) -> None:
     classes = [one["class"] for tag, one in study.elements if tag == "li" and one.get("class") in ("error", "warning")]
     assert classes == ["error", "warning", "warning"]
 
@@ -158,14 +158,14 @@ def test_a_run_with_nothing_wrong_has_no_heading_for_warnings() -> None:
         assert f'<h2 id="wrong">{heading}</h2>' in html.report_page(judged, SCRIPT)
 
 
-def test_efficiency_is_told_beside_the_points(study: Read) -> None:
+def test_efficiency_is_beside_the_points(study: Read) -> None:
     point = next(p for p in samples.study().scaling[0].points if p.cell == "c013")
     row = study.row("c013", "12 servers")
     assert row[2] == formatting.plain(point.per_second)
     assert row[-1] == spaced(formatting.share(point.efficiency))
 
 
-def test_the_bill_the_fleets_and_what_else_was_run_are_told(study: Read) -> None:
+def test_page_has_bill_fleets_notices_and_versions(study: Read) -> None:
     assert study.row("servers, i4i.xlarge, spot")[3:] == ["$0.1412", "$20.05"]
     assert study.row("traffic between zones")[3:] == [formatting.NOTHING, formatting.NOTHING]
     assert study.row("c001, c002, c003, c004, c005, c006", "servers", "3")[4:] == [
@@ -213,7 +213,7 @@ def test_a_report_of_very_many_nodes_shows_the_lost_and_the_slowest() -> None:
     assert "200\N{NO-BREAK SPACE}nodes more" in read.page
 
 
-def test_what_is_no_number_is_a_dash() -> None:
+def test_value_that_is_no_number_is_a_dash() -> None:
     read = Read(html.report_page(samples.bare(), SCRIPT))
     assert set(read.row("odd")[1:8]) == {formatting.NOTHING}
     assert "nan" not in "".join(read.text)
@@ -241,7 +241,7 @@ def test_charts_have_the_points_of_the_report(study: Read) -> None:
     assert cpu["values"][70] is None
 
 
-def test_what_has_no_values_has_no_chart() -> None:
+def test_part_without_values_has_no_chart() -> None:
     read = Read(html.report_page(samples.bare(), SCRIPT))
     assert (read.data()["scaling"], read.data()["distributions"], read.data()["parameters"]) == ([], [], None)
     assert not read.over_time()
@@ -319,7 +319,7 @@ def test_a_report_has_the_cost_of_each_role_and_of_what_stays(study: Read) -> No
     assert rate[4] == formatting.money((cell.system_hourly or 0) * 730)
 
 
-def test_sides_without_anything_in_common_are_told() -> None:
+def test_sides_without_anything_in_common_have_a_sentence() -> None:
     read = Read(html.comparison_page(comparisons.nothing_in_common(), SCRIPT))
     assert "Nothing to compare" in "".join(read.text)
 

@@ -201,7 +201,7 @@ def test_in_the_dark_page_and_charts_change_at_once(study: Page) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_and_lines_can_be_told_from_what_is_behind_them(study: Page, scheme: str) -> None:
+def test_text_and_lines_have_enough_contrast(study: Page, scheme: str) -> None:
     study.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     ratio = """([front, back]) => {
         const channel = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -262,7 +262,7 @@ def test_paper_has_light_charts_of_some_cells_and_nothing_to_press(study: Page) 
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_of_very_many_cells_a_few_are_drawn_and_all_can_be(opened: Opened) -> None:
+def test_few_of_very_many_cells_are_drawn_and_all_can_be_chosen(opened: Opened) -> None:
     page = opened("many")
     assert len(lines(page, "#latency-chart")) == 7
     assert len(set(lines(page, "#latency-chart"))) == 7
@@ -337,7 +337,7 @@ def test_any_series_of_any_cells_are_drawn_on_one_chart(opened: Opened) -> None:
     assert page.messages == []  # type: ignore[attr-defined]
 
 
-def test_of_very_many_nodes_the_slowest_are_drawn_and_any_can_be_chosen(opened: Opened) -> None:
+def test_slowest_of_very_many_nodes_are_drawn_and_any_can_be_chosen(opened: Opened) -> None:
     page = opened("crowd", 1280)
     overlay = page.locator("#overlay")
     overlay.get_by_label("Values").select_option(label="CPU")
@@ -371,7 +371,7 @@ def test_both_sides_of_a_comparison_are_drawn_on_one_chart(opened: Opened) -> No
     assert len(lines(page, OVERLAY)) == 4
 
 
-def test_without_scripts_the_tables_are_there_and_the_reader_is_told(browser: Browser, pages: Path) -> None:
+def test_tables_and_a_notice_are_visible_without_scripts(browser: Browser, pages: Path) -> None:
     page = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900}).new_page()
     page.set_default_timeout(PAGE_PATIENCE_MS)
     page.goto((pages / "study.html").as_uri())
@@ -470,6 +470,6 @@ def test_a_phone_that_is_turned_has_room_for_the_ratios_both_ways(opened: Opened
         assert chart.evaluate(SPREAD) > 0.3 * width
 
 
-def test_of_very_many_rows_those_are_drawn_that_differ_most(opened: Opened) -> None:
+def test_rows_with_the_largest_differences_are_drawn(opened: Opened) -> None:
     page = opened("compared widely")
     assert page.get_by_text("The 40 rows with the largest differences; the table contains all 60.").is_visible()

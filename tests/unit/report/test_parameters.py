@@ -24,7 +24,7 @@ def chart(*cells: Cell) -> dict[str, Any]:
     return data
 
 
-def test_what_varies_is_an_axis_and_nothing_else() -> None:
+def test_only_varied_parameters_are_axes() -> None:
     data = chart(swept(1, 1), swept(2, 50), swept(3, 400), swept(4, 400, "n2"))
     assert data["axes"] == ["threads", "nodes of drivers", "scale step"]
     assert [row[1:3] for row in data["rows"]] == [
@@ -84,7 +84,7 @@ def test_rates_of_errors_and_timeouts_are_of_all_operations() -> None:
     assert not {"Timeouts", "Mean"} & {name for name, _ in quiet["measures"]}
 
 
-def test_totals_are_kept_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_stay_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parameters, "MOST_ROWS", 3)
     cells = []
     for number in (1, 2):
@@ -112,5 +112,5 @@ def test_totals_are_kept_if_there_are_too_many_rows(monkeypatch: pytest.MonkeyPa
         ("connect", None),
     ],
 )
-def test_timeouts_are_told_by_what_timed_out(kind: str, which: str | None) -> None:
+def test_timeouts_are_counted_by_their_kind(kind: str, which: str | None) -> None:
     assert timeouts({kind: 7, "tls": 1}) == ({which: 7} if which else {})

@@ -40,7 +40,7 @@ def test_percentiles_ascend_from_the_smallest_to_the_largest(values: list[int]) 
 @pytest.mark.parametrize(
     ("count", "last"), [(1, 0), (9, 85), (10, 90), (99, 98), (100, 99), (999, 99.75), (1000, 99.9), (10_000, 99.99)]
 )
-def test_no_percentile_is_told_that_no_operation_is_beyond(count: int, last: float) -> None:
+def test_percentiles_end_where_no_operation_is_beyond(count: int, last: float) -> None:
     assert distribution(histogram(list(range(count))))[-2][0] == last
 
 
@@ -64,7 +64,7 @@ def step(number: int, servers: int, rate: float, **more: Any) -> Cell:
     return cell(number, rate, f"n{servers}", nodes={"servers": servers, "drivers": 2}, **more)
 
 
-def test_linear_growth_is_told_as_such() -> None:
+def test_linear_growth_has_an_efficiency_of_one() -> None:
     (growth,) = scaling([step(n, n, 100.0 * n) for n in (3, 6, 12)], ["servers", "drivers"])
     assert growth.counted == "servers"
     assert (growth.slope, growth.intercept, growth.r_squared) == pytest.approx((100, 0, 1))
@@ -175,7 +175,7 @@ def findings_of(members: list[Node] | None = None, **more: Any) -> str:
     return "\n".join(f"{one.severity}: {one.text}" for one in trust.findings(subject))
 
 
-def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
+def test_sound_cell_has_no_findings() -> None:
     assert findings_of() == ""
 
 
@@ -229,7 +229,7 @@ def test_of_a_cell_in_order_there_is_nothing_to_say() -> None:
         ),
     ],
 )
-def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], message: str) -> None:
+def test_doubtful_cell_has_a_finding(change: dict[str, Any], message: str) -> None:
 
     assert re.search(message, findings_of(**change)), findings_of(**change)
 
@@ -246,7 +246,7 @@ def test_what_is_not_to_be_trusted_is_said(change: dict[str, Any], message: str)
         {"operations": [operation(200.0, count=10_000, p99_9_ms=9.0)]},
     ],
 )
-def test_what_is_usual_is_not(change: dict[str, Any]) -> None:
+def test_usual_values_have_no_finding(change: dict[str, Any]) -> None:
     assert findings_of(**change) == ""
 
 
@@ -270,7 +270,7 @@ def test_where_no_role_is_called_so_those_that_count_operations_bring_the_load()
         (304.0, {}, "the load of nodes was not measured"),
     ],
 )
-def test_why_throughput_does_not_grow_is_told_as_far_as_it_is_known(
+def test_finding_about_poor_growth_has_its_reason_if_known(
     last: float, use: dict[str, float], reason: str | None
 ) -> None:
     cells = []

@@ -84,7 +84,7 @@ def test_damaged_verdicts_are_a_finding() -> None:
     assert any("verdict on its limits" in one.text for one in report.findings)
 
 
-def test_of_very_many_limits_a_page_shows_those_that_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_shows_the_failed_ones_of_very_many_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passing, "MOST_ROWS", 2)
     ((first, second),), left_out = passing.shown_rows(judged(HELD, HELD | {"operation": "write"}, MISSED))
     assert ([first.limit.held, second.limit.held], left_out) == ([True, False], 1)
@@ -112,7 +112,7 @@ SEARCH = {
         ({"outcome": "UNSTABLE", "text": "not stable"}, "FAILED", None, None),
     ],
 )  # fmt: skip
-def test_a_search_has_an_answer_on_the_page_and_its_points_need_not_hold_the_limits(
+def test_page_shows_the_outcome_of_a_search(
     change: dict[str, Any], verdict: str, value: str | None, note: str | None
 ) -> None:
     def searched(document: Any) -> None:

@@ -156,7 +156,7 @@ def test_key_figures_take_the_middle_of_cells_and_not_of_their_repeats() -> None
     assert (best.value, best.note) == ("200/s", "read, n3, threads=8")
 
 
-def test_repeats_are_combined_by_the_middle_of_rates_the_median_of_times_and_the_sum_of_counts() -> None:
+def test_repeats_combine_mean_rates_median_times_and_summed_counts() -> None:
     each = [operation(100.0, p99_ms=1.0, errors={"timeout": 1}), operation(400.0, p99_ms=3.0, errors={"timeout": 2})]
     both = points.combined(each)
     assert (both.per_second, both.p99_ms, both.errors) == (pytest.approx(200.0), 2.0, {"timeout": 3})
@@ -187,7 +187,7 @@ def test_the_share_of_repeats_is_that_of_their_counts() -> None:
         ("disconnect-timeout", "other"),
     ],
 )
-def test_timeouts_are_told_apart_by_whole_words(kind: str, which: str) -> None:
+def test_timeouts_are_recognized_by_whole_words(kind: str, which: str) -> None:
     assert timeouts({kind: 2, "reset": 1}) == {which: 2}
 
 

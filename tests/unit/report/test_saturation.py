@@ -142,5 +142,5 @@ def test_repeats_of_a_point_are_one_value() -> None:
 
 
 @pytest.mark.parametrize("threads", [True, "many", {"read": 1}, None])
-def test_what_is_no_number_of_threads_makes_no_line(threads: Any) -> None:
+def test_parameter_without_numbers_of_threads_has_no_finding(threads: Any) -> None:
     assert texts(point(threads, 10.0), point(threads, 10.0)) == []

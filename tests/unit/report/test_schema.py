@@ -20,7 +20,7 @@ def schema(name: str) -> jsonschema_rs.Draft202012Validator:
 
 
 @pytest.mark.parametrize("name", list(report_schema.PATHS))
-def test_it_is_the_committed_one(name: str) -> None:
+def test_schema_is_the_committed_one(name: str) -> None:
     committed = (report_schema.DOCS / name).read_text(encoding="utf-8")
     assert committed == report_schema.text(name), "run: python -m infra.report_schema"
 

@@ -30,7 +30,7 @@ def named(rows: list[SeriesRow]) -> dict[str, SeriesRow]:
     return {one.name: one for one in rows}
 
 
-def test_the_warm_up_is_before_zero_and_may_be_slower_than_all_that_was_measured() -> None:
+def test_warm_up_is_before_zero_and_may_be_slower_than_the_measured_time() -> None:
     series_by_name = named(series(phase()))
     assert (series_by_name["per_second"].start, series_by_name["per_second"].values) == (-2, [5, 5, 10, 10, 10])
     assert series_by_name["errors_per_second"].values == [0, 0, 0, 1, 0]

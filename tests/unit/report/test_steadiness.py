@@ -28,7 +28,7 @@ def noisy(level: float, number: int = 30) -> list[float | None]:
     return [level * (1.02 if n % 2 else 0.98) for n in range(number)]
 
 
-def test_throughput_that_falls_and_times_that_grow_are_told_together() -> None:
+def test_falling_throughput_and_growing_times_are_one_finding() -> None:
     rates, times = noisy(1000) + noisy(800), noisy(8) + noisy(12)
     (text,) = steadiness.findings(phase(series("per_second", rates), series("p99_ms", times)))
     assert text.startswith("measure, read of drivers: in the second half of the measured time, throughput fell from ")
@@ -44,7 +44,7 @@ def test_throughput_that_falls_and_times_that_grow_are_told_together() -> None:
         (noisy(1000, 4) + [None] * 52 + noisy(500, 4), noisy(8, 4) + [None] * 52 + noisy(20, 4)),  # few steps
     ],
 )
-def test_what_may_be_chance_or_is_better_is_not(rates: list[float | None], times: list[float | None]) -> None:
+def test_chance_and_improvement_have_no_finding(rates: list[float | None], times: list[float | None]) -> None:
     assert [*steadiness.findings(phase(series("per_second", rates), series("p99_ms", times)))] == []
 
 

@@ -77,7 +77,7 @@ def test_a_mean_is_that_of_the_known_values_of_its_step(
         assert averages == [sum(known) / len(known) if known else None for known in expected]
 
 
-def test_where_nothing_is_known_nothing_is_told() -> None:
+def test_steps_without_values_stay_empty() -> None:
     assert steps.means(100, 1, [1, 3, None, None, 5], 100, 2) == (0, [2, None, 5])
     assert steps.sums(100, [], 100, 1) == (0, [])
 

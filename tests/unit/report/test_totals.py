@@ -151,7 +151,7 @@ def test_the_rate_of_a_role_is_that_of_its_total() -> None:
     assert rate_of(phase, "servers") is None
 
 
-def test_rates_of_tests_that_ran_one_after_another_are_not_added_up_on_the_page() -> None:
+def test_rates_of_consecutive_tests_are_not_added_on_the_page() -> None:
     """No node reached 7,000 operations a second: iozone read, and then wrote."""
     rates = [operation(4000.0, mean_ms=1.0, mean_derived=True), operation(3000.0, "write", mean_ms=1.0)]
     phase = Phase(phase="m", nodes=1, measured_seconds=60, operations=rates, use=[Use(role="drivers", nodes=1)])

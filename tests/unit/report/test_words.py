@@ -99,7 +99,7 @@ def test_an_outline_looks_like_a_file() -> None:
         (formatting.moment(BEGAN), "2026-11-20 09:30 UTC"),
     ],
 )
-def test_numbers_are_told_as_people_read_them(shown: str, expected: str) -> None:
+def test_numbers_are_formatted_for_people(shown: str, expected: str) -> None:
     assert shown.replace("\N{NO-BREAK SPACE}", " ") == expected
 
 
@@ -150,7 +150,7 @@ def test_all_key_figures_are_of_the_role_that_generates_the_load() -> None:
     assert figures["Efficiency at 6 servers"][0] == "50 %"
 
 
-def test_interruptions_of_earlier_attempts_are_told_with_the_attempt() -> None:
+def test_interruptions_of_earlier_attempts_name_the_attempt() -> None:
     taken, warned = (
         Interruption(node="i-1", action="terminate"),
         Interruption(node="i-2", action="rebalance-recommended"),

@@ -41,7 +41,7 @@ def test_errors_are_sentences_and_can_be_tried_again(looking: Looking, monkeypat
         expect(page.get_by_text("There are no runs.")).to_be_visible()
 
 
-def test_a_server_that_was_started_anew_or_is_gone_is_told(looking: Looking) -> None:
+def test_restarted_or_stopped_server_is_reported(looking: Looking) -> None:
     page, server = looking.page, looking.server
     expect(page.locator("tbody tr")).to_have_count(3)
     page.route("**/*", lambda route: route.abort())  # set_offline(False) returns before the network is back

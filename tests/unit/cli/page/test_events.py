@@ -13,7 +13,7 @@ from tests.unit.cli.conftest import event
 from tests.unit.cli.page.conftest import Looking
 
 
-def test_events_come_by_themselves_and_are_said(timed: Looking) -> None:
+def test_new_events_appear_by_themselves_and_are_announced(timed: Looking) -> None:
     timed.world.events = [event("web", "2026-11-20"), event("ledger", "2026-11-19", "UNRECOVERED")]
     page = timed.go("events")
     expect(page.locator("tbody tr")).to_have_count(2)
@@ -37,7 +37,7 @@ def test_events_come_by_themselves_and_are_said(timed: Looking) -> None:
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
 
 
-def test_nothing_is_asked_while_nobody_looks(timed: Looking) -> None:
+def test_hidden_page_sends_no_requests(timed: Looking) -> None:
     page = timed.go("events")
     page.reload()
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
@@ -72,7 +72,7 @@ HIDDEN = """(hidden) => {
 }"""
 
 
-def test_older_events_are_loaded_when_asked_for(looking: Looking) -> None:
+def test_older_events_are_loaded_by_a_button(looking: Looking) -> None:
     at = [f"2026-11-{30 - n // 10:02d}T10:{59 - n % 10:02d}:00.000Z" for n in range(120)]
     looking.world.events = [event("web", at=at[n], event_id=str(n), id=str(n)) for n in range(120)]
     page = looking.go("events")
@@ -83,7 +83,7 @@ def test_older_events_are_loaded_when_asked_for(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Load older events")).to_have_count(0)
 
 
-def test_more_events_than_fit_into_a_look_leave_no_gap(timed: Looking) -> None:
+def test_more_events_than_one_page_leave_no_gap(timed: Looking) -> None:
     def some(numbers: range) -> list[dict[str, Any]]:
         at = {n: f"2026-11-{10 + n // 60:02d}T10:{n % 60:02d}:00.000Z" for n in numbers}
         return [event(f"u{n:03d}", at=at[n], event_id=str(n), id=str(n)) for n in numbers]
@@ -106,7 +106,7 @@ def test_more_events_than_fit_into_a_look_leave_no_gap(timed: Looking) -> None:
     assert units == [f"u{n:03d}" for n in range(139, -1, -1)]
 
 
-def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(timed: Looking) -> None:
+def test_older_open_events_are_updated_at_most_ten_at_a_time(timed: Looking) -> None:
     events = [event(f"u{n:02d}", at=f"2026-11-20T{12 - n // 60:02d}:{59 - n % 60:02d}:00.000Z") for n in range(66)]
     for number in (*range(52, 64), 65):
         events[number] |= {"status": "TERMINATED", "recovery_seconds": None}
@@ -140,7 +140,7 @@ def test_older_ones_under_way_are_looked_at_too_and_only_so_many_at_a_time(timed
     expect(page.locator("tbody tr")).to_have_count(10)
 
 
-def test_a_look_that_fails_is_told_and_made_again_later(timed: Looking) -> None:
+def test_failed_update_is_shown_and_repeated_later(timed: Looking) -> None:
     events = [event(f"u{n:02d}", at=f"2026-11-20T12:{59 - n:02d}:00.000Z", status="CLAIMED") for n in range(51)]
     world, clock = timed.world, timed.page.clock
     world.events = list(events)
@@ -156,7 +156,7 @@ def test_a_look_that_fails_is_told_and_made_again_later(timed: Looking) -> None:
     expect(page.locator("#liveness")).to_contain_text("Live: updated at")
 
 
-def test_what_the_api_leaves_out_is_told(looking: Looking) -> None:
+def test_malformed_items_of_the_api_are_listed(looking: Looking) -> None:
     malformed = [{"item": "Events: 2026-11-20#web", "why": "'method' is missing"}]
     events = {"events": [event("web")], "malformed": malformed, "cursor": None}
     looking.world.refusals["GET", "events"] = [Answer(200, events)] * 50

@@ -25,7 +25,7 @@ def going(timed: Looking) -> Looking:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_it_shows_figures_charts_processors_and_time_left(going: Looking, width: int) -> None:
+def test_live_panel_shows_figures_charts_processors_and_time_left(going: Looking, width: int) -> None:
     going.page.set_viewport_size({"width": width, "height": 900})
     page = going.go(f"runs/{RUN}")
     panel = page.get_by_role("region", name="Live figures")

@@ -38,7 +38,7 @@ def _outlooks() -> dict[str, Outlook]:
         "payments": (facts(groups=(group("payments", size=0),)), {}),
         "never": (facts(item={"probability": 0}), {"item": {"probability": 0}}),
     }
-    return {name: outlook(of, changes.get("item") or {}) for name, (of, changes) in named.items()}
+    return {name: outlook(unit_facts, changes.get("item") or {}) for name, (unit_facts, changes) in named.items()}
 
 
 OUTLOOKS = _outlooks()

@@ -62,7 +62,7 @@ def test_who_did_not_wait_for_the_view_keeps_the_focus(looking: Looking, monkeyp
     expect(page.get_by_label("Search")).to_be_focused()
 
 
-def test_loading_anew_twice_shows_everything_once(looking: Looking) -> None:
+def test_two_concurrent_refreshes_show_each_row_once(looking: Looking) -> None:
     looking.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     page = looking.page
     for view, path, row in (("units", "groups", "web"), ("runs", "benchmarks", RUN)):
@@ -79,7 +79,7 @@ def test_loading_anew_twice_shows_everything_once(looking: Looking) -> None:
         expect(page.get_by_text("2 groups")).to_have_count(0)
 
 
-def test_what_others_have_named_stays_text(looking: Looking) -> None:
+def test_names_of_others_stay_text(looking: Looking) -> None:
     world = looking.world
     for name in (HOSTILE, TURNED, "x" * 255):
         world.add(name, reason=HOSTILE, opt_out=True)
@@ -107,7 +107,7 @@ def test_what_others_have_named_stays_text(looking: Looking) -> None:
     assert page.locator("img[src=x]").count() == 0
 
 
-def test_it_fits_a_phone_and_every_control_has_a_name(looking: Looking) -> None:
+def test_page_fits_a_phone_and_every_control_has_a_name(looking: Looking) -> None:
     looking.world.events = [event("web", "2026-11-20", detail="a" * 90)]
     looking.world.runs = {RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []}}
     page = looking.page

@@ -36,7 +36,7 @@ def test_benchmarks(looking: Looking) -> None:
     assert looking.changes() == [("DELETE", f"benchmarks/{going['run']}", {})]
 
 
-def test_the_output_of_a_failure_is_told_once_with_its_lines(looking: Looking) -> None:
+def test_output_of_a_failure_is_shown_once_with_its_lines(looking: Looking) -> None:
     why, output = "measure.py failed on i-0abc: exit code 1", "last lines of i-0abc:\nTraceback\n  line 7"
     failed = cell(1, "n3", "FAILED") | {"reason": f"{why}\n{output}"}
     other = cell(2, "n6", "FAILED") | {"reason": f"{why}2\nlast lines of i-2:\nsegfault"}
@@ -110,7 +110,7 @@ def test_a_report_opens_in_a_tab_of_its_own(looking: Looking) -> None:
 REPORT_BUTTON = re.compile("^Recreate the report")
 
 
-def test_a_report_is_made_anew(timed: Looking) -> None:
+def test_report_is_created_again_by_a_button(timed: Looking) -> None:
     world = timed.world
     world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     page = timed.go(f"runs/{RUN}")
@@ -141,7 +141,7 @@ def test_a_report_is_made_anew(timed: Looking) -> None:
     assert timed.changes() == [("POST", f"benchmarks/{RUN}/report", {})]
 
 
-def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(timed: Looking) -> None:
+def test_missing_report_is_created_or_the_refusal_of_the_api_is_shown(timed: Looking) -> None:
     world, path = timed.world, f"benchmarks/{RUN}/report"
     world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     world.report = Answer(404, {"statusCode": 404, "message": "it has no report (any more)"})
@@ -163,7 +163,7 @@ def test_a_report_is_made_where_there_is_none_or_the_api_says_why_not(timed: Loo
     expect(page.get_by_text("The report", exact=True)).to_be_visible()
 
 
-def test_a_report_that_does_not_come_is_told(timed: Looking) -> None:
+def test_report_that_does_not_come_is_reported(timed: Looking) -> None:
     timed.world.runs = {RUN: {"run": run(), "cells": [], "resources": []}}
     page = timed.go(f"runs/{RUN}")
     page.get_by_role("button", name=REPORT_BUTTON).click()

@@ -85,7 +85,7 @@ def test_a_malformed_unit_does_not_take_part(looking: Looking) -> None:
     expect(page.get_by_role("button", name="Opt in")).to_have_count(0)  # opting in does not help
 
 
-def test_a_list_that_is_old_is_loaded_anew_by_whoever_comes_back(timed: Looking) -> None:
+def test_outdated_list_is_loaded_again_on_return(timed: Looking) -> None:
     page = timed.page
     timed.go("units")
     page.reload()
@@ -151,7 +151,7 @@ def test_a_unit_that_has_not_recovered_is_put_back(looking: Looking) -> None:
     assert looking.changes()[0][2]["unrecovered"] is False
 
 
-def test_what_has_not_recovered_is_left_alone_and_leads_to_its_event(looking: Looking) -> None:
+def test_unrecovered_unit_is_out_and_links_to_its_event(looking: Looking) -> None:
     looking.world.add("sick", unrecovered="od#sick#a~key")
     looking.world.add("lost", unrecovered="2026-11-19#lost")  # not among the last events
     looking.world.add("bad", problem="tag troop:probability is 'often'")

@@ -64,7 +64,7 @@ def test_several_types_are_rows_of_their_own_with_their_own_errors() -> None:
     assert (reads.percentiles["99"], writes.percentiles["99"], writes.max_ms) == (3.0, 3.4, 1006.2)
 
 
-def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
+def test_rows_without_a_summary_come_from_the_intervals() -> None:
     text = (DATA / "cassandra-stress-mixed.txt").read_text()
     problems = Problems()
     runs = cassandra_stress.runs(text[: text.index("total,", text.index("    930,"))], "a.txt", problems)
@@ -74,7 +74,7 @@ def test_without_its_summary_the_lines_of_intervals_are_kept() -> None:
     assert (writes.count, writes.errors, writes.percentiles) == (930 - 2, {"failed": 2}, {})
 
 
-def test_a_damaged_line_is_told_and_those_around_it_are_kept() -> None:
+def test_damaged_line_is_a_problem_and_other_lines_count() -> None:
     text = (DATA / "cassandra-stress-newer.txt").read_text().replace("    3495,     1.1,", "    3495,     ?.1,")
     problems = Problems()
     (row,) = cassandra_stress.rows(cassandra_stress.runs(text, "a.txt", problems), "a.txt", problems)
@@ -92,14 +92,14 @@ def test_a_decimal_comma_is_no_thousands_separator() -> None:
     assert "latency mean" not in run.summary[cassandra_stress.TOTAL]
 
 
-def test_runs_with_several_numbers_of_threads_are_told_apart() -> None:
+def test_runs_with_several_numbers_of_threads_are_separate() -> None:
     first, second = ((DATA / f"cassandra-stress-{version}.txt").read_text() for version in ("older", "newer"))
     rows = cassandra_stress.rows(cassandra_stress.runs(first + second, "a.txt", Problems()), "a.txt", Problems())
     assert [(row.operation, row.count) for row in rows] == [("10-threads:WRITE", 10_000), ("4-threads:WRITE", 10_000)]
 
 
 @pytest.mark.parametrize("text", ["", "Unable to find any hosts\n"])
-def test_what_is_no_output_of_it_is_refused(text: str) -> None:
+def test_text_without_intervals_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there are no interval lines of cassandra-stress"):
         cassandra_stress.runs(text, "a.txt", Problems())
 
@@ -124,7 +124,7 @@ def test_its_log_is_operations_by_type_with_the_errors_of_the_same_time() -> Non
     assert operations["READ"].times.min >= 200
 
 
-def test_of_a_log_one_interval_is_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_interval_of_a_log_is_in_memory_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A day's log has hundreds of thousands."""
     alive: list[weakref.ref[hdr_log.Interval]] = []
     most = 0
@@ -190,7 +190,7 @@ def test_a_rate_at_a_real_server_has_response_and_service_times() -> None:
         assert one.errors == {}
 
 
-def test_columns_are_found_by_the_header() -> None:
+def test_columns_are_recognized_by_the_header() -> None:
     """Versions differ in the columns between the operations and the times."""
     text = (DATA / "cassandra-stress-older.txt").read_text()
     changed = text.replace(" op/s,", " op/s,  adj row/s,").replace("10000,   16386,", "10000,   16386,   7,")
@@ -201,7 +201,7 @@ def test_columns_are_found_by_the_header() -> None:
     assert problems.lines() == []
 
 
-def test_a_header_without_a_column_is_told() -> None:
+def test_header_without_a_column_is_a_problem() -> None:
     text = (DATA / "cassandra-stress-older.txt").read_text().replace(" errors,", " failures,")
     problems = Problems()
     with pytest.raises(CollectorError):

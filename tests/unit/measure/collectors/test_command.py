@@ -119,7 +119,7 @@ def test_with_its_log_cassandra_stress_is_operations(results: Path) -> None:
     assert separate_in(results, []) == ()
 
 
-def test_a_log_of_histograms_needs_to_be_told_its_tag(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_log_with_several_tags_needs_the_tag_option(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = DATA / "cassandra-stress.hlog"
     assert run("hdr", log, "--tag", "READ-st", "--operation", "read") == 0
     assert operations_in(results, [])["read"].times.count == 860
@@ -190,7 +190,7 @@ def test_metrics_of_sysstat_take_the_place_of_what_the_agent_sampled(results: Pa
     assert samples.devices.series["vda"]["operations"][8:] == [412, 0]
 
 
-def test_samples_that_cannot_be_read_are_told_by_their_file(results: Path) -> None:
+def test_unreadable_samples_are_named_with_their_file(results: Path) -> None:
     (results / "samples-a.json").write_text(json.dumps({"format": "troop.samples/1", "samples": {"from": 1}}))
     assert run("sysstat", DATA / "iostat-12.6.json") == 0
     problems: list[str] = []
@@ -213,7 +213,7 @@ def test_nested_samples_cost_no_others(results: Path) -> None:
     assert samples.series["disk_reads"][-1] == 0
 
 
-def test_what_cannot_be_read_is_told_and_the_rest_is_written(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_file_is_a_problem_and_other_files_count(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut = results / "cut.jtl"
     cut.write_text((DATA / "jmeter-5.6.3.jtl").read_text()[:-150])
     missing, empty = results / "missing.jtl", results / "empty.jtl"

@@ -55,7 +55,7 @@ def problems_of(name: str, text: str) -> list[str]:
 @pytest.mark.parametrize("name", COLLECTORS)
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_a_cut_is_told_by_file_and_line(name: str, data: st.DataObject) -> None:
+def test_truncation_is_a_problem_with_file_and_line(name: str, data: st.DataObject) -> None:
     text = (DATA / name).read_text().rstrip()
     length = data.draw(st.integers(0, len(text) - 1))
     sentences = problems_of(name, text[:length])

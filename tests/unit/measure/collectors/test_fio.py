@@ -65,13 +65,13 @@ def test_one_name_of_jobs_needs_no_label() -> None:
         ('{"fio version": "fio-3.33",\n "jobs": []}', "a.json:2: the result has neither jobs nor client_stats"),
     ],
 )
-def test_what_is_no_result_is_refused(text: str, message: str) -> None:
+def test_text_without_a_result_is_refused(text: str, message: str) -> None:
     with pytest.raises(CollectorError, match=message):
         fio.operations(text, "a.json", MEASURED, Problems())
 
 
 @pytest.mark.parametrize(("name", "key"), [("fio-3.33.json", "jobs"), ("fio-3.33-client.json", "client_stats")])
-def test_jobs_before_the_cut_are_kept(name: str, key: str) -> None:
+def test_jobs_before_a_truncation_count(name: str, key: str) -> None:
     text = (DATA / name).read_text()
     cut = text[: len(text) // 2]
     problems = Problems()
@@ -100,7 +100,7 @@ def test_rates_of_jobs_that_ran_for_another_time_are_not_passed_on_in_silence() 
     assert "fio-3.33.json:15: job reads ran for 2.001 s instead of the measured 10 s" in problems.lines()[0]
 
 
-def test_a_job_without_bins_is_told_and_the_rest_is_kept() -> None:
+def test_job_without_bins_is_a_problem_and_other_jobs_count() -> None:
     document = json.loads((DATA / "fio-3.33.json").read_text())
     del document["jobs"][0]["read"]["clat_ns"]["bins"]
     document["jobs"][3]["error"] = 5
@@ -160,7 +160,7 @@ def test_reads_and_writes_that_fio_tells_together_are_mixed() -> None:
     assert operations["mixed"].times.count == job["read"]["total_ios"]
 
 
-def test_a_job_that_has_done_nothing_is_told() -> None:
+def test_job_without_operations_is_a_problem() -> None:
     output = document()
     output["jobs"][0]["read"]["total_ios"] = 0
     operations, problems = operations_of(output)
@@ -227,7 +227,7 @@ def test_syncs_are_an_operation() -> None:
     assert sync.times.percentile(99) == pytest.approx(13_173, rel=0.01)
 
 
-def test_syncs_without_bins_are_told() -> None:
+def test_syncs_without_bins_are_a_problem() -> None:
     text = (DATA / "fio-3.33-fdatasync.json").read_text()
     document = json.loads(text[text.index("{") :])
     del document["jobs"][0]["sync"]["lat_ns"]["bins"]

@@ -57,7 +57,7 @@ def test_records_are_counted_where_iozone_tells_of_its_processes() -> None:
     assert rows["rewriters"].bytes_per_second == pytest.approx(1_848_416.88 * 4096, abs=1)
 
 
-def test_tests_with_several_numbers_of_processes_are_told_apart() -> None:
+def test_tests_with_several_numbers_of_processes_are_separate() -> None:
     rows = rates("iozone-3.489-lu.txt")
     assert len(rows) == 8
     assert rows["1-readers"].bytes_per_second == pytest.approx(5_330_028.5 * 1024, abs=1)
@@ -65,7 +65,7 @@ def test_tests_with_several_numbers_of_processes_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("end", ["Avg throughput per process", "\tChild[1]"])
-def test_a_test_that_was_cut_off_is_told_and_those_before_it_are_kept(end: str) -> None:
+def test_truncated_test_is_a_problem_and_earlier_tests_count(end: str) -> None:
     text = (DATA / "iozone-3.489-ops.txt").read_text()
     problems = Problems()
     operations = iozone.operations(text[: text.index(end, text.index("2 rewriters"))], "a.txt", problems)
@@ -75,7 +75,7 @@ def test_a_test_that_was_cut_off_is_told_and_those_before_it_are_kept(end: str) 
     assert "iozone did not complete" in incomplete
 
 
-def test_a_rate_that_is_none_is_told_by_its_line() -> None:
+def test_malformed_rate_is_a_problem_with_its_line() -> None:
     text = (DATA / "iozone-3.489.txt").read_text().replace("=  338281.18 kB/sec", "=  much", 1)
     problems = Problems()
     assert len(iozone.operations(text, "a.txt", problems)) == 5
@@ -85,7 +85,7 @@ def test_a_rate_that_is_none_is_told_by_its_line() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "iozone: not by_name\n"])
-def test_what_is_no_throughput_is_refused(text: str) -> None:
+def test_text_without_a_throughput_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there is no throughput"):
         iozone.operations(text, "a.txt", Problems())
 

@@ -30,7 +30,7 @@ def test_lines_of_many_elements_are_counted_once() -> None:
     assert Counted.looked <= len(text)
 
 
-def test_a_deeply_nested_element_is_told_and_those_before_it_are_kept() -> None:
+def test_deeply_nested_element_is_a_problem_and_earlier_elements_count() -> None:
     problems = Problems()
     assert list(elements('{"a": [1, ' + "[" * 100_000, "a", "x", problems)) == [(1, 1)]
     (sentence,) = problems.lines()

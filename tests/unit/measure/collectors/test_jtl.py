@@ -41,7 +41,7 @@ def samples(*rows: str) -> str:
     return "\n".join([HEADER, *rows, ""])
 
 
-def test_what_jmeter_has_written_is_counted_by_label() -> None:
+def test_samples_of_jmeter_are_counted_by_label() -> None:
     problems = Problems()
     operations = jtl.read(REAL, EVER, problems).operations
     assert problems.lines() == []
@@ -63,7 +63,7 @@ def test_what_jmeter_has_written_is_counted_by_label() -> None:
     assert operations["missing"].times.count == 0
 
 
-def test_columns_are_found_by_their_names() -> None:
+def test_columns_are_recognized_by_their_names() -> None:
     text = "label,extra,success,elapsed,timeStamp\nread,x,true,7,1795287010000\n"
     operations, problems = read(text)
     assert problems == []
@@ -97,13 +97,13 @@ def test_a_log_without_its_header_is_refused(header: str, message: str) -> None:
         ('1795287010000,7,"read,200,true,1', "a.jtl:"),
     ],
 )
-def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, message: str) -> None:
+def test_damaged_line_is_a_problem_and_other_lines_count(row: str, message: str) -> None:
     operations, (problem, *_) = read(samples("1795287010000,5,read,200,true,1", row))
     assert message in problem
     assert operations["read"].times.count == 1
 
 
-def test_moments_in_words_are_told_once_with_what_to_set() -> None:
+def test_timestamps_in_words_are_one_problem_with_its_solution() -> None:
     problems = Problems()
     rows = [f"2026/11/22 03:00:0{n}.123,5,read,200,true,1" for n in range(9)]
     log = jtl.counted(io.StringIO(samples(*rows, "1795287010000,5,read,200,true,1")), "a.jtl", EVER, problems)
@@ -160,7 +160,7 @@ def test_a_message_of_several_lines_is_one_column() -> None:
         (10_000, 9_000, True, True),
     ],
 )
-def test_what_ends_outside_of_the_measured_time_is_left_out(
+def test_sample_that_ends_outside_of_the_measured_time_is_left_out(
     stamp: int, elapsed: int, counts: bool, at_end: bool
 ) -> None:
     window = Window(1_795_287_010, 1_795_287_020)
@@ -256,7 +256,7 @@ def test_transactions_count_where_jmeter_does_not_log_their_parts() -> None:
          {"a": 2}),
     ],
 )  # fmt: skip
-def test_parts_are_told_from_what_comes_before_and_after(
+def test_transactions_and_their_requests_count_once(
     rows: list[tuple[int, int, str, str, str]], counted: dict[str, int]
 ) -> None:
     operations, problems = read(named(*rows))
@@ -282,7 +282,7 @@ def test_a_log_that_was_cut_off_says_so() -> None:
     ]
 
 
-def test_the_warm_up_is_told_over_time_alone() -> None:
+def test_warm_up_counts_only_over_time() -> None:
     window = Window(1_795_287_010, 1_795_287_020, warm_up=5)
     rows = [
         f"{1_795_287_000_000 + at},1000,read,200,{good},7" for at in (3000, 5000, 9500) for good in ("true", "false")
@@ -296,7 +296,7 @@ def test_the_warm_up_is_told_over_time_alone() -> None:
     assert [operation.over_time.count(step) for step in range(operation.over_time.steps)] == [0, 1, 0, 0, 0, 1]
 
 
-def test_without_the_columns_that_tell_transactions_it_is_said_that_they_count_twice() -> None:
+def test_columns_that_transactions_need_are_named_when_missing() -> None:
     problems = Problems()
     jtl.counted(io.StringIO(samples("1795287010000,5,read,200,true,1")), "a.jtl", EVER, problems)
     assert problems.lines() == [BLIND]
@@ -324,7 +324,7 @@ def test_no_bytes_and_no_pause_are_none() -> None:
     assert (operations["read"].times.count, operations["read"].bytes) == (1, 0)
 
 
-def test_what_is_remembered_of_threads_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_for_threads_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jtl_once, "MOST_REMEMBERED", 2)
     once = Once()
     rows = [
@@ -376,7 +376,7 @@ def test_requests_of_a_sampler_count_once_though_jmeter_does_not_rename_them(par
     assert problems.lines() == []
 
 
-def test_what_times_of_threads_cannot_show_is_a_problem() -> None:
+def test_ambiguous_times_of_threads_are_a_problem() -> None:
     """Two threads of one name, as of logs that were joined; and requests without length that no other row explains."""
     nested = [(1000, 90, "a", "OK", "1"), (1000, 40, "x", "OK", "1")]
     _, (problem,) = read(named(*nested, (1050, 90, "b", "OK", "1")))

@@ -58,7 +58,7 @@ def rank(values: list[int], percent: str) -> int:
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
-def test_what_k6_has_written_is_counted_by_name(path: Path) -> None:
+def test_requests_of_k6_are_counted_by_name(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["metric_name"] == k6.DURATION]
     operations, problems = read(text_of(path), everything(rows_of(path)))
     assert problems == []
@@ -157,7 +157,7 @@ def test_output_of_another_form_is_refused(header: str, expected: str) -> None:
         (line().rstrip("\n"), "the last line is incomplete"),
     ],
 )
-def test_a_damaged_line_is_told_and_the_rest_is_kept(row: str, message: str) -> None:
+def test_damaged_line_is_a_problem_and_other_lines_count(row: str, message: str) -> None:
     operations, problems = read(f"{HEADER}\n{line()}{row}")
     assert operations["home"].times.count == 1
     (problem,) = problems
@@ -249,7 +249,7 @@ def test_names_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
     assert len(k6.read(samples, Window(START, START + 10), Problems()).operations) == 2
 
 
-def test_a_damaged_quote_is_told_and_the_rest_counts() -> None:
+def test_damaged_quote_is_a_problem_and_other_lines_count() -> None:
     row = f"http_req_duration,{START}000000,5,,true,GET,a,200,,\n"
     quoted = "".join(row.replace(",a,", f',{name}"a,') for name in "bc")
     text = f"{HEADER}\n{row}{quoted}{row}"

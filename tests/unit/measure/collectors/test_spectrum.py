@@ -41,7 +41,7 @@ def test_all_forms_of_lines_give_the_same(text: str, is_cumulative: bool) -> Non
         pytest.param(f"{10**400} 1\n", id="more than a float can have"),
     ],
 )
-def test_what_is_no_distribution_is_refused(text: str) -> None:
+def test_text_without_a_distribution_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a:[12]: "):
         read(text)
 

@@ -152,7 +152,7 @@ def test_iostat_tells_bytes_in_units_of_its_options(names: tuple[str, str], unit
     assert (samples.series["disk_read_bytes"], samples.series["disk_write_bytes"]) == ([3 * unit], [unit // 2])
 
 
-def test_reads_and_writes_in_one_are_told_once_and_the_rest_is_kept() -> None:
+def test_report_without_separate_reads_is_one_problem_and_other_values_count() -> None:
     """As of iostat -x -s."""
     problems = Problems()
     samples = sysstat.samples(by_iostat(*[{"tps": 2.0, "kB/s": 9.0}] * 30), "a.json", problems)
@@ -162,7 +162,7 @@ def test_reads_and_writes_in_one_are_told_once_and_the_rest_is_kept() -> None:
     assert problem == "a.json:1: the report does not separate reads and writes: run iostat without -s"
 
 
-def test_the_first_report_counts_where_it_is_said_to() -> None:
+def test_first_report_counts_only_without_boot() -> None:
     """Of iostat -y; it took as long as the next one."""
     disks = [{"rkB/s": float(n), "wkB/s": 0.0, "r/s": float(n), "w/s": 0.0} for n in range(1, 4)]
     problems = Problems()
@@ -205,7 +205,7 @@ def test_rates_become_amounts_of_equal_intervals(
 
 
 @pytest.mark.parametrize("name", ["sadf-12.6.json", "iostat-12.6.json"])
-def test_intervals_before_the_cut_are_kept(name: str) -> None:
+def test_intervals_before_a_truncation_count(name: str) -> None:
     text = (DATA / name).read_text()
     cut = text[: text.rindex('"iowait"')]
     problems = Problems()
@@ -225,13 +225,13 @@ def test_intervals_before_the_cut_are_kept(name: str) -> None:
         ('{"sysstat": {"hosts": [{"statistics": [{"timestamp": {}}]}]}}', "'date' is missing"),
     ],
 )
-def test_what_tells_of_no_interval_is_refused(text: str, message: str) -> None:
+def test_text_without_an_interval_is_refused(text: str, message: str) -> None:
     with pytest.raises(CollectorError, match=message):
         sysstat.samples(text, "a.json", Problems())
 
 
 @pytest.mark.parametrize("phase", [0, 3, 5, 8])
-def test_an_interval_a_second_shorter_or_longer_than_others_is_kept(phase: int) -> None:
+def test_interval_a_second_shorter_or_longer_than_others_counts(phase: int) -> None:
     """sadc wakes up a moment late, and then in time again."""
     ends = ((10, 10), (20, 10), (29, 9), (40, 11), (50, 10), (61, 11), (70, 9), (80, 10))
     taken = [(1_000_000_000 + phase + end, seconds, {"memory_used": float(end)}) for end, seconds in ends]

@@ -120,7 +120,7 @@ def test_a_failure_needs_no_time() -> None:
         (f"{START},5,6", "the row has 3 columns instead of 2"),
     ],
 )
-def test_a_row_without_a_time_is_told_and_the_rest_counts(row: str, why: str) -> None:
+def test_row_without_a_time_is_a_problem_and_other_rows_count(row: str, why: str) -> None:
     """No time is not a time of zero."""
     totals, (problem,) = read(f"at,took\n{START},5\n{row}\n{START},7\n")
     assert problem.startswith("a:3: ")

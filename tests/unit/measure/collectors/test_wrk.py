@@ -93,7 +93,7 @@ def test_several_runs_in_one_file_are_a_row_each() -> None:
     assert [row.count for row in wrk.rows(text, "a.txt", "home", Problems())] == [282_619, 16]
 
 
-def test_a_run_that_was_cut_off_is_told_and_those_before_it_are_kept() -> None:
+def test_truncated_run_is_a_problem_and_earlier_runs_count() -> None:
     text = (DATA / "wrk-4.1.0.txt").read_text()
     problems = Problems()
     rows = wrk.rows(text + text[: text.index("Requests/sec")], "a.txt", "home", problems)
@@ -102,7 +102,7 @@ def test_a_run_that_was_cut_off_is_told_and_those_before_it_are_kept() -> None:
     assert problem == "a.txt:24: wrk's output is incomplete; missing: Requests/sec, Transfer/sec"
 
 
-def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:
+def test_line_that_is_not_of_wrk_is_a_problem_with_its_number() -> None:
     text = (DATA / "wrk-4.1.0.txt").read_text().replace("19.64MB", "a lot")
     problems = Problems()
     assert wrk.rows(text, "a.txt", "home", problems) == []
@@ -110,7 +110,7 @@ def test_a_line_that_is_not_wrks_is_told_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "unable to connect to 127.0.0.1:8799 Connection refused\n"])
-def test_what_is_no_output_of_wrks_is_refused(text: str) -> None:
+def test_text_without_a_run_is_refused(text: str) -> None:
     with pytest.raises(CollectorError, match=r"a\.txt:1: there is no run of wrk"):
         wrk.rows(text, "a.txt", "home", Problems())
 
@@ -141,7 +141,7 @@ def test_results_of_several_addresses_are_a_row_each() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [("79.55us", "79.55ms"), ("2.42ms", "2.42s")])
-def test_a_maximum_that_other_figures_contradict_is_told_and_left_out(old: str, new: str) -> None:
+def test_maximum_that_other_figures_contradict_is_a_problem_and_left_out(old: str, new: str) -> None:
     text = (DATA / "wrk-4.1.0.txt").read_text()
     assert old in text
     problems = Problems()

@@ -10,7 +10,7 @@ export CDK_DISABLE_CLI_TELEMETRY := 1
 # Container images often set it. Then each of hundreds of processes compiles all its imports, and pytest rewrites tests at every run.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
+.PHONY: help setup browser demo bench first-hour local pictures deploy destroy test duration test-all check style lint openapi constraints audit release unit model infra machines aws_facts e2e local-tests storage perf histories cassandra latte agent-boot second-opinions format clean web ring data-service
 help:  ## list the targets
 	@grep -hE '^[a-z0-9_-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
@@ -59,23 +59,21 @@ test-all: test agent-boot second-opinions  ## run the same, with benchmarks stop
 browser:
 	@scripts/browser
 
-lint: setup  ## check style, names, types, references, sentence lengths and imports
-	@echo "== lint"
+check: style  ## check what you change, in about a minute: style, names, types, references, imports, prose of changed files, fast tests
+	@$(BIN)/python scripts/check.py
+
+lint: setup style  ## check style, names, types, references, sentence lengths and imports
+	@$(BIN)/python scripts/prose.py --check
+
+# Scripts of nodes import the modules beside them; those on Cassandra also import cassandra-write's.
+style: .venv/.ready
+	@echo "== style, names, types, references and imports"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf release scripts tests troop_aws
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf release tests troop_aws app.py
-	@MYPYPATH=benchmarks/s3-range-read $(BIN)/mypy benchmarks/s3-range-read/*.py
-	@$(BIN)/mypy fleets/worker/worker.py
-	@MYPYPATH=fleets/cassandra:benchmarks/cassandra-write $(BIN)/mypy fleets/cassandra/*.py
-	@MYPYPATH=benchmarks/cassandra-write $(BIN)/mypy benchmarks/cassandra-write/*.py
-	@MYPYPATH=benchmarks/data-service:benchmarks/cassandra-write $(BIN)/mypy benchmarks/data-service/*.py
-	@MYPYPATH=benchmarks/disk-io $(BIN)/mypy benchmarks/disk-io/*.py
-	@MYPYPATH=benchmarks/event-processor $(BIN)/mypy benchmarks/event-processor/*.py
-	@MYPYPATH=benchmarks/http-load $(BIN)/mypy benchmarks/http-load/*.py benchmarks/http-load/software/*.py
-	@MYPYPATH=benchmarks/web-scale $(BIN)/mypy benchmarks/web-scale/*.py benchmarks/web-scale/software/*.py
+	@for folder in benchmarks/*/ fleets/*/; do MYPYPATH=$$folder:benchmarks/cassandra-write $(BIN)/mypy $$folder || exit; done
 	@$(BIN)/python scripts/references.py
-	@sentences=$$($(BIN)/python scripts/prose.py --check) || { echo "$$sentences" | grep '^!'; exit 1; }
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 
 unit: setup browser  ## run only the unit tests

@@ -1,8 +1,8 @@
 """Counts words per sentence of what people read: documents, help texts and error messages.
 
 ``prose.py`` prints a line for each source: sentences, mean, share over 30 words. ``--long`` lists the long sentences,
-``--check`` exits with 1 where a source exceeds its bounds. A list item is a sentence. Code blocks, tables, headings and
-link targets do not count; inline code counts as one word.
+``--check`` prints only the sources that exceed their bounds, and exits with 1 if any does. A list item is a sentence.
+Code blocks, tables, headings and link targets do not count; inline code counts as one word.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -23,6 +23,8 @@ LONG = 30
 """Words: the bounds of a source's mean and of its longest sentence."""
 LONG_SHARE = 0.05
 """Of a document's sentences, this share may be longer than :data:`LONG`. README, help and errors have none."""
+CODE = ("cli", "functions", "infra", "lifecycle", "agent")
+"""Folders whose error messages people read."""
 
 _END = re.compile(r"(?<=[.!?])[\")]?\s+(?=[\"(A-Z`0-9])")
 _WORD = re.compile(r"[^\W_][\w'./:%$@*~=+-]*|`")
@@ -91,23 +93,31 @@ def _literal(node: ast.expr) -> str:
     return ""
 
 
-def sources() -> dict[str, tuple[list[str], float]]:
-    """Collects the sentences of every source, each with the share of long sentences that it may have."""
+def sources(only: Collection[str] = ()) -> dict[str, tuple[list[str], float]]:
+    """Collects the sentences of every source, each with the share of long sentences that it may have.
+
+    ``only`` has names of sources, or paths of changed files. A changed module of the command selects its help and the
+    errors, one of other code the errors. Without any, all sources count.
+    """
     root = Path(__file__).parent.parent
-    documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
-    documents += sorted((root / "benchmarks").glob("*/README.md")) + sorted((root / "fleets").glob("*/README.md"))
+    documents = [
+        path for folder in (".", "docs", "benchmarks/*", "fleets/*") for path in sorted(root.glob(f"{folder}/*.md"))
+    ]
     texts: dict[str, tuple[Iterable[str], float]] = {
         str(path.relative_to(root)): (
             paragraphs(path.read_text(encoding="utf-8")),
-            0 if path.name == "README.md" and path.parent == root else LONG_SHARE,
+            0 if path == root / "README.md" else LONG_SHARE,
         )
         for path in documents
     }
     texts["--help"] = (help_texts(), 0)
-    texts["errors"] = (error_messages(("cli", "functions", "infra", "lifecycle", "agent")), 0)
+    texts["errors"] = (error_messages(CODE), 0)
+    folders = {path.partition("/")[0] for path in only if path.endswith(".py")}
+    selected = {*only, *({"--help"} if "cli" in folders else ()), *({"errors"} if folders & {*CODE} else ())}
     return {
         name: ([sentence for paragraph in parts for sentence in sentences(paragraph)], share)
         for name, (parts, share) in texts.items()
+        if not only or name in selected
     }
 
 
@@ -115,19 +125,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="list the long sentences")
     parser.add_argument("--check", action="store_true", help="exit with 1 where a bound is exceeded")
-    parser.add_argument("only", nargs="*", help="names of sources, such as README.md or --help after --")
+    parser.add_argument(
+        "only", nargs="*", help="changed files, or names of sources: README.md, errors, --help after --"
+    )
     options = parser.parse_args()
     exceeded = False
-    for name, (parts, share) in sources().items():
-        if options.only and name not in options.only:
-            continue
+    for name, (parts, share) in sources(options.only).items():
         lengths = [length(sentence) for sentence in parts]
         long = [sentence for sentence in parts if length(sentence) > LONG]
         mean = sum(lengths) / max(len(lengths), 1)
         over = mean > MEAN or len(long) > share * len(lengths)
         exceeded |= over
         mark = "!" if over else " "
-        print(f"{mark} {name:44} {len(lengths):5} sentences  mean {mean:5.1f}  over {LONG}: {len(long)}")
+        if over or not options.check:
+            print(f"{mark} {name:44} {len(lengths):5} sentences  mean {mean:5.1f}  over {LONG}: {len(long)}")
         if options.long:
             print(*(f"    {length(sentence)}: {sentence}" for sentence in long), sep="\n")
     return 1 if options.check and exceeded else 0

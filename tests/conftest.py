@@ -35,6 +35,7 @@ settings.register_profile(
     max_examples=500 if os.environ.get("TROOP_EXHAUSTIVE") else 50,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("check", settings.get_profile("troop"), max_examples=10)
 settings.load_profile("troop")
 
 # Workers inherit it. Whole runs are synthesised for this moment, and again for another hour.

@@ -72,7 +72,7 @@ style: .venv/.ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python scripts/names.py app.py agent benchmarks cli fleets functions infra lifecycle local perf release scripts tests troop_aws
 	@$(BIN)/mypy functions agent infra cli lifecycle local perf release tests troop_aws app.py
-	@for folder in benchmarks/*/ fleets/*/; do MYPYPATH=$$folder:benchmarks/cassandra-write $(BIN)/mypy $$folder || exit; done
+	@for folder in benchmarks/*/ fleets/*/; do MYPYPATH=$$folder:benchmarks/cassandra-write $(BIN)/mypy --exclude /build/ $$folder || exit; done
 	@$(BIN)/python scripts/references.py
 	@contracts=$$($(BIN)/lint-imports) || { echo "$$contracts"; exit 1; }; echo "$$contracts" | tail -n 3
 

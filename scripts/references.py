@@ -33,8 +33,7 @@ from cli.shared.lazy import LazyCommand
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
-    "README.md",
-    "CHANGELOG.md",
+    "*.md",
     "docs/*.md",
     "benchmarks/*/README.md",
     "examples/*/README.md",

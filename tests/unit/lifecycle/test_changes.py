@@ -14,7 +14,7 @@ import pytest
 
 from cli.shared.errors import CliError, Exit
 from infra import ROOT
-from infra.settings import written_context
+from infra.settings import SETTINGS, written_context
 from infra.settings_record import record, record_in
 from lifecycle import deploy, project
 from lifecycle.changes import command_for
@@ -26,44 +26,28 @@ from troop.outputs import SETTINGS_METADATA
 
 NETWORK = '{"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
 OTHER = {
-    "leashed": "false",
+    key: json.dumps(not one.default if isinstance(one.default, bool) else one.default + 1)
+    for key, one in SETTINGS.items()
+    if isinstance(one.default, int)
+} | {
     "participation": "opt-in",
     "probability": "0.05",
-    "min_healthy": "3",
-    "lowest_min_healthy": "2",
-    "min_days_between": "4",
     "method": "drain",
-    "max_per_day": "3",
-    "max_in_flight": "1",
-    "on_demand": "false",
     "units": '{"web-*": "web", "w-*": "w"}',
     "calendars": '{"default": {"time_zone": "Europe/Vienna", "open": "09:00", "close": "12:00", "country": null}}',
     "tick_minutes": "5",
-    "recovery_timeout_minutes": "7",
-    "decision_retention_days": "30",
     "log_retention_days": "30",
-    "retain_data": "false",
-    "api_access_logs": "true",
     "runbook_url": "https://example.com/runbook",
-    "dashboards": "false",
-    "daily_cost_alarm": "7",
-    "benchmarks": "false",
     "network": NETWORK,
     "zones": "eu-west-1a,eu-west-1b",
-    "dns_firewall": "true",
     "key": KEY,
     "tags": '{"CostCenter": "1234"}',
     "allowed_buckets": "my-data,my-logs",
     "allowed_images": "/images/*",
     "allowed_snapshots": "*",
     "allowed_targets": "10.20.0.0/16:80",
-    "own_data": "true",
-    "max_nodes": "3",
-    "max_nodes_total": "3",
     "max_run_cost": "none",
-    "max_scheduled_cost": "1",
     "instance_types": "c7g.*,m7g.large",
-    "results_retention_days": "8",
     "stage": "prod",
 }
 """A value of each setting that is not that of cdk.json."""

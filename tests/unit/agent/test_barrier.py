@@ -50,26 +50,26 @@ def waiting(account: FakeAccount, *then: Any) -> tuple[Release | None, Presigned
     return Waiter(store, ClockWatch(), sleep).wait("barriers/prepare.json"), store
 
 
-def test_it_waits_for_the_release(account: FakeAccount) -> None:
+def test_waiter_returns_the_release(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     release, store = waiting(account, document(state="hold"), document())
     assert release == Release("run.py", 60, 1.5, 10, 1790000000.25)
     assert store.address_count == 1
 
 
-def test_it_stops_at_the_end(account: FakeAccount) -> None:
+def test_waiter_stops_at_the_end(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     assert waiting(account, document(state="end"))[0] is None
 
 
-def test_an_address_that_is_refused_is_made_anew(account: FakeAccount) -> None:
+def test_refused_address_is_signed_again(account: FakeAccount) -> None:
     account.put(KEY, document(state="hold"))
     release, store = waiting(account, account.signatures.clear, lambda: None, document())
     assert release is not None
     assert store.address_count == 2
 
 
-def test_an_address_is_made_anew_before_it_expires(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_is_signed_again_before_it_expires(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     store = Presigned(account)
@@ -82,7 +82,7 @@ def test_an_address_is_made_anew_before_it_expires(account: FakeAccount, monkeyp
     assert barrier.RENEW_AFTER < barrier.URL_SECONDS
 
 
-def test_it_goes_on_when_s3_is_busy_or_has_nothing(account: FakeAccount) -> None:
+def test_waiter_continues_when_s3_is_busy_or_the_barrier_is_missing(account: FakeAccount) -> None:
     def busy() -> None:
         account.refuse = 1
 
@@ -90,7 +90,7 @@ def test_it_goes_on_when_s3_is_busy_or_has_nothing(account: FakeAccount) -> None
     assert release is not None
 
 
-def test_it_goes_on_when_s3_does_not_answer(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiter_continues_when_s3_does_not_answer(account: FakeAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     account.put(KEY, document())
     pauses: list[float] = []
     store = Presigned(account)
@@ -124,7 +124,7 @@ def test_one_connection_serves_all_looks(account: FakeAccount) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_cannot_be_read_releases_nobody(body: bytes | None) -> None:
+def test_unreadable_barrier_releases_nobody(body: bytes | None) -> None:
     assert read(body) == "hold"
 
 
@@ -138,7 +138,7 @@ def cli(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     monkeypatch.setenv("PATH", str(folder), prepend=":")
 
 
-def test_what_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_call_is_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cli(
         tmp_path,
         monkeypatch,
@@ -149,7 +149,7 @@ def test_what_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(pauses) == 2
 
 
-def test_what_goes_on_failing_says_what_the_cli_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_that_stays_failed_raises_the_output_of_the_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cli(tmp_path, monkeypatch, "echo 'An error occurred (403)' >&2; exit 1")
     pauses: list[float] = []
     with pytest.raises(Exception, match=r"aws s3 cp .*: An error occurred \(403\)"):

@@ -117,8 +117,8 @@ def machine(account: FakeAccount, tmp_path: Path) -> Iterator[Machine]:
     ec2.close()
 
 
-def written(account: FakeAccount, what: str) -> Any:
-    return account.document(key(f"{what}/{WRITER}.json"))
+def written(account: FakeAccount, folder: str) -> Any:
+    return account.document(key(f"{folder}/{WRITER}.json"))
 
 
 def begin(node: Node, machine: Machine) -> subprocess.Popen[bytes]:
@@ -180,7 +180,7 @@ def test_a_node_boots_measures_and_reports_its_reboot(node: Node, machine: Machi
     assert machine.calls[-1] == "shutdown -h now"
 
 
-def test_what_a_spot_node_had_measured_survives_its_interruption(node: Node, machine: Machine) -> None:
+def test_measurements_of_a_spot_node_survive_its_interruption(node: Node, machine: Machine) -> None:
     account = node.account
     account.spot = {}
     process = begin(node, machine)

@@ -48,7 +48,7 @@ def test_nothing_is_known_before_the_first_answer_and_from_headers_that_are_no_d
     assert watch.estimate() is None
 
 
-def test_a_clock_that_was_set_meanwhile_is_told_as_it_is_now() -> None:
+def test_clock_set_meanwhile_is_estimated_as_it_is_now() -> None:
     watch = ClockWatch()
     answers(watch, 3600, [NOW + n * 1.3 for n in range(10)])
     answers(watch, 0, [NOW + 60 + n * 1.3 for n in range(3)])

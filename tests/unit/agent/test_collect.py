@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_read_takes_no_other_with_it(tmp_path: Path) -> No
     ]
 
 
-def test_of_very_many_files_the_first_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_of_very_many_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collect, "MOST_FILES", 2)
     problems: list[str] = []
     operations = operations_in(left(tmp_path, *[named("get", 1, 0)] * 3), problems)

@@ -17,7 +17,7 @@ from tests.unit.agent.node import alive
 
 
 @given(st.lists(st.binary(max_size=40), max_size=30))
-def test_output_is_kept_whole_or_at_its_ends(parts: list[bytes]) -> None:
+def test_long_output_is_cut_in_the_middle(parts: list[bytes]) -> None:
     output, whole = BoundedOutput(head=20, tail=50), b"".join(parts)
     for part in parts:
         output.write(part)
@@ -94,7 +94,7 @@ def test_when_memory_runs_out_the_script_dies_and_not_the_agent(tmp_path: Path) 
     assert int(Path("/proc/self/oom_score_adj").read_text()) < int(output.content())
 
 
-def test_what_cannot_be_run_is_an_error(tmp_path: Path) -> None:
+def test_missing_program_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="missing"):
         Command([str(tmp_path / "missing")], tmp_path, {}, BoundedOutput())
 

@@ -85,7 +85,7 @@ def test_allowances_are_read_of_all_interfaces_without_a_program(tmp_path: Path)
     }
 
 
-def test_counters_are_found_again_after_queues_were_added(tmp_path: Path) -> None:
+def test_counters_are_read_by_name_after_queues_were_added(tmp_path: Path) -> None:
     kernel = Kernel({"ens5": ENA})
     limits = NetworkLimits(classes(tmp_path, "ens5"), kernel)
     kernel.interfaces["ens5"] = {
@@ -218,7 +218,7 @@ def test_time_over_limits_is_read_of_each_volume_of_ebs(blocks: Path) -> None:
     assert set(counters["nvme0n1"].values()) == {0}
 
 
-def test_a_volume_that_does_not_answer_is_not_asked_again_and_the_node_says_so(blocks: Path) -> None:
+def test_volume_that_does_not_answer_is_not_read_again_and_is_reported(blocks: Path) -> None:
     kernel = Nvme({}, {})
     its = volumes(blocks, kernel)
     assert its.problem == "nvme1n1: [Errno 1] Operation not permitted"

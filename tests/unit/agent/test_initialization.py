@@ -85,7 +85,7 @@ def test_an_end_of_the_agent_ends_the_reading(tmp_path: Path, monkeypatch: pytes
         read_whole({"/dev/sdf": path}, threads=2, shown_every=0)
 
 
-def test_a_volume_is_found_by_what_it_answers_and_otherwise_by_its_name(tmp_path: Path) -> None:
+def test_volume_is_recognized_by_its_answer_or_else_by_its_name(tmp_path: Path) -> None:
     blocks, files = tmp_path / "block", tmp_path / "dev"
     files.mkdir()
     for name in ("nvme0n1", "nvme1n1", "nvme2n1"):

@@ -80,7 +80,7 @@ def test_one_that_has_not_registered_is_no_failure(account: FakeAccount, node: N
     assert key(f"nodes/{ID}.json") not in account.objects
 
 
-def test_a_recommendation_alone_is_only_told(node: Node) -> None:
+def test_rebalance_recommendation_is_only_reported(node: Node) -> None:
     begin(node, **{"events/recommendations/rebalance": json.dumps(REBALANCE)})
     eventually(lambda: "EC2 recommended a rebalance" in node.console())
     node.barrier("measure")
@@ -123,7 +123,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Any:
     return watch
 
 
-def test_a_recommendation_is_kept_with_its_moment_and_a_notice_ends_the_watch(watched: Any) -> None:
+def test_recommendation_has_its_moment_and_a_notice_ends_the_watch(watched: Any) -> None:
     rebalance = {"meta-data/events/recommendations/rebalance": json.dumps(REBALANCE)}
     watch, notices = watched({}, rebalance, {"meta-data/spot/instance-action": json.dumps(NOTICE)})
     assert watch.rebalance_at == REBALANCE["noticeTime"]
@@ -142,7 +142,7 @@ def test_a_notice_that_cannot_be_read_is_one(watched: Any, text: str) -> None:
     assert watch.notice == notices[0] == {"action": "unknown", "time": "unknown"}
 
 
-def test_a_token_that_is_over_and_a_connection_that_is_closed_are_made_anew(account: FakeAccount) -> None:
+def test_expired_token_and_closed_connection_are_renewed(account: FakeAccount) -> None:
     account.spot = {}
     service = spot.Metadata(account.metadata_of(ID))
     assert service.read("meta-data/instance-life-cycle") == "spot"

@@ -38,7 +38,7 @@ def left(results: Path, name: str, until: int, seconds: int = 15, **operations: 
     (results / f"live-{name}.json").write_text(json.dumps(document_of(until, Recent(seconds, operations))))
 
 
-def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_live_summary_adds_the_files_of_all_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     left(tmp_path, "1-0", NOW - 5, 4, read=LiveOperation(10, 1, {3: 10}))
     left(tmp_path, "2-0", NOW - 3, 6, read=LiveOperation(5, 0, {3: 2, 7: 3}), write=LiveOperation(1))
     left(tmp_path, "3-0", NOW - 2 * INTERVAL_SECONDS, read=LiveOperation(1000))  # of a process that ended
@@ -54,7 +54,7 @@ def test_it_adds_up_what_the_processes_of_the_script_wrote(tmp_path: Path, capsy
     assert all(f"live-{n}-0.json cannot be read" in output.out + output.err for n in (4, 5, 7))
 
 
-def test_what_a_process_had_measured_stays_when_it_has_ended(tmp_path: Path) -> None:
+def test_measured_values_of_an_ended_process_stay(tmp_path: Path) -> None:
     left(tmp_path, "1-0", NOW - 5, read=LiveOperation(10, 1, {3: 10}, {3: 100, 4: 1}, 2))
     left(tmp_path, "2-0", NOW - 10 * INTERVAL_SECONDS, read=LiveOperation(7, 7, {9: 7}, {4: 50}, 3))
     summary = upload(tmp_path).summary()

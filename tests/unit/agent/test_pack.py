@@ -29,12 +29,12 @@ def test_the_same_sources_make_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "one.pyz").read_bytes() == (tmp_path / "two.pyz").read_bytes()
 
 
-def test_it_holds_the_agent_and_what_measures_and_nothing_else(tmp_path: Path) -> None:
+def test_archive_has_only_the_agent_and_the_modules_that_measure(tmp_path: Path) -> None:
     pack(tmp_path / "agent.pyz")
     names = zipfile.ZipFile(tmp_path / "agent.pyz").namelist()
     packages = {name.rsplit("/", 1)[0] for name in names}
-    of_troop = {"troop", "troop/disks", "troop/measure", "troop/measure/collectors", "troop/measure/s3"}
-    assert packages == {"__main__.py", "agent"} | of_troop
+    troop_packages = {"troop", "troop/disks", "troop/measure", "troop/measure/collectors", "troop/measure/s3"}
+    assert packages == {"__main__.py", "agent"} | troop_packages
     assert "agent/pack.py" not in names
     assert [name for name in names if name.startswith("troop/") and name.count("/") == 1] == ["troop/__init__.py"]
 
@@ -47,7 +47,7 @@ def test_scripts_run_its_collectors(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [*SOURCES, *BENCHMARKS], ids=lambda path: str(path.relative_to(ROOT)))
-def test_it_is_written_in_python_3_9(source: Path) -> None:
+def test_source_parses_as_python_3_9(source: Path) -> None:
     tree = ast.parse(source.read_text(), feature_version=(3, 9))
     for node in ast.walk(tree):
         assert not isinstance(node, ast.Match), f"match in line {node.lineno}"
@@ -76,7 +76,7 @@ def _beside(script: Path) -> set[str]:
 
 
 @pytest.mark.skipif(find_spec("vermin") is None, reason="vermin is not installed: it belongs to requirements-dev.txt")
-def test_it_calls_nothing_that_python_3_9_lacks() -> None:
+def test_source_calls_nothing_that_python_3_9_lacks() -> None:
     line = [
         sys.executable,
         "-c",

@@ -52,9 +52,7 @@ def test_a_summary_that_would_be_too_large_says_so_at_once(place: Place, capsys:
     assert "get001: counts by second are left out" in output.out + output.err
 
 
-def test_a_script_that_takes_too_long_is_told_by_what_it_printed_last(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reason_of_a_timed_out_script_has_its_last_output(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     class Hangs:
         def __init__(self, line: list[str], folder: Path, environment: Any, output: BoundedOutput) -> None:
             output.write(b"begins\ngoing on\n")

@@ -58,7 +58,7 @@ def test_scripts_know_where_to_create_objects_only_if_the_file_asks(
     assert environment_of(node, "last")["DATA"] == data
 
 
-def test_it_does_one_point_after_another_each_with_its_own_parameters(node: Node) -> None:
+def test_node_executes_one_point_after_another_with_its_own_parameters(node: Node) -> None:
     begin(node, MEASURE, {"name": "last"})
     node.barrier("measure.1", point=1, parameters={"threads": 8}, measured_seconds=1)
     first = summaries.parse(node.summary("measure.1"))

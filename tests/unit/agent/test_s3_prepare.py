@@ -55,7 +55,7 @@ def test_a_listing_ends_when_there_are_enough_objects(scripts: Scripts) -> None:
         ({"inventory": "s3://data/x/manifest.json"}, "data: S3 answered 404 NoSuchKey"),
     ],
 )
-def test_what_cannot_be_read_ends_the_preparation(scripts: Scripts, parameters: dict[str, Any], message: str) -> None:
+def test_unreadable_objects_end_the_preparation(scripts: Scripts, parameters: dict[str, Any], message: str) -> None:
     done = scripts.run("prepare.py", **parameters)
     assert done.returncode == 1
     assert message in done.stderr

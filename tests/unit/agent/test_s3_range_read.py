@@ -104,7 +104,7 @@ def test_ranges_larger_than_the_chosen_objects_are_refused(scripts: Scripts) -> 
     )
 
 
-def test_errors_are_told_by_their_status_and_code(scripts: Scripts) -> None:
+def test_errors_have_their_status_and_code(scripts: Scripts) -> None:
     scripts.prepared()
     scripts.account.refuse = 10**9
     done, read = scripts.measured(lambda read: bool(read.errors))

@@ -273,7 +273,7 @@ def test_objects_are_written_read_and_deleted(account: FakeAccount, bucket: Any)
     assert list(account.objects) == ["data/a b"]
 
 
-def test_what_s3_is_too_busy_to_delete_is_deleted_later(
+def test_deletion_that_s3_refuses_while_busy_is_repeated(
     account: FakeAccount, bucket: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S3 refuses whole requests, or single keys, with status 200."""

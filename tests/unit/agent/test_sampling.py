@@ -86,7 +86,7 @@ def test_figures_of_a_second() -> None:
         ({"net_dev": "no colon"}, {"network_received_bytes", "network_sent_bytes"}),
     ],
 )
-def test_what_cannot_be_read_is_not_told_and_the_rest_is(broken: dict[str, Any], untold: set[str]) -> None:
+def test_unreadable_file_leaves_only_its_figures_out(broken: dict[str, Any], untold: set[str]) -> None:
     sample = figures(BEFORE, replace(reading(user=160, received=5), **broken))
     assert {name for name, value in sample.items() if value is None} - OPTIONAL == untold
     assert set(sample) == set(SERIES)
@@ -102,13 +102,13 @@ def test_a_disk_that_was_attached_meanwhile_counts_from_then_on() -> None:
     assert figures(before, reading(reads=14, user=101))["disk_reads"] == 4
 
 
-def test_it_reads_this_machine(tmp_path: Path) -> None:
+def test_readings_come_from_this_machine(tmp_path: Path) -> None:
     assert proc.read(tmp_path) == Reading(None, None, None, None)
     here = proc.read(Path("/proc"))
     assert figures(here, here)["memory_used"]
 
 
-def test_the_busiest_core_is_that_which_worked_most_and_waiting_for_a_disk_is_no_work() -> None:
+def test_busiest_core_is_the_one_that_worked_most_without_disk_waits() -> None:
     """Of two cores, one works for 30 of 40 jiffies; the other waits for 60 of 70 and works for 10."""
     after = reading(one=10, two=40, idle=15, waited=15)
     assert figures(BEFORE, after)["cpu_busiest"] == 750
@@ -163,9 +163,9 @@ def test_devices_have_waits_queue_and_busy_time_and_arrays_are_devices_of_their_
     names = ("nvme1n1", "md127", "dm-0")
     before = "".join(device(name, *quiet) for name in (*names, "nvme1n1p1", "loop0", "zram0"))
     after = "".join(device(name, *busy) for name in (*names, "nvme1n1p1", "loop0", "zram0", "sdb"))
-    of_devices = device_figures(before, after)
-    assert set(of_devices) == set(names), "no partition, and none that appeared meanwhile"
-    assert of_devices["md127"] == {
+    device_values = device_figures(before, after)
+    assert set(device_values) == set(names), "no partition, and none that appeared meanwhile"
+    assert device_values["md127"] == {
         "operations": 100,
         "reads": 60,
         "writes": 40,
@@ -188,7 +188,7 @@ def test_a_counter_that_began_again_is_unknown_and_the_others_are_not() -> None:
     assert (its["read_wait_micros"], its["wait_micros"], its["queue_millis"]) == (None, None, None)
 
 
-def test_bytes_of_a_disk_and_of_the_array_above_it_count_once_for_the_node() -> None:
+def test_bytes_of_a_disk_and_its_array_count_once_for_the_node() -> None:
     """The totals of the node are those of the whole disks."""
     before = device("nvme1n1", *[0] * 11) + device("md0", *[0] * 11)
     after = device("nvme1n1", 4, 0, 64, 1, 0, 0, 0, 0, 0, 1, 1) + device("md0", 4, 0, 64, 1, 0, 0, 0, 0, 0, 1, 1)
@@ -213,7 +213,7 @@ def test_samples_begin_at_the_first_reading() -> None:
     assert (samples.start, samples.interval_seconds, len(samples.series["cpu_user"])) == (100, 1, 2)
 
 
-def test_what_was_missed_is_not_told() -> None:
+def test_missed_samples_stay_empty() -> None:
     series = Series(2)
     for at, received in ((100.1, 0), (102.1, 10), (108.2, 1000), (110.0, 1007)):
         series.add(at, reading(received=received, user=int(at)))
@@ -223,7 +223,7 @@ def test_what_was_missed_is_not_told() -> None:
     assert samples.series["network_received_bytes"] == [10, None, None, None, 7]
 
 
-def test_a_clock_that_is_set_back_is_waited_for_and_one_that_jumps_ahead_makes_no_endless_list() -> None:
+def test_clock_set_back_adds_no_samples_and_a_jump_ahead_has_a_limit() -> None:
     series = Series(1)
     for at in (100.0, 101.0, 50.0, 101.5, 102.0):
         series.add(at, reading(user=int(at)))
@@ -243,14 +243,14 @@ def test_one_reading_is_no_sample() -> None:
     assert series.samples() is None
 
 
-def of_disk(reads: int) -> Reading:
+def disk_reading(reads: int) -> Reading:
     return replace(BEFORE, diskstats=device("sda", reads, 0, 8 * reads, 0, 0, 0, 0, 0, 0, 0, 0))
 
 
 def test_devices_are_sampled_less_often_than_the_node_and_lose_nothing() -> None:
     series = Series(1, 4)
     for at in range(98, 110):
-        series.add(at + 0.1, of_disk(at))
+        series.add(at + 0.1, disk_reading(at))
     samples = series.samples()
     assert samples is not None
     assert samples.devices is not None

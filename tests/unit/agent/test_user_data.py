@@ -38,13 +38,13 @@ def aws(node: Node) -> Node:
     return node
 
 
-def test_it_becomes_the_agent(aws: Node) -> None:
+def test_user_data_becomes_the_agent(aws: Node) -> None:
     aws.boot()
     assert aws.over() == 0, aws.console()
     assert calls(aws) == f"started: agent.pyz boot.json in {aws.home}, home {aws.home}, us-west-2\n"
 
 
-def test_it_tries_again_until_the_agent_can_be_fetched(aws: Node) -> None:
+def test_user_data_retries_until_the_agent_is_fetched(aws: Node) -> None:
     aws.account.refuse = 4
     aws.boot()
     assert aws.over() == 0
@@ -178,7 +178,7 @@ def test_both_sides_have_the_same_keys() -> None:
     assert key("roster.json") == f"{BUCKET}/{keys.roster}"
 
 
-def test_it_is_small_enough_for_ec2() -> None:
+def test_user_data_is_small_enough_for_ec2() -> None:
     widest = {**BOOT, "bucket": "b" * 63, "region": "ap-southeast-99", "role": "r" * 21}
     assert len(user_data(widest).encode()) < LONGEST / 2
 

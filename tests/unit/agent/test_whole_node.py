@@ -65,7 +65,7 @@ def pythons() -> list[str]:
 
 
 @pytest.mark.parametrize("python", pythons())
-def test_it_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Path, python: str) -> None:
+def test_node_registers_waits_measures_and_ends(account: FakeAccount, tmp_path: Path, python: str) -> None:
     node = Node(account, tmp_path, python)
     try:
         begin(
@@ -283,7 +283,7 @@ def test_a_phase_that_fails_has_a_summary_with_the_reason(
     assert gzip.decompress(node.output("prepare")) is not None
 
 
-def test_what_was_recorded_before_a_script_failed_is_kept(node: Node) -> None:
+def test_operations_before_the_failure_of_a_script_are_stored(node: Node) -> None:
     begin(node, "measure", files={"read.py": READER + "raise SystemExit(3)\n"})
     node.barrier("measure", start_at=time.time(), **MEASURE)
     summary = summaries.parse(node.summary("measure"))
@@ -291,7 +291,7 @@ def test_what_was_recorded_before_a_script_failed_is_kept(node: Node) -> None:
     assert summary.operations["read"].times.count == 4
 
 
-def test_what_a_script_has_left_and_cannot_be_read_is_told_by_file(node: Node) -> None:
+def test_unreadable_results_of_a_script_are_reported_by_file(node: Node) -> None:
     begin(node, "prepare", files={"run.py": LEAVES_RUBBISH})
     node.barrier("prepare")
     summary = summaries.parse(node.summary("prepare"))
@@ -325,7 +325,7 @@ def test_a_node_that_is_shut_down_while_it_waits_says_so_too(node: Node) -> None
     assert node.summary("prepare")["outcome"] == "lost"
 
 
-def test_what_a_node_lacks_before_it_registers_is_its_registration(node: Node) -> None:
+def test_registration_reports_a_changed_artifact(node: Node) -> None:
     artifact = {"name": "data.bin", "sha256": hashlib.sha256(b"as staged").hexdigest()}
     node.benchmark({"name": "prepare"}, files={"run.py": ""}, artifacts=[artifact])
     node.account.put(f"{BUCKET}/{names.artifact_key(artifact['sha256'])}", b"as changed")
@@ -398,7 +398,7 @@ def test_artifacts_are_there_by_name(node: Node) -> None:
     assert gzip.decompress(node.output("prepare")) == content + b"\n"
 
 
-def test_a_busy_bucket_is_asked_again(node: Node) -> None:
+def test_read_from_a_busy_bucket_is_repeated(node: Node) -> None:
     node.benchmark({"name": "prepare"}, files={"run.py": ""})
     node.account.refuse = 3
     node.boot()

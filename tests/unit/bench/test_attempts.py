@@ -48,7 +48,7 @@ def test_there_is_none_that_could_not_come_to_its_end_before_the_run_expires() -
     assert following(RUN, invalid(), THREE, last + timedelta(seconds=1), NOW) is None
 
 
-def test_it_leaves_their_time_to_cells_that_have_not_begun() -> None:
+def test_new_attempt_leaves_enough_time_to_cells_that_have_not_begun() -> None:
     last = RUN.expires_at - timedelta(seconds=THREE.needed + 600)
     assert following(RUN, invalid(), THREE, last, NOW, waiting=600) is not None
     assert following(RUN, invalid(), THREE, last, NOW, waiting=601) is None

@@ -33,13 +33,13 @@ DAYS = 24 * HOUR
         (31 * DAYS - 1, 31 * DAYS - 1, 744),
     ],
 )
-def test_what_is_paid_of_a_time(seconds: float, by_second: int, by_hour: int) -> None:
+def test_billed_time_is_rounded_by_second_or_hour(seconds: float, by_second: int, by_hour: int) -> None:
     assert billed(seconds, PER_SECOND) == by_second
     assert hours(billed(seconds, HOURLY)) == by_hour
 
 
 @given(st.floats(0, 40 * DAYS), st.floats(0, 40 * DAYS), st.sampled_from(BILLINGS))
-def test_longer_is_never_cheaper_and_nothing_is_given_away(one: float, other: float, billing: str) -> None:
+def test_longer_time_is_never_cheaper_and_is_always_covered(one: float, other: float, billing: str) -> None:
     shorter, longer = sorted((one, other))
     assert billed(shorter, billing) <= billed(longer, billing)
     assert longer <= billed(longer, billing) < longer + (HOUR + 1 if billing == HOURLY else 61)

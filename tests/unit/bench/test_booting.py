@@ -75,7 +75,7 @@ def test_a_node_of_another_role_does_not_fill_a_place() -> None:
     assert boot(nodes=swapped).state is State.WAITING
 
 
-def test_what_is_gone_from_its_group_may_have_failed() -> None:
+def test_node_outside_of_its_group_may_have_failed() -> None:
     assert boot(nodes=NODES | {"i-old": Node("i-old", "drivers", error="no disk")}).state is State.READY
 
 
@@ -89,7 +89,7 @@ def test_reasons_name_a_few_and_count_the_rest() -> None:
     assert name_some(f"i-{n}" for n in range(6)) == "i-0, i-1, i-2, i-3, i-4 and 1 other"
 
 
-def test_a_late_fleet_is_told_with_who_is_silent_and_who_never_came() -> None:
+def test_late_fleet_fails_with_its_silent_and_missing_nodes() -> None:
     seen = (FleetStatus("drivers", frozenset({"i-d0", "i-d1"}), refusals=("no capacity",)), SEEN[1])
     verdict = boot(seen, without("i-d1"), 300)
     assert verdict == Verdict(

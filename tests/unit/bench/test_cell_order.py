@@ -34,8 +34,8 @@ def test_each_repetition_runs_every_combination_before_the_next(combinations: in
 
 def test_rounds_and_runs_have_orders_of_their_own() -> None:
     ordered = in_start_order(plan(6, 4), "20261120-150000-1f0c9b2e").cells
-    of_rounds = [[one.variant.scale for one in ordered[n : n + 6]] for n in range(0, 24, 6)]
-    assert len({*map(tuple, of_rounds)}) == 4
+    rounds = [[one.variant.scale for one in ordered[n : n + 6]] for n in range(0, 24, 6)]
+    assert len({*map(tuple, rounds)}) == 4
     assert in_start_order(plan(6, 4), "20261120-150000-000000ff").cells != ordered
 
 

@@ -31,7 +31,7 @@ NO_CAPACITY = (
 )
 
 
-def of(*fleets: Fleet) -> Benchmark:
+def benchmark_with(*fleets: Fleet) -> Benchmark:
     return replace(BENCHMARK, fleets=fleets, phases=())
 
 
@@ -47,7 +47,7 @@ def attempts(benchmark: Benchmark, refused: str) -> list[tuple[str, tuple[str, .
 
 
 def test_every_zone_is_tried_before_another_type() -> None:
-    benchmark = of(SERVERS, DRIVERS)
+    benchmark = benchmark_with(SERVERS, DRIVERS)
     assert attempts(benchmark, "servers") == [
         ("c7g.large", ("a", "b")),
         ("c7g.large", ("b", "c")),
@@ -62,7 +62,7 @@ def test_every_zone_is_tried_before_another_type() -> None:
 
 def test_fleets_with_the_same_zones_move_together() -> None:
     one = replace(SERVERS, zones=1, fallback_types=())
-    benchmark = of(
+    benchmark = benchmark_with(
         one, replace(DRIVERS, zone_names=("a", "b", "c")), replace(DRIVERS, role="others", zone_names=("a",))
     )
     after = following(benchmark, {}, {"servers"})
@@ -91,18 +91,18 @@ def test_fleets_with_the_same_zones_move_together() -> None:
     ],
 )
 def test_only_a_fleet_that_ec2_refuses_for_lack_of_capacity_moves(fleet: Fleet, seen: FleetStatus, lacks: bool) -> None:
-    assert bool(without_capacity(of(fleet), [seen])) is lacks
+    assert bool(without_capacity(benchmark_with(fleet), [seen])) is lacks
 
 
 def test_the_estimate_takes_the_dearest_type_and_one_without_a_price_above_all() -> None:
     prices = Prices(on_demand={"c7g.large": Decimal("0.07"), "m7g.large": Decimal("0.1"), "r7g.large": Decimal("0.09")})
-    (cell,) = dearest(sole(of(SERVERS)), prices).cells
+    (cell,) = dearest(sole(benchmark_with(SERVERS)), prices).cells
     assert cell.benchmark.fleets[0].instance_type == "m7g.large"
     less = replace(prices, on_demand={"c7g.large": Decimal("0.07"), "m7g.large": Decimal("0.1")})
-    (cell,) = dearest(sole(of(SERVERS)), less).cells
+    (cell,) = dearest(sole(benchmark_with(SERVERS)), less).cells
     assert cell.benchmark.fleets[0].instance_type == "r7g.large"
 
 
 def test_choices_are_stored_with_the_definition() -> None:
-    assert from_document(to_document(of(SERVERS, DRIVERS))) == of(SERVERS, DRIVERS)
-    assert "zone_names" not in to_document(of(DRIVERS))["fleets"]["drivers"]
+    assert from_document(to_document(benchmark_with(SERVERS, DRIVERS))) == benchmark_with(SERVERS, DRIVERS)
+    assert "zone_names" not in to_document(benchmark_with(DRIVERS))["fleets"]["drivers"]

@@ -14,7 +14,7 @@ missing = st.frozensets(st.sampled_from(["i-0", "i-1", "i-2"]))
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), missing), min_size=1, max_size=8))
-def test_a_node_is_lost_exactly_if_checks_without_a_break_miss_it_for_ten_seconds(
+def test_node_is_lost_only_if_consecutive_checks_miss_it_for_ten_seconds(
     checks: list[tuple[int, frozenset[str]]],
 ) -> None:
     now, stored, since = NOW, None, dict[str, datetime]()

@@ -70,11 +70,11 @@ def test_traffic_between_zones_that_is_not_stated_is_named(stated: int | None, w
     cell = replace(BENCHMARK, fleets=tuple(here), money=Money(cross_zone_gb=traffic))
     sentences = [*estimates.traffic_warnings(plan(cell))]
     assert ["traffic between the zones of ring, 2 cents a GB: state" in one for one in sentences] == [True] * warned
-    (of_fleet,) = estimates.traffic_warnings(plan(replace(cell, standing=True, money=Money())))
-    assert of_fleet.endswith("of ring, 2 cents a GB"), "its file cannot state it"
+    (fleet_warning,) = estimates.traffic_warnings(plan(replace(cell, standing=True, money=Money())))
+    assert fleet_warning.endswith("of ring, 2 cents a GB"), "its file cannot state it"
 
 
-def of(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
+def estimated(benchmark: Benchmark, prices: Prices = PRICES) -> Estimate:
     return estimate(plan(benchmark), benchmark.money, prices.replaced_by(benchmark.money))
 
 
@@ -88,7 +88,7 @@ def an_hour(*fleets: Fleet, **more: object) -> Benchmark:
 
 
 def test_node_hours_by_fleet_and_purchase() -> None:
-    amounts = lines(of(an_hour(replace(SERVERS, count=3, purchase=SPOT), replace(DRIVERS, count=2))))
+    amounts = lines(estimated(an_hour(replace(SERVERS, count=3, purchase=SPOT), replace(DRIVERS, count=2))))
     assert amounts["servers, c7g.large, spot"] == (3, D("0.12")), "for a zone that is not known yet: the dearest"
     assert amounts["drivers, c5.large, on-demand"] == (2, D("0.17"))
 
@@ -101,7 +101,7 @@ def test_storage_by_what_is_paid_for_it() -> None:
         Volume("/dev/sdi", 200, "io1", 50_000),
         Volume("/dev/sdj", 500, "st1"),
     )
-    amounts = lines(of(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
+    amounts = lines(estimated(an_hour(replace(SERVERS, count=10, root_volume_gib=8, volumes=volumes))))
     month = 10 / D(720)
     expected = {
         "storage gp3": (D(800), "0.08"),
@@ -115,30 +115,30 @@ def test_storage_by_what_is_paid_for_it() -> None:
         "IOPS io1": (D(50_000), "0.07"),
         "storage st1": (D(500), "0.045"),
     }
-    assert not [what for what in amounts if "IOPS st1" in what or "throughput st1" in what]
-    for what, (size, price) in expected.items():
-        quantity, amount = amounts[f"servers, {what}"]
+    assert not [item for item in amounts if "IOPS st1" in item or "throughput st1" in item]
+    for item, (size, price) in expected.items():
+        quantity, amount = amounts[f"servers, {item}"]
         assert quantity == pytest.approx(size * month)
         assert amount == pytest.approx(size * month * D(price))
 
 
-def test_what_crosses_zones_is_as_the_author_says_and_troops_own_calls_are_cents() -> None:
-    amounts = lines(of(an_hour(SERVERS, money=Money(cross_zone_gb=D("2.5")))))
+def test_stated_traffic_and_calls_of_troop_have_costs() -> None:
+    amounts = lines(estimated(an_hour(SERVERS, money=Money(cross_zone_gb=D("2.5")))))
     assert amounts[TRAFFIC] == (D("2.5"), D("0.05"))
     own = amounts[OWN][1]
     assert own is not None
     assert D("0.001") < own < D("0.05")
-    assert TRAFFIC not in lines(of(an_hour(SERVERS)))
+    assert TRAFFIC not in lines(estimated(an_hour(SERVERS)))
 
 
 def test_requests_to_s3_are_as_the_author_says_and_cost_the_list_price() -> None:
-    gets, puts = (f"{what}, as stated" for what, _ in REQUESTS.values())
+    gets, puts = (f"{item}, as stated" for item, _ in REQUESTS.values())
     stated = an_hour(SERVERS, money=Money(requests={S3_GETS: D(2_500_000), S3_PUTS: D(10_000)}))
-    amounts, without = lines(of(stated)), lines(of(an_hour(SERVERS)))
+    amounts, without = lines(estimated(stated)), lines(estimated(an_hour(SERVERS)))
     assert (amounts[gets], amounts[puts]) == ((D(2_500_000), D(1)), (D(10_000), D("0.05")))
     assert not without.keys() & {gets, puts}
-    assert of(stated).expected - of(an_hour(SERVERS)).expected == D("1.05")
-    in_yuan = of(stated, replace(PRICES, currency="CNY"))
+    assert estimated(stated).expected - estimated(an_hour(SERVERS)).expected == D("1.05")
+    in_yuan = estimated(stated, replace(PRICES, currency="CNY"))
     assert not lines(in_yuan).keys() & {gets, puts}
     assert gets not in in_yuan.unknown
 
@@ -153,7 +153,7 @@ def test_running_summaries_and_one_viewers_merges_are_part_of_troops_own_calls()
     assert more == 40 * (merge + objects), "one each 15 seconds"
     quiet = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, expected=300),))
     loud = replace(BENCHMARK, phases=(Phase("measure", ("drivers",), "p", 600, measured=300),))
-    amounts = [lines(of(one))[OWN][1] or 0 for one in (quiet, loud)]
+    amounts = [lines(estimated(one))[OWN][1] or 0 for one in (quiet, loud)]
     assert amounts[0] < amounts[1], "nodes upload while they measure"
 
 
@@ -174,9 +174,9 @@ def test_how_long_a_phase_is_expected_to_take(phase: Phase, seconds: int) -> Non
 def test_the_most_is_all_time_outs_and_all_attempts_on_demand() -> None:
     benchmark = replace(BENCHMARK, fleets=(replace(SERVERS, purchase=SPOT),), phases=BENCHMARK.phases, attempts=3)
     once = replace(benchmark, attempts=1, fleets=(replace(SERVERS, purchase=ON_DEMAND),))
-    assert of(benchmark).most == 3 * of(once).most
-    assert of(benchmark).expected < of(once).expected, "spot is cheaper, and one attempt is expected"
-    assert of(benchmark).cells[0].on_demand == of(once).expected
+    assert estimated(benchmark).most == 3 * estimated(once).most
+    assert estimated(benchmark).expected < estimated(once).expected, "spot is cheaper, and one attempt is expected"
+    assert estimated(benchmark).cells[0].on_demand == estimated(once).expected
 
 
 def test_nothing_lasts_longer_than_its_expiry_and_the_reapers_round() -> None:
@@ -193,14 +193,14 @@ def test_the_most_is_never_less_than_what_is_expected(attempts: int, billing: st
         attempts=attempts,
         money=Money(billing=billing),
     )
-    figures = of(benchmark)
+    figures = estimated(benchmark)
     assert figures.expected <= figures.cells[0].on_demand <= figures.most
 
 
 def test_cells_are_added_up() -> None:
     one, other = an_hour(SERVERS), an_hour(replace(SERVERS, count=20))
     both = estimate(plan(one, other), Money(), PRICES)
-    assert both.expected == of(one).expected + of(other).expected
+    assert both.expected == estimated(one).expected + estimated(other).expected
     assert [(cell.cell, cell.label) for cell in both.cells] == [("c001", "n1"), ("c002", "n2")]
 
 
@@ -215,20 +215,20 @@ def test_older_studies_pay_each_node_by_its_started_hour() -> None:
     fleets = (Fleet("servers", 288, "m1.xlarge", 3, 600, 8), Fleet("clients", 60, "m2.4xlarge", 1, 600, 8))
     money = Money(billing=HOURLY, prices={"m1.xlarge": Price(D("0.68")), "m2.4xlarge": Price(D("2.00"))})
     study = an_hour(*fleets, money=money)
-    amounts = lines(of(study, Prices()))
+    amounts = lines(estimated(study, Prices()))
     assert amounts["servers, m1.xlarge, on-demand"] == (288, D("195.84"))
     assert amounts["clients, m2.4xlarge, on-demand"] == (60, D("120.00"))
     longer = replace(study, phases=(replace(HOUR, measured=HOUR.measured + 360),))
-    amounts = lines(of(longer, Prices()))
+    amounts = lines(estimated(longer, Prices()))
     assert amounts["servers, m1.xlarge, on-demand"] == (576, D("391.68"))
 
 
 # Prices that are not known
 
 
-def test_what_has_no_price_is_named_and_stops_the_run() -> None:
+def test_missing_price_is_named_and_stops_the_run() -> None:
     benchmark = an_hour(replace(DRIVERS, purchase=SPOT), replace(SERVERS, instance_type="x9.huge"))
-    figures = of(benchmark)
+    figures = estimated(benchmark)
     assert figures.unknown_types == ("c5.large, spot", "x9.huge, on-demand")
     (problem,) = estimates.problems(figures, Money())
     assert "of c5.large, spot; x9.huge, on-demand are unknown" in str(problem)
@@ -242,19 +242,21 @@ def test_what_has_no_price_is_named_and_stops_the_run() -> None:
 
 def test_spot_needs_the_price_on_demand_too() -> None:
     """What spot does not give, and the last attempt, are on demand: without that price a budget would mean nothing."""
-    figures = of(an_hour(replace(DRIVERS, instance_type="x9.huge", purchase=SPOT)), replace(PRICES, on_demand={}))
+    figures = estimated(
+        an_hour(replace(DRIVERS, instance_type="x9.huge", purchase=SPOT)), replace(PRICES, on_demand={})
+    )
     assert figures.unknown_types == ("x9.huge, spot", "x9.huge, on-demand")
 
 
-def test_what_is_refused_for_its_budget_is_told_what_would_be_enough() -> None:
+def test_refusal_for_the_budget_states_a_sufficient_one() -> None:
     benchmark = an_hour(SERVERS)
-    budget = of(benchmark).expected.quantize(D("0.01"), "ROUND_DOWN")
-    (problem,) = estimates.problems(of(benchmark), Money(budget=budget))
+    budget = estimated(benchmark).expected.quantize(D("0.01"), "ROUND_DOWN")
+    (problem,) = estimates.problems(estimated(benchmark), Money(budget=budget))
     assert f"cost, ${budget + D('0.01')} (" in str(problem)
 
 
-def test_storage_without_a_price_is_told_and_stops_nothing() -> None:
-    figures = of(an_hour(SERVERS), replace(PRICES, volumes={}))
+def test_storage_without_a_price_is_a_warning_and_stops_nothing() -> None:
+    figures = estimated(an_hour(SERVERS), replace(PRICES, volumes={}))
     assert not list(estimates.problems(figures, Money()))
     assert estimates.warnings(figures) == ["these figures leave out what has no known price: servers, storage gp3"]
 
@@ -265,7 +267,9 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
         other_prices={"gp3": D(720), "cross_zone_gb": D("0.5")},
         cross_zone_gb=D(2),
     )
-    amounts = lines(of(an_hour(replace(SERVERS, count=1), replace(DRIVERS, count=1, purchase=SPOT), money=money)))
+    amounts = lines(
+        estimated(an_hour(replace(SERVERS, count=1), replace(DRIVERS, count=1, purchase=SPOT), money=money))
+    )
     assert amounts["servers, c7g.large, on-demand"][1] == 1
     assert amounts["drivers, c5.large, spot"][1] == 3
     assert amounts["servers, storage gp3"][1] == pytest.approx(D(8))
@@ -274,14 +278,14 @@ def test_prices_by_hand_count_more_than_those_of_aws() -> None:
 
 def test_a_license_costs_each_node_hour_of_its_role() -> None:
     servers = replace(SERVERS, count=3, license_fee=D("0.35"))
-    plain, licensed = (of(an_hour(one, DRIVERS)) for one in (replace(servers, license_fee=D(0)), servers))
+    plain, licensed = (estimated(an_hour(one, DRIVERS)) for one in (replace(servers, license_fee=D(0)), servers))
     assert lines(licensed)["servers, license, as stated"] == (3, D("1.05"))
     assert licensed.expected - plain.expected == pytest.approx(D("1.05"))
     assert licensed.most > plain.most
     assert "drivers, license, as stated" not in lines(licensed)
 
 
-def test_of_two_prices_for_a_commitment_the_list_counts_for_limits_and_the_file_for_its_author() -> None:
+def test_limits_use_list_price_and_author_sees_committed_price() -> None:
     listed = Prices(committed={"c7g.large": {"1y": Committed(D(3)), "3y": Committed(D(1), D(26280))}})
     money = Money(prices={"c7g.large": Price(committed={"1y": Committed(D(2))}), "c5.large": Price(D(1))})
     assert listed.completed_by(money).committed_hour("c7g.large", "1y") == 3
@@ -300,7 +304,7 @@ def test_of_two_prices_for_a_commitment_the_list_counts_for_limits_and_the_file_
 
 @pytest.mark.parametrize(("budget", "refused"), [("0.10", True), ("100", False)])
 def test_a_run_that_is_expected_to_cost_more_than_its_budget(budget: str, refused: bool) -> None:
-    figures = of(an_hour(SERVERS, money=Money(budget=D(budget))))
+    figures = estimated(an_hour(SERVERS, money=Money(budget=D(budget))))
     messages = [str(problem) for problem in estimates.problems(figures, Money(budget=D(budget)))]
     assert bool(messages) is refused
     if refused:
@@ -308,10 +312,10 @@ def test_a_run_that_is_expected_to_cost_more_than_its_budget(budget: str, refuse
         assert "at most)" in messages[0]
 
 
-def test_a_run_that_can_cost_more_than_its_budget_is_told_so() -> None:
+def test_run_that_can_exceed_its_budget_has_a_warning() -> None:
     benchmark = an_hour(SERVERS, money=Money(budget=D("0.2")), attempts=3)
-    assert not list(estimates.problems(of(benchmark), benchmark.money))
-    assert "more than its budget of $0.20" in estimates.warnings(of(benchmark))[0]
+    assert not list(estimates.problems(estimated(benchmark), benchmark.money))
+    assert "more than its budget of $0.20" in estimates.warnings(estimated(benchmark))[0]
 
 
 # As it is kept
@@ -322,8 +326,8 @@ def test_prices_survive_json() -> None:
     assert books.from_document(stored) == PRICES
 
 
-def test_what_is_told_adds_up() -> None:
-    document = estimates.to_document(of(an_hour(SERVERS, DRIVERS)))
+def test_items_of_an_estimate_add_up() -> None:
+    document = estimates.to_document(estimated(an_hour(SERVERS, DRIVERS)))
     (cell,) = document["cells"]
     assert abs(document["expected"] - sum(item["amount"] for item in cell["items"])) < D("0.00001")
 

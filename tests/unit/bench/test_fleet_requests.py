@@ -59,7 +59,7 @@ def test_fleets_take_the_first_zones_that_have_their_type(zones: int, offered: s
 
 
 @pytest.mark.parametrize(("zones", "offered"), [(1, set()), (1, {"zd"}), (4, {"za", "zb", "zc", "zd"})])
-def test_too_few_zones_are_told(zones: int, offered: set[str]) -> None:
+def test_too_few_zones_are_an_error(zones: int, offered: set[str]) -> None:
     with pytest.raises(LaunchImpossibleError, match="use fewer zones or another instance type"):
         choose_subnets(replace(DRIVERS, zones=zones), SUBNETS, offered)
 
@@ -71,7 +71,7 @@ def test_user_data_that_ec2_would_refuse_is_refused_first() -> None:
         template_data(SERVERS, image, ["sg-1"], "arn", "x" * 16_385, TAGS)
 
 
-def test_a_group_launches_from_the_template_that_was_made_for_it() -> None:
+def test_group_launches_from_its_own_template() -> None:
     request = group_request(DRIVERS, "name", "lt-1", ["s-1", "s-2"], TAGS)
     assert request["LaunchTemplate"] == {"LaunchTemplateId": "lt-1", "Version": "1"}
     assert request["VPCZoneIdentifier"] == "s-1,s-2"
@@ -99,7 +99,7 @@ def test_a_maximum_price_is_a_plain_number_in_the_policy(price: str, text: str) 
 
 
 @pytest.mark.parametrize("spot", [False, True])
-def test_what_is_asked_for_is_what_auto_scaling_knows(spot: bool) -> None:
+def test_request_is_valid_for_auto_scaling(spot: bool) -> None:
     fleet = replace(DRIVERS, purchase=SPOT if spot else ON_DEMAND, zones=3)
     request = group_request(fleet, "name", "lt-1", ["s-1"], TAGS)
     model = Session().get_service_model("autoscaling").operation_model("CreateAutoScalingGroup").input_shape

@@ -34,7 +34,7 @@ def test_a_node_uses_the_default_network_card_of_several() -> None:
     assert facts_of(description).network_gbps == 20.0
 
 
-def test_what_ec2_does_not_state_is_unknown() -> None:
+def test_missing_facts_of_ec2_are_unknown() -> None:
     assert facts_of({}) == TypeFacts()
 
 

@@ -147,7 +147,7 @@ def test_only_whole_parts_count() -> None:
         (PhaseLimit("p90_ms", 9, every=4), 30, None, "the start of the measured time is unknown"),
     ],
 )
-def test_what_cannot_be_judged_part_by_part_fails_with_the_reason(
+def test_limit_that_cannot_be_judged_by_parts_fails_with_a_reason(
     limit: PhaseLimit, seconds: float, begin: Any, reason: str
 ) -> None:
     judgement = one(limit, {"read": operation([[5]] * 30, step=2)}, seconds, begin)

@@ -74,7 +74,7 @@ def test_summaries_of_a_phase_before_do_not_count() -> None:
     assert (view.reporting, view.total, view.seconds_left) == (0, None, None)
 
 
-def test_of_very_many_operations_the_frequent_ones_are_named() -> None:
+def test_frequent_ones_of_very_many_operations_are_named() -> None:
     names = {f"op{n:02d}": LiveOperation(15 * (n + 1)) for n in range(40)}
     view = cell_view(CELL, [live("i-1", names), live("i-2", names)], NOW)
     by_name = {one.operation: one.per_second for one in view.operations}

@@ -19,7 +19,7 @@ from troop.bench.plan import Plan, PlannedCell, Variant
 from troop.measure.summary_size import TARGET_BYTES
 
 
-def of(drivers: int, phases: int = 1, points: int = 0) -> Benchmark:
+def benchmark_with(drivers: int, phases: int = 1, points: int = 0) -> Benchmark:
     fleets = (SERVERS, replace(DRIVERS, count=drivers))
     swept = tuple(Point({"threads": n}) for n in range(1, points + 1))
     measured = tuple(replace(MEASURE, name=f"measure-{n}", points=swept) for n in range(phases))
@@ -27,8 +27,8 @@ def of(drivers: int, phases: int = 1, points: int = 0) -> Benchmark:
 
 
 @given(st.integers(1, 2000), st.integers(1, 8), st.sampled_from([0, 2, 9]))
-def test_what_is_admitted_is_merged_in_half_of_the_time(drivers: int, phases: int, points: int) -> None:
-    benchmark = of(drivers, phases, points)
+def test_admitted_benchmark_is_merged_in_half_of_the_time(drivers: int, phases: int, points: int) -> None:
+    benchmark = benchmark_with(drivers, phases, points)
     together = drivers * (1 if points else phases)
     if not unmergeable(benchmark):
         assert together * most_bytes(benchmark) / (1 << 20) * SECONDS_A_MIB <= FUNCTION_SECONDS / 2
@@ -37,18 +37,18 @@ def test_what_is_admitted_is_merged_in_half_of_the_time(drivers: int, phases: in
 
 
 def test_too_many_summaries_are_refused_and_points_are_a_way_out() -> None:
-    (problem,) = unmergeable(of(400, phases=6))
+    (problem,) = unmergeable(benchmark_with(400, phases=6))
     assert problem.where == "phases"
     assert problem.message == "with `measured` write 2400 summaries that are merged together"
     assert problem.allowed.startswith("at most 1764: use fewer nodes")
-    assert not unmergeable(of(400, phases=6, points=2))
-    assert not unmergeable(of(400, phases=4))
-    assert not unmergeable(replace(of(1), phases=(replace(MEASURE, measured=0),)))
+    assert not unmergeable(benchmark_with(400, phases=6, points=2))
+    assert not unmergeable(benchmark_with(400, phases=4))
+    assert not unmergeable(replace(benchmark_with(1), phases=(replace(MEASURE, measured=0),)))
 
 
 @pytest.mark.parametrize("drivers", [10, 348])
 def test_nodes_know_their_limit(drivers: int, tmp_path: Path) -> None:
-    benchmark = of(drivers)
+    benchmark = benchmark_with(drivers)
     document = for_nodes(benchmark)
     path = tmp_path / "definition.json"
     path.write_text(json.dumps(document))
@@ -57,7 +57,7 @@ def test_nodes_know_their_limit(drivers: int, tmp_path: Path) -> None:
 
 
 def test_the_budget_is_that_of_the_largest_cell() -> None:
-    cells = [PlannedCell(f"c{n:03}", Variant(), of(drivers)) for n, drivers in enumerate((10, 400, 1))]
+    cells = [PlannedCell(f"c{n:03}", Variant(), benchmark_with(drivers)) for n, drivers in enumerate((10, 400, 1))]
     assert budget(Plan(tuple(cells[::2]))) == {
         "seconds": ceil(10 * TARGET_BYTES / (1 << 20) * SECONDS_A_MIB),
         "most": 150,

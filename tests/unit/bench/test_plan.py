@@ -23,12 +23,12 @@ PLAN = Plan(
 )
 
 
-def test_it_comes_back_as_it_was_stored() -> None:
+def test_plan_is_read_back_as_stored() -> None:
     assert from_plan_document(json.loads(json.dumps(to_plan_document(PLAN)))) == PLAN
 
 
 @pytest.mark.parametrize("document", [{}, {"format": "troop.plan/2"}, {"format": "troop.plan/1", "parallel": 1}])
-def test_what_is_no_plan_is_refused(document: dict[str, object]) -> None:
+def test_document_that_is_no_plan_is_refused(document: dict[str, object]) -> None:
     with pytest.raises(DefinitionError, match="run the benchmark again"):
         from_plan_document(document)
 
@@ -62,5 +62,5 @@ def test_the_most_nodes_at_a_time_are_those_of_the_largest_cells(parallel: int, 
         (Variant(scale="n48"), "n48"),
     ],
 )
-def test_what_sets_it_apart_is_told_in_a_few_words(variant: Variant, label: str) -> None:
+def test_label_describes_a_variant_in_a_few_words(variant: Variant, label: str) -> None:
     assert variant.label == label

@@ -47,7 +47,7 @@ def test_the_quota_of_an_instance_type(instance_type: str, on_demand: str | None
     assert [quota and quota.code for quota in by_purchase] == [on_demand, spot]
 
 
-def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, parallel: int = 1) -> object:
+def run_with(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, parallel: int = 1) -> object:
     fleets = (replace(SERVERS, count=servers), replace(DRIVERS, count=drivers, purchase=purchase))
     return plan(*[replace(BENCHMARK, fleets=fleets)] * cells, parallel=parallel)
 
@@ -55,21 +55,25 @@ def of(servers: int, drivers: int, purchase: str = ON_DEMAND, cells: int = 1, pa
 @pytest.mark.parametrize(
     ("run", "values", "expected"),
     [
-        (of(3, 2), {STANDARD: 10.0}, []),
-        (of(3, 3), {STANDARD: 10.0}, ["fleets need 12 vCPUs of on-demand Standard"]),
-        (of(3, 3), {}, []),  # nobody knows
-        (of(3, 3, SPOT), {STANDARD: 6.0, STANDARD_SPOT: 5.0}, ["fleets need 6 vCPUs of spot Standard"]),
-        (of(3, 2, cells=4), {STANDARD: 9.0}, ["in the cell c001: must be at most 9: the account's quota L-1216C47A"]),
+        (run_with(3, 2), {STANDARD: 10.0}, []),
+        (run_with(3, 3), {STANDARD: 10.0}, ["fleets need 12 vCPUs of on-demand Standard"]),
+        (run_with(3, 3), {}, []),  # nobody knows
+        (run_with(3, 3, SPOT), {STANDARD: 6.0, STANDARD_SPOT: 5.0}, ["fleets need 6 vCPUs of spot Standard"]),
+        (
+            run_with(3, 2, cells=4),
+            {STANDARD: 9.0},
+            ["in the cell c001: must be at most 9: the account's quota L-1216C47A"],
+        ),
     ],
 )
-def test_what_can_never_fit_is_refused(run: object, values: dict[str, float], expected: list[str]) -> None:
+def test_run_above_the_quota_is_refused(run: object, values: dict[str, float], expected: list[str]) -> None:
     problems = [str(problem) for problem in too_small(run, VCPUS, values)]  # type: ignore[arg-type]
     assert len(problems) == len(expected)
     assert all(words in one for words, one in zip(expected, problems, strict=True))
 
 
-def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
-    run = of(3, 2, cells=3, parallel=2)
+def test_parallel_cells_that_may_exceed_the_quota_are_a_warning() -> None:
+    run = run_with(3, 2, cells=3, parallel=2)
     assert quotas.warnings(run, VCPUS, {STANDARD: 20.0}) == []  # type: ignore[arg-type]
     (warning,) = quotas.warnings(run, VCPUS, {STANDARD: 19.0})  # type: ignore[arg-type]
     assert warning.startswith("2 parallel cells can need 20 vCPUs of on-demand Standard")
@@ -78,10 +82,10 @@ def test_cells_side_by_side_that_may_not_fit_are_told() -> None:
 @pytest.mark.parametrize(
     ("run", "on_demand", "needs"),
     [
-        (of(3, 3, SPOT), 12.0, None),
-        (of(3, 3, SPOT), 11.0, 12),
-        (of(3, 3, SPOT, cells=2), 11.0, 12),  # once
-        (of(3, 3), 11.0, None),  # nothing falls back: it is refused
+        (run_with(3, 3, SPOT), 12.0, None),
+        (run_with(3, 3, SPOT), 11.0, 12),
+        (run_with(3, 3, SPOT, cells=2), 11.0, 12),  # once
+        (run_with(3, 3), 11.0, None),  # nothing falls back: it is refused
     ],
 )
 def test_spot_whose_fallback_can_never_launch_is_warned_of(run: object, on_demand: float, needs: int | None) -> None:
@@ -102,10 +106,10 @@ LARGE = replace(SERVERS, count=3, instance_type="c5.large", fallback_types=("c6i
 @pytest.mark.parametrize(
     ("run", "expected"),
     [
-        (of(3, 2), {STANDARD: (10, 10)}),
-        (of(3, 2, SPOT), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
-        (of(3, 2, SPOT, cells=4), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
-        (of(3, 2, SPOT, cells=4, parallel=3), {STANDARD: (18, 30), STANDARD_SPOT: (12, 0)}),
+        (run_with(3, 2), {STANDARD: (10, 10)}),
+        (run_with(3, 2, SPOT), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
+        (run_with(3, 2, SPOT, cells=4), {STANDARD: (6, 10), STANDARD_SPOT: (4, 0)}),
+        (run_with(3, 2, SPOT, cells=4, parallel=3), {STANDARD: (18, 30), STANDARD_SPOT: (12, 0)}),
         (plan(*(replace(BENCHMARK, fleets=(replace(LARGE, count=n),)) for n in (2, 7, 3))), {STANDARD: (28, 28)}),
         (plan(replace(BENCHMARK, fleets=(replace(SERVERS, instance_type="q9.large"),))), {}),  # no known quota
     ],

@@ -19,8 +19,8 @@ def node(name: str, zone: str = "a", role: str = "servers") -> Node:
     return Node(name, role, zone, f"10.0.0.{name}", "i4i.xlarge")
 
 
-def seats(of: Ranks) -> list[tuple[int, str, bool, str]]:
-    return [(seat.rank, seat.id, seat.is_present, seat.predecessor) for seat in of.seats]
+def seats(state: Ranks) -> list[tuple[int, str, bool, str]]:
+    return [(seat.rank, seat.id, seat.is_present, seat.predecessor) for seat in state.seats]
 
 
 FULL = assign(Ranks(), DESIRED, [node("1", "a"), node("2", "b"), node("3", "c")])
@@ -86,7 +86,7 @@ def test_ranks_follow_the_size() -> None:
     ]
 
 
-def test_a_rank_says_how_many_there_were_when_it_began_also_in_a_role_of_another_size() -> None:
+def test_seat_retains_the_size_of_its_role_when_the_size_changes() -> None:
     """A token, for example, follows from both, and must not move."""
     nodes = [node(str(n), "abc"[n % 3]) for n in range(1, 8)]
     state = FULL

@@ -57,7 +57,7 @@ def to(*addresses: str, ports: str = "443") -> Benchmark:
         (STORE, ["sg-0123456789abcdef0:5432"]),
     ],
 )
-def test_what_the_setting_covers_is_allowed(target: Target, allowed: list[str]) -> None:
+def test_target_that_the_setting_covers_is_allowed(target: Target, allowed: list[str]) -> None:
     assert forbidden_targets(with_targets(target), allowed) == []
 
 

@@ -113,7 +113,7 @@ def test_another_zone_may_have_room_for_volumes(message: str) -> None:
 
 
 @pytest.mark.parametrize("message", PASSING)
-def test_what_may_pass_is_waited_for(message: str) -> None:
+def test_temporary_refusal_is_not_permanent(message: str) -> None:
     assert not is_permanent(message)
     assert not is_vain(message)
 
@@ -173,7 +173,7 @@ def test_failed_launches_and_instances_that_died_while_pending_tell_why(one: Any
     assert list(of_launches([one])) == expected
 
 
-def test_what_failed_before_the_last_good_launch_has_passed() -> None:
+def test_failures_before_the_last_success_are_ignored() -> None:
     seen = [
         activity("Cancelled", KEY),
         activity("Successful", description="Terminating EC2 instance: i-02"),

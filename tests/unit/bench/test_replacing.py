@@ -70,7 +70,7 @@ def test_an_error_needs_no_patience_and_goes_before_silence() -> None:
     assert chosen_of(4, ages, {"i-0": 10, "i-1": 10}, errors=("i-3",)) == ["i-3"]
 
 
-def test_what_was_requested_before_is_requested_again_and_not_counted() -> None:
+def test_earlier_replacement_is_requested_again_and_not_counted() -> None:
     ages = {"i-0": 900.0, "i-1": 900.0, "i-2": 900.0}
     again: dict[str, Any] = {"replaced": {"i-1": "drivers"}}
     assert chosen_of(3, ages, {"i-0": 10, "i-1": 10}, **again) == ["i-1"], "although it has registered by now"
@@ -78,7 +78,7 @@ def test_what_was_requested_before_is_requested_again_and_not_counted() -> None:
     assert chosen_of(3, {"i-0": 900.0, "i-2": 1.0}, {"i-0": 10}, errors=("i-2",), **again) == [], "one is all it may"
 
 
-def test_what_leaves_anyway_is_not_replaced() -> None:
+def test_node_that_leaves_anyway_is_not_replaced() -> None:
     seen = [FleetStatus("drivers", frozenset({"i-0"}), frozenset({"i-1"}), frozenset({"i-1"}))]
     nodes = {i: Node(i, "drivers", error="no disk") for i in ("i-0", "i-1", "i-gone")}
     whole = replace(BENCHMARK, fleets=(replace(DRIVERS, count=200),))

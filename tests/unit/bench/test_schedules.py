@@ -26,7 +26,7 @@ NOW = datetime(2027, 1, 31, 2, 30, tzinfo=UTC)
         "at(2027-01-31T03:00:00)",
     ],
 )
-def test_what_scheduler_accepts(expression: str) -> None:
+def test_valid_expression_is_accepted(expression: str) -> None:
     check_expression(expression, "UTC", NOW)
 
 
@@ -49,7 +49,7 @@ def test_what_scheduler_accepts(expression: str) -> None:
         ("at(2027-01-31T02:30:00)", "in the future"),
     ],
 )
-def test_what_scheduler_refuses(expression: str, why: str) -> None:
+def test_bad_expression_is_refused_with_a_reason(expression: str, why: str) -> None:
     with pytest.raises(BadValue, match=why):
         check_expression(expression, "UTC", NOW)
 

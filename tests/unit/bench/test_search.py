@@ -48,9 +48,7 @@ _LISTS = st.lists(st.integers(0, 999), min_size=2, max_size=40, unique=True).map
 
 
 @given(st.one_of(_RANGES, _LISTS), st.data())
-def test_of_a_system_that_only_gets_worse_it_finds_the_last_value_that_holds(
-    search: Search, data: st.DataObject
-) -> None:
+def test_search_in_a_monotonic_system_ends_at_the_last_value_that_holds(search: Search, data: st.DataObject) -> None:
     held = data.draw(st.integers(0, len(search.candidates)))
     state, tried = run(search, lambda at: at < held)
     assert len(tried) <= search.most
@@ -63,7 +61,7 @@ def test_of_a_system_that_only_gets_worse_it_finds_the_last_value_that_holds(
 
 
 @given(st.one_of(_RANGES, _LISTS), st.data())
-def test_of_any_system_its_answer_was_measured_twice_beside_the_next_value(search: Search, data: st.DataObject) -> None:
+def test_search_in_any_system_measures_its_answer_and_the_next_value_twice(search: Search, data: st.DataObject) -> None:
     """Not monotone: it ends all the same, and never claims more than it has measured."""
     size = len(search.candidates)
     holds: Sequence[bool] = data.draw(st.lists(st.booleans(), min_size=size, max_size=size))
@@ -79,7 +77,7 @@ def test_of_any_system_its_answer_was_measured_twice_beside_the_next_value(searc
 
 
 @given(st.one_of(_RANGES, _LISTS), st.lists(st.booleans(), min_size=20, max_size=20))
-def test_of_verdicts_that_change_the_answer_is_what_was_the_same_each_time(
+def test_search_with_changing_verdicts_answers_only_with_consistent_values(
     search: Search, verdicts: list[bool]
 ) -> None:
     """No value that failed once counts as held, and all points are within those of the estimate."""
@@ -162,7 +160,7 @@ def test_an_interval_can_be_open_at_the_end_of_the_range() -> None:
     )
 
 
-def test_it_says_which_values_would_be_stable() -> None:
+def test_unstable_search_advises_other_values() -> None:
     search = Search("rate", (), 250, 1250, 250)
     assert search.most == 6
     state = progress(search, [True, False, True, False, False, False])
@@ -206,7 +204,7 @@ def test_the_worst_case_is_exact(size: int) -> None:
         ([True, True, False], "search for the largest threads: 1 holds the limits; 3 of at most 13 points"),
     ],
 )
-def test_it_says_where_it_stands(verdicts: list[bool], text: str) -> None:
+def test_search_reports_its_progress(verdicts: list[bool], text: str) -> None:
     state = progress(RANGE, verdicts)
     assert sentence(RANGE, state) == text
     stored = document("measure", RANGE, state)
@@ -214,5 +212,5 @@ def test_it_says_where_it_stands(verdicts: list[bool], text: str) -> None:
 
 
 @given(st.one_of(_RANGES, _LISTS))
-def test_what_is_stored_is_read_back(search: Search) -> None:
+def test_stored_search_is_read_back(search: Search) -> None:
     assert Search.of(search.document()) == search

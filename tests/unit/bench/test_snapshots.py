@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.bench.build import BENCHMARK, DRIVERS, SERVERS
-from tests.unit.bench.test_estimate import PRICES, of
+from tests.unit.bench.test_estimate import PRICES, estimated
 from troop.bench.definition import READ, Benchmark, Volume, from_document, to_document
 from troop.bench.estimate import BOOT, expected_seconds
 from troop.bench.fleet_requests import Image, template_data
@@ -42,7 +42,7 @@ def test_the_template_leaves_encryption_to_the_snapshot(initialize: int | str | 
 
 
 @pytest.mark.parametrize("initialize", [None, READ, 200])
-def test_it_is_stored_with_the_definition(initialize: int | str | None) -> None:
+def test_initialization_is_stored_with_the_definition(initialize: int | str | None) -> None:
     benchmark = restored(initialize=initialize)
     assert from_document(to_document(benchmark)) == benchmark
 
@@ -57,10 +57,10 @@ def test_the_expected_time_contains_the_reading_of_the_largest_volume() -> None:
 
 
 def test_a_rate_without_a_price_is_unknown_never_free() -> None:
-    (cell,) = of(restored(initialize=200)).cells
+    (cell,) = estimated(restored(initialize=200)).cells
     assert cell.expected.unknown == ("servers, initialization",)
     priced = replace(restored(initialize=200), money=Money(other_prices={INITIALIZATION: Decimal("0.0012")}))
-    (cell,) = of(priced).cells
+    (cell,) = estimated(priced).cells
     (line,) = (one for one in cell.expected.items if one.what == "servers, initialization")
     assert line.quantity == SERVERS.count * 20 * 2
     assert line.amount == SERVERS.count * Decimal("0.048")

@@ -91,14 +91,14 @@ def test_the_study_of_2011_by_the_started_hour() -> None:
 
 
 def test_requests_that_nodes_have_counted_are_billed_in_place_of_stated_ones() -> None:
-    of_nine = replace(DONE, requests={S3_GETS: 9})
+    nine_gets = replace(DONE, requests={S3_GETS: 9})
     terms = replace(TERMS, cells={"c001": replace(CELL, requests={S3_GETS: D(1_000_000), S3_PUTS: D(1000)})})
     assert bill(terms=terms)["S3 GET requests, as stated"] == (1_000_000, D("0.4"))
     counted = bill(terms=terms, cells=(replace(DONE, requests={S3_GETS: 34_356}),))
     assert counted["S3 GET requests, as counted"] == (34_356, 34_356 * D("0.0000004"))
     assert "S3 GET requests, as stated" not in counted
     assert counted["S3 PUT and LIST requests, as stated"][0] == 1000, "nobody counts these"
-    unstated = bill(terms=replace(TERMS, cells={"c001": replace(CELL, requests={})}), cells=(of_nine,))
+    unstated = bill(terms=replace(TERMS, cells={"c001": replace(CELL, requests={})}), cells=(nine_gets,))
     assert unstated["S3 GET requests, as counted"][0] == 9
 
 
@@ -158,7 +158,7 @@ def test_a_provisioned_initialization_costs_once_and_without_its_price_it_is_unk
     assert "servers, initialization" in actual(Terms(PRICES), [DONE], volumes, NOON).unknown
 
 
-def test_what_is_not_known_is_named_and_what_was_never_created_costs_nothing() -> None:
+def test_unknown_resource_is_named_and_one_never_created_costs_nothing() -> None:
     late = NOON + timedelta(hours=1)
     unknown = Resource(RUN, "c001", Kind.INSTANCE, "i-9", NOON, NOON, late)
     volume = Resource(RUN, "c001", Kind.VOLUME, "vol-9", NOON, NOON, late)
@@ -169,7 +169,7 @@ def test_what_is_not_known_is_named_and_what_was_never_created_costs_nothing() -
     assert cost.unknown == ("nodes, unknown, on-demand", "nodes, storage unknown")
 
 
-def test_what_is_there_still_costs_until_now() -> None:
+def test_existing_resource_costs_until_now() -> None:
     assert bill(node("i-1", None))["servers, c7g.large, on-demand"][0] == 72
 
 
@@ -177,7 +177,7 @@ def test_what_is_there_still_costs_until_now() -> None:
     ("status", "traffic"),
     [(CellStatus.SUCCEEDED, True), (CellStatus.INVALID, True), (CellStatus.FAILED, False), (CellStatus.STOPPED, False)],
 )
-def test_what_crossed_zones_is_counted_of_cells_that_came_so_far(status: CellStatus, traffic: bool) -> None:
+def test_traffic_between_zones_counts_for_cells_that_measured(status: CellStatus, traffic: bool) -> None:
     amounts = bill(cells=(replace(DONE, status=status),))
     assert (TRAFFIC in amounts) is traffic
     assert amounts.get(f"{REQUESTS[S3_GETS][0]}, as stated") == ((1_000_000, D("0.4")) if traffic else None)
@@ -236,13 +236,13 @@ def test_a_cell_that_does_not_fit_the_rest_of_the_budget(
         assert "expected to cost $" in message
 
 
-def test_what_is_not_all_known_of_a_cost_counts_as_what_was_expected() -> None:
+def test_partly_unknown_cost_counts_as_the_expected_one() -> None:
     cheap = replace(cell("c001", OVER, "0.01"), cost=Cost(D("0.01"), unknown=("c5.large, on-demand",)))
     assert over_budget(replace(TERMS, budget=D("7.99")), "c002", [cheap])
     assert over_budget(replace(TERMS, budget=D(8)), "c002", [cheap]) is None
 
 
-def test_of_two_that_begin_at_once_one_fits() -> None:
+def test_only_one_of_two_concurrent_cells_fits_into_the_budget() -> None:
     terms = replace(TERMS, budget=D(7))
     both = [cell("c001", UNDER_WAY), cell("c002", UNDER_WAY)]
     assert [over_budget(terms, one, both) is None for one in ("c001", "c002")] == [True, False]
@@ -280,7 +280,7 @@ def test_a_cost_is_read_as_it_was_written() -> None:
     assert [line.what for line in again.items] == [line.what for line in cost.items]
 
 
-def test_what_spot_has_saved_is_the_difference_to_the_price_on_demand() -> None:
+def test_savings_of_spot_are_the_difference_to_the_on_demand_price() -> None:
     nodes = [node("i-1", 7200, purchase=SPOT), node("i-2", 3600, purchase=SPOT, zone="b"), node("i-3", 1800)]
     cost = actual(TERMS, [DONE], nodes, NOON)
     assert cost.on_demand is not None
@@ -293,7 +293,7 @@ def test_what_spot_has_saved_is_the_difference_to_the_price_on_demand() -> None:
     assert actual(TERMS, [DONE], elsewhere, NOON).on_demand == cost.on_demand
 
 
-def test_what_was_bought_is_summed_by_role_and_purchase() -> None:
+def test_node_hours_are_summed_by_role_and_purchase() -> None:
     nodes = [
         node("i-1", 7200, purchase=SPOT),
         node("i-2", None, purchase=SPOT),

@@ -102,13 +102,13 @@ def test_nodes_are_counted_by_where_they_are_and_what_they_say() -> None:
         (Counts(in_service=3, ready=3), False),
     ],
 )
-def test_only_exactly_the_wanted_nodes_are_all(seen: Counts, complete: bool) -> None:
+def test_fleet_is_complete_only_with_exactly_its_desired_nodes(seen: Counts, complete: bool) -> None:
     assert is_complete({"w": 2}, {"w": seen}) is complete
     assert not is_complete({"w": 2, "v": 1}, {"w": seen}), "of the other nothing was seen"
 
 
 @given(elapsed=st.floats(0, 86_400), left=st.floats(0, 86_400))
-def test_the_next_look_is_soon_at_first_and_never_long_after_the_expiry(elapsed: float, left: float) -> None:
+def test_next_check_is_soon_at_first_and_shortly_after_the_expiry_at_most(elapsed: float, left: float) -> None:
     seconds = wait(elapsed, left)
     assert FIRST_WAIT <= seconds <= LONGEST_WAIT
     assert seconds <= max(FIRST_WAIT, left + 1)

@@ -77,7 +77,7 @@ def test_the_backup_waits_for_spot_and_shrinks_only_after_it_has_served() -> Non
     assert decide(10, full(7), full(3), market).market == Market(), "spot has lost one: the time begins anew"
 
 
-def test_what_a_failed_call_has_left_undone_is_decided_again() -> None:
+def test_decision_after_a_failed_call_is_the_same() -> None:
     lacking = Nodes(10, 7, 7)
     first = decide(10, lacking, full(0), SHORT)
     assert decide(10, lacking, full(0), first.market) == first

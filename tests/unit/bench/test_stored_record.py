@@ -73,7 +73,7 @@ RESOURCES = [
 ]
 
 
-def test_what_is_kept_comes_back_as_it_was() -> None:
+def test_stored_record_is_read_back() -> None:
     document = json.loads(json.dumps(stored_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2")))
     record = stored_record.from_document(document)
     assert record.run == RUN
@@ -87,7 +87,7 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
     assert "results" not in document["cells"][0]
 
 
-def test_a_run_without_money_is_kept_too() -> None:
+def test_record_of_a_run_without_money_is_read_back() -> None:
     run = replace(RUN, estimate=None, cost=None, ended_at=None)
     record = stored_record.from_document(stored_record.document(run, [], [], None, "0.2"))
     assert (record.run, record.cells, record.terms) == (run, (), None)
@@ -103,7 +103,7 @@ def test_a_run_without_money_is_kept_too() -> None:
         ({"terms": {"prices": {}}}, "damaged"),
     ],
 )
-def test_what_is_no_record_is_refused(change: dict[str, Any], why: str) -> None:
+def test_document_that_is_no_record_is_refused(change: dict[str, Any], why: str) -> None:
     document = stored_record.document(RUN, CELLS, RESOURCES, TERMS, "0.2") | change
     with pytest.raises(stored_record.RecordError, match=why):
         stored_record.from_document(document)

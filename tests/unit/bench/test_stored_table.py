@@ -11,7 +11,7 @@ def row(number: int, kinds: int = 0) -> dict[str, object]:
     return {"phase": "measure", "role": "drivers", "operation": f"op{number}", "count": 7, "errors": errors}
 
 
-def test_what_fits_is_kept_as_it_is() -> None:
+def test_small_table_is_stored_unchanged() -> None:
     table = [row(number) for number in range(64)]
     assert stored_table(table) == table
 

@@ -33,7 +33,7 @@ subsets = st.sets(st.sampled_from(sorted(ALL))).map(frozenset)
 
 
 @given(subsets, subsets, st.sampled_from([PREPARE, MEASURE]), st.floats(0, 2000))
-def test_a_phase_is_done_exactly_when_all_live_and_all_of_its_roles_have_done_it(
+def test_phase_is_done_only_when_all_live_nodes_of_its_roles_are(
     live: frozenset[str], present: frozenset[str], phase: Any, elapsed: float
 ) -> None:
     expected = ROSTER.ids(phase.roles)
@@ -49,7 +49,7 @@ def test_a_phase_is_done_exactly_when_all_live_and_all_of_its_roles_have_done_it
 
 @pytest.mark.parametrize("phase", [PREPARE, MEASURE])
 @pytest.mark.parametrize("there", [True, False])
-def test_what_spot_takes_back_makes_a_cell_invalid_in_any_phase(phase: Any, there: bool) -> None:
+def test_spot_interruption_makes_a_cell_invalid_in_any_phase(phase: Any, there: bool) -> None:
     """Told by the node that it will, before it is gone, or by EC2 that it has; in its summary, or beside it."""
     live = ALL if there else ALL - {"i-s0"}
     bad = [NodeOutcome("i-d1", "failed", "the server is gone"), NodeOutcome("i-s0", "lost", "x", interrupted=True)]
@@ -121,7 +121,7 @@ def test_a_run_is_what_its_cells_are(statuses: list[str], ended: RunStatus) -> N
     assert (reason is None) == (ended is RunStatus.SUCCEEDED)
 
 
-def test_of_many_cells_some_are_named_and_all_are_counted() -> None:
+def test_reason_names_some_of_many_cells_and_counts_all() -> None:
     cells = [Cell("r", f"c{n:03d}", CellStatus.FAILED, reason="r" * 2000) for n in range(1, 10)]
     cells.append(Cell("r", "c010", CellStatus.SUCCEEDED))
     status, reason = of_run(RUN, cells)

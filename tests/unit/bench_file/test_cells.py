@@ -220,12 +220,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(
     ("change", "where", "message"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)]
 )
-def test_what_is_refused_is_named_where_it_stands(change: dict[str, Any], where: str, message: str) -> None:
+def test_refusal_has_the_place_in_the_file(change: dict[str, Any], where: str, message: str) -> None:
     messages = [str(p) for p in problems(changed(**(WEEK | change)), files=FILES) if p.where == where]
     assert [text for text in messages if message in text], problems(changed(**(WEEK | change)), files=FILES)
 
 
-def test_what_is_wrong_with_many_cells_is_told_once() -> None:
+def test_mistake_in_many_cells_is_reported_once() -> None:
     document = changed(scale=STEPS, matrix={"parameters.threads": [1, 2], "fleets.drivers.zones": [9]}, **WEEK)
     assert [p.where for p in problems(document, files=FILES)] == ["matrix.fleets.drivers.zones"]
 
@@ -276,7 +276,7 @@ def test_sizes_and_single_changes_reach_them(size: str | None, changes: dict[str
     )
 
 
-def test_a_file_without_a_matrix_can_be_given_one() -> None:
+def test_matrix_can_be_added_to_a_file_without_one() -> None:
     assert [c.variant.label for c in plan(changed(**WEEK), changes={"matrix.parameters.threads": [1, 2]}).cells] == [
         "threads=1",
         "threads=2",
@@ -308,7 +308,7 @@ def test_drivers_may_be_set_where_only_some_steps_have_them() -> None:
     assert [cell.benchmark.fleet("drivers").count for cell in run_plan.cells] == [1, 5]
 
 
-def test_a_plan_of_the_most_bytes_has_few_enough_to_be_read_at_every_launch() -> None:
+def test_largest_plan_is_small_enough_to_read_at_every_launch() -> None:
     texts = ["x" * 4096] * 4
     document = changed(parameters__bucket="y", parameters__sizes=texts, repetitions=200, parallel=50, **WEEK)
     assert len(json.dumps(to_plan_document(plan(document)))) < 2 * LARGEST_PLAN
@@ -365,7 +365,7 @@ def test_the_longest_cell_fits_into_the_longest_run() -> None:
 MIXES = [{"read": 80, "write": 20}, {"write": 50, "read": 50}]
 
 
-def test_a_parameter_can_be_a_mapping_that_cells_change_as_a_whole_or_in_part() -> None:
+def test_cells_can_change_a_mapping_as_a_whole_or_in_part() -> None:
     file = changed(parameters__mix=MIXES[0], **WEEK)
     assert read(file, FILES).parameters["mix"] == MIXES[0]
     whole = plan(file | {"matrix": {"parameters.mix": MIXES}})
@@ -406,6 +406,6 @@ def test_a_mapping_in_points_is_stored_and_labelled() -> None:
         ),
     ],
 )
-def test_what_a_mapping_cannot_be(change: dict[str, Any], where: str, words: str) -> None:
+def test_bad_mapping_is_refused(change: dict[str, Any], where: str, words: str) -> None:
     refusals = {one.where: f"{one.message}: must be {one.allowed}" for one in problems(changed(**change, **WEEK))}
     assert words in refusals[where], refusals

@@ -23,7 +23,7 @@ def test_a_file_that_says_nothing_of_money() -> None:
     assert money() == Money()
 
 
-def test_all_that_can_be_said() -> None:
+def test_all_keys_about_money_are_read() -> None:
     actual = money(
         budget=25.5,
         billing="hourly",
@@ -118,7 +118,7 @@ def test_amounts_are_what_was_written_not_what_a_float_is() -> None:
         ({"phases__0__expected": "11m"}, "phases.0.expected is 11m: must be at most 10m, its timeout"),
     ],
 )
-def test_what_cannot_be_said(changes: dict[str, Any], message: str) -> None:
+def test_bad_key_about_money_is_refused(changes: dict[str, Any], message: str) -> None:
     assert any(str(problem).startswith(message) for problem in problems(changed(**changes)))
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import definition as of_agent
+from agent import definition as agent_definition
 from tests.unit.bench_file.documents import FILES, changed, problems, read
 from tests.unit.bench_file.test_schema import SCHEMA
 from troop.bench.definition import Benchmark, from_document, rates, to_document
@@ -125,7 +125,7 @@ _POINTS = st.one_of(
 
 
 @given(_POINTS, st.integers(1, 3), st.booleans(), st.sampled_from([["drivers"], ["servers"]]))
-def test_what_is_stored_is_what_was_read_and_nodes_find_the_same_steps_in_it(
+def test_stored_steps_equal_those_of_the_file_and_of_nodes(
     points: Any, repeat: int, between: bool, roles: list[str]
 ) -> None:
     more = {"between": {**RESET, "roles": roles}} if between and repeat > 1 else {}
@@ -138,7 +138,7 @@ def test_what_is_stored_is_what_was_read_and_nodes_find_the_same_steps_in_it(
     assert read(stored, FILES) == benchmark, "it is a file, too"
     for role in ("servers", "drivers"):
         mine = [step.name for step in benchmark.steps if role in step.phase.roles]
-        assert [step for one in stored["phases"] for step in of_agent.steps(one, role)] == mine
+        assert [step for one in stored["phases"] for step in agent_definition.steps(one, role)] == mine
 
 
 FIELD = "must be a mapping of parameters to lists of values, or a list"
@@ -184,7 +184,7 @@ FIELD = "must be a mapping of parameters to lists of values, or a list"
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_where_it_is_written(keys: dict[str, Any], where: str, message: str) -> None:
+def test_bad_points_are_refused_at_their_place(keys: dict[str, Any], where: str, message: str) -> None:
     (problem,) = problems(phase(**keys), files=FILES)
     assert problem.where == where
     assert message in str(problem)

@@ -21,7 +21,7 @@ from troop.bench_file.read_fleet import read_fleet
 from troop.values import MOST_VALUES
 
 
-def test_what_is_left_out_is_filled_in() -> None:
+def test_omitted_keys_have_their_defaults() -> None:
     assert read(FILE, FILES[::-1]) == Benchmark(
         name="reads",
         description="",
@@ -51,7 +51,7 @@ def test_a_spot_fleet_says_how_long_spot_may_take() -> None:
 
 
 @given(files())
-def test_what_is_stored_is_itself_a_file_and_means_the_same(document: dict[str, Any]) -> None:
+def test_stored_definition_is_itself_a_file_with_the_same_meaning(document: dict[str, Any]) -> None:
     benchmark = read(document, FILES)
     stored = json.loads(json.dumps(to_document(benchmark)))
     assert from_document(stored) == benchmark
@@ -298,12 +298,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(
     ("change", "where", "message"), REFUSED, ids=[f"{w}-{n}" for n, (_, w, _) in enumerate(REFUSED)]
 )
-def test_what_is_refused_is_named_with_what_is_allowed(change: dict[str, Any], where: str, message: str) -> None:
+def test_refusal_has_the_allowed_values(change: dict[str, Any], where: str, message: str) -> None:
     messages = [str(problem) for problem in problems(changed(**change), files=FILES) if problem.where == where]
     assert [text for text in messages if message in text], messages
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     document = changed(name="X", fleets__drivers__count=0, phases__0__timeout="1x", parameters__A=1)
     assert [p.where for p in problems(document)] == [
         "name",
@@ -313,7 +313,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     ]
 
 
-def test_what_does_not_fit_together_is_told_beside_what_is_wrong_by_itself() -> None:
+def test_conflicts_are_reported_together_with_single_mistakes() -> None:
     """Who mends one mistake should not be shown the next one only then."""
     wrong = {"fleets__drivers__count": 0, "fleets__servers__zones": 4, "phases__1__timeout": "5m"}
     document = changed(**wrong, phases__0__roles=["clients"])
@@ -447,7 +447,7 @@ def test_durations_are_written_as_they_are_read(duration: int) -> None:
     assert seconds(written(duration)) == duration
 
 
-def test_names_are_long_enough_for_what_is_made_of_them() -> None:
+def test_role_names_leave_room_for_names_of_resources() -> None:
     from troop.bench import names
 
     role = "r" * 21

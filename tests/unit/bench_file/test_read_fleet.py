@@ -46,7 +46,7 @@ def test_its_prices_are_of_what_is_counted() -> None:
     assert {problem.where for problem in refused.value.problems} == {"prices.gp3", "prices.cross_zone_gb"}
 
 
-def test_it_has_license_fees_but_generates_no_load() -> None:
+def test_standing_fleet_has_license_fees_but_no_load() -> None:
     assert read_fleet(a_file(license_fee=0.5)).fleets[0].license_fee == D("0.5")
     with pytest.raises(BadBenchmarkError) as refused:
         read_fleet(a_file(load=False))

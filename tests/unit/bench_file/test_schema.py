@@ -22,7 +22,7 @@ def test_the_schema_is_the_committed_one() -> None:
     assert bench_schema.PATH.read_text(encoding="utf-8") == bench_schema.text(), "run: python -m infra.bench_schema"
 
 
-def test_that_of_standing_fleets_is_the_committed_one_and_takes_the_example() -> None:
+def test_schema_of_standing_fleets_is_the_committed_one_and_accepts_the_example() -> None:
     assert bench_schema.FLEET_PATH.read_text(encoding="utf-8") == bench_schema.fleet_text()
     text = (ROOT / "fleets" / "worker" / "fleet.yaml").read_text(encoding="utf-8")
     schema = jsonschema_rs.Draft202012Validator(document(FleetFileIn, FLEET_TITLE))
@@ -31,7 +31,7 @@ def test_that_of_standing_fleets_is_the_committed_one_and_takes_the_example() ->
 
 
 @given(files())
-def test_what_is_accepted_the_schema_accepts(document: dict[str, Any]) -> None:
+def test_schema_accepts_every_accepted_file(document: dict[str, Any]) -> None:
     read(document, FILES)
     SCHEMA.validate(document)
 
@@ -55,7 +55,7 @@ KNOWN_TO_THE_SCHEMA = [
     ("change", "where"),
     [(change, where) for change, where, _ in REFUSED if where in KNOWN_TO_THE_SCHEMA],
 )
-def test_what_is_wrong_by_itself_the_schema_refuses(change: dict[str, Any], where: str) -> None:
+def test_schema_refuses_single_mistakes(change: dict[str, Any], where: str) -> None:
     assert SCHEMA.is_valid(FILE)
     assert not SCHEMA.is_valid(changed(**change))
 

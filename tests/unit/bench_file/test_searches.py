@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent import definition as of_agent
+from agent import definition as agent_definition
 from tests.unit.bench.test_search import RANGE
 from tests.unit.bench_file.documents import FILES, changed, problems, read
 from tests.unit.bench_file.test_schema import SCHEMA
@@ -73,7 +73,7 @@ def test_nodes_find_the_same_steps_in_what_is_stored(search: Any, between: bool,
     stored = to_document(benchmark)
     assert from_document(stored) == benchmark
     mine = [step.name for step in benchmark.steps if role in step.phase.roles]
-    assert [name for phase in stored["phases"] for name in of_agent.steps(phase, role)] == mine
+    assert [name for phase in stored["phases"] for name in agent_definition.steps(phase, role)] == mine
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [

@@ -85,5 +85,5 @@ def test_no_key_is_two_drivers(keys: int, drivers: int) -> None:
 @pytest.mark.parametrize(
     ("memory", "setting", "heap"), [(32_000, 0, 8000), (32_000, 512, 512), (500, 0, 256), (1 << 20, 0, 31 * 1024)]
 )
-def test_the_heap_is_as_asked_or_a_part_of_the_memory(memory: int, setting: int, heap: int) -> None:
+def test_heap_is_the_configured_size_or_a_part_of_the_memory(memory: int, setting: int, heap: int) -> None:
     assert cluster.heap_mib(memory, setting) == heap

@@ -58,7 +58,7 @@ def test_buckets_are_as_wide_as_cassandras() -> None:
     assert {60, 1331, 3973, 4768, 6866, 35425, 42510, 454826} <= set(offsets)
 
 
-def test_what_grew_in_the_measured_time_is_an_operation() -> None:
+def test_growth_in_the_measured_time_is_an_operation() -> None:
     nothing = dict.fromkeys(server.TOTALS, 0)
     totals = [{**nothing, "coordinated": 10 * n * n, "timeouts": 2 * n} for n in range(4)]
     readings = [watch.Reading(AT + n + 0.01, one) for n, one in enumerate(totals)]
@@ -123,7 +123,7 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
     return {"status": 200, "value": question["mbean"].rpartition("name=")[2]}
 
 
-def test_a_server_is_asked_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_of_a_server_are_read_in_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Jolokia) as served:
         threading.Thread(target=served.serve_forever, args=(0.02,), daemon=True).start()
         monkeypatch.setattr(cluster, "AGENT_PORT", served.server_address[1])
@@ -343,7 +343,7 @@ def test_a_damaged_line_of_its_log_costs_no_other_and_fails_the_phase(
     assert operations.parse(json.loads(file.read_text())["operations"])["write"].times.count > 0
 
 
-def test_load_that_was_not_there_all_the_time_is_told() -> None:
+def test_load_that_does_not_cover_the_measured_time_is_reported() -> None:
     assert drive.uncovered(INTERVALS, AT, AT + 10) is None
     assert "began 1.0 s after" in drive.uncovered(INTERVALS, AT - 2, AT + 10)
     assert "ended 2.0 s before" in drive.uncovered(INTERVALS, AT, AT + 13)

@@ -30,20 +30,20 @@ def test_all_that_is_missing_is_named() -> None:
     assert tools.missing() == "latte, cassandra.tar, Java 17"
 
 
-def test_root_gets_packages_and_is_told_how_to_get_cargo(commands: list[list[str]]) -> None:
+def test_root_installs_packages_and_learns_how_to_get_cargo(commands: list[list[str]]) -> None:
     with pytest.raises(tools.NoToolError, match="cargo is missing"):
         tools.prepare(lambda _: None)
     assert {"openjdk-17-jre-headless", "maven", "gcc", "pkg-config", "libssl-dev"} <= set(commands[-1])
 
 
-def test_others_are_told_what_root_would_do(monkeypatch: pytest.MonkeyPatch, commands: list[list[str]]) -> None:
+def test_other_users_learn_what_root_would_install(monkeypatch: pytest.MonkeyPatch, commands: list[list[str]]) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(tools.NoToolError, match=r"as root: apt-get install .* openjdk-17-jre-headless"):
         tools.prepare(lambda _: None)
     assert commands == []
 
 
-def test_what_could_not_be_got_is_named(monkeypatch: pytest.MonkeyPatch, commands: list[list[str]]) -> None:
+def test_tool_that_stays_missing_is_named(monkeypatch: pytest.MonkeyPatch, commands: list[list[str]]) -> None:
     monkeypatch.setattr(shutil, "which", lambda command: f"/usr/bin/{command}")
     monkeypatch.setattr(tools, "has_java", lambda: True)
     with pytest.raises(tools.NoToolError, match=r"still missing: latte, cassandra.tar$"):
@@ -52,7 +52,7 @@ def test_what_could_not_be_got_is_named(monkeypatch: pytest.MonkeyPatch, command
     assert commands[-1][1].endswith("cassandra-write/fetch.py")
 
 
-def test_of_instances_that_are_gone_only_logs_stay(tmp_path: Path) -> None:
+def test_only_logs_of_ended_instances_stay(tmp_path: Path) -> None:
     """What a ring has had on its disks would fill the machine's."""
     logs = ["account.log", "instances/i-1/console.log", "instances/i-1/shared/logs/system.log"]
     gone = ["tmp/x", "instances/i-1/artifacts/cassandra", "instances/i-1/shared/data/data/t-1/nb-1-big-Data.db"]

@@ -113,7 +113,7 @@ class _Items(BaseHTTPRequestHandler):
 
 
 @pytest.mark.parametrize("rate", [200.0, 0.0])
-def test_what_the_driver_records_is_what_the_service_has_answered(tmp_path: Path, program: Path, rate: float) -> None:
+def test_recorded_operations_equal_the_answers_of_the_service(tmp_path: Path, program: Path, rate: float) -> None:
     _Items.answers = Counter()
     shutil.copy(program, tmp_path / "data-service")
     at = phase(tmp_path, connections=4, reads=0.5)
@@ -176,7 +176,7 @@ def test_no_two_drivers_or_points_send_the_same_keys(tmp_path: Path, monkeypatch
     assert len(seeds) == 8
 
 
-def test_what_a_service_has_counted_meanwhile_is_a_row_of_its_node() -> None:
+def test_counters_of_a_service_are_rows_of_its_node() -> None:
     before = {"count": 10, "errors": 1, "nanoseconds": 5_000_000}
     after = {"count": 30, "errors": 4, "nanoseconds": 45_000_000}
     rows = [

@@ -51,8 +51,8 @@ PATTERNS = [
 
 @pytest.mark.parametrize(("pattern", "expected"), PATTERNS)
 def test_each_pattern_is_60_jobs_for_exactly_the_measured_time(pattern: str, expected: dict[str, str]) -> None:
-    of_pattern = options(pattern=pattern)
-    assert of_pattern.items() >= expected.items()
+    chosen = options(pattern=pattern)
+    assert chosen.items() >= expected.items()
     common = {
         "numjobs": "60",
         "ramp_time": "30",
@@ -60,9 +60,9 @@ def test_each_pattern_is_60_jobs_for_exactly_the_measured_time(pattern: str, exp
         "output-format": "json+",
         "filename_format": "data.$jobnum",
     }
-    assert of_pattern.items() >= common.items()
-    assert "time_based" in of_pattern
-    assert "group_reporting" not in of_pattern
+    assert chosen.items() >= common.items()
+    assert "time_based" in chosen
+    assert "group_reporting" not in chosen
 
 
 def test_the_page_cache_is_a_parameter() -> None:

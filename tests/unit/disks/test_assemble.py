@@ -94,7 +94,7 @@ def test_disks_of_others_stay_after_an_interruption_too(tmp_path: Path) -> None:
         ("instance-store-raid0", "none", "raid0", "the kernel .* has no module raid0"),
     ],
 )
-def test_what_the_node_lacks_is_named_and_nothing_else_is_assembled(
+def test_missing_tool_of_the_node_is_named_and_nothing_is_assembled(
     layout: str, cache: str, lacks: str, message: str, tmp_path: Path
 ) -> None:
     package = {"make-bcache": "bcache-tools"}.get(lacks, lacks)
@@ -135,7 +135,7 @@ DIFFERENCES = [
 
 
 @pytest.mark.parametrize(("layout", "cache", "change", "message"), DIFFERENCES)
-def test_a_layout_that_is_no_longer_what_was_asked_for_is_not_measured(
+def test_layout_that_was_changed_is_not_measured(
     layout: str, cache: str, change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     machine = node(layout)

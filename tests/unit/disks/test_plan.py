@@ -42,9 +42,7 @@ def commands(plan: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize(("layout", "cache"), PAIRS)
-def test_each_layout_is_on_its_own_disks_and_its_cache_on_the_last_of_the_instance_store(
-    layout: str, cache: str
-) -> None:
+def test_layout_uses_only_its_own_disks_and_the_last_one_for_the_cache(layout: str, cache: str) -> None:
     one = planned({"layout": layout, "cache": cache})
     below = set(DISKS[layout][1])
     assert one.disks == (below if cache == "none" else below | {CACHE_DISK})
@@ -53,7 +51,7 @@ def test_each_layout_is_on_its_own_disks_and_its_cache_on_the_last_of_the_instan
 
 
 @pytest.mark.parametrize(("layout", "cache"), PAIRS)
-def test_what_a_layout_needs_is_installed_and_loaded(layout: str, cache: str) -> None:
+def test_packages_and_modules_of_a_layout_are_planned(layout: str, cache: str) -> None:
     one = planned({"layout": layout, "cache": cache})
     assert ("mdadm" in one.packages) == ("raid0" in one.modules) == layout.endswith("raid0")
     assert ("make-bcache" in one.packages) == ("bcache" in one.modules) == cache.startswith("bcache")

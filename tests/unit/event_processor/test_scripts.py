@@ -223,7 +223,7 @@ def test_a_worker_does_not_build_upon_a_damaged_value(node: Node) -> None:
         ("verify", {}, "the stores are not filled: run load.py first"),
     ],
 )
-def test_what_cannot_work_is_refused_with_a_remedy(
+def test_bad_parameters_are_refused_with_a_remedy(
     node: Node, script: str, changes: dict[str, Any], message: str
 ) -> None:
     node.succeed("layout")

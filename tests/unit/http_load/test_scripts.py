@@ -255,9 +255,7 @@ def test_crossed_thresholds_are_a_result_and_other_codes_a_failure(node: Node) -
         ({"plan": "bad.js"}, "k6 cannot read the plan bad.js"),
     ],
 )
-def test_what_cannot_work_fails_before_the_load_with_what_to_do(
-    node: Node, changes: dict[str, Any], message: str
-) -> None:
+def test_bad_parameters_fail_before_the_load_with_a_remedy(node: Node, changes: dict[str, Any], message: str) -> None:
     (node.folder / "files" / "bad.js").write_text("")
     code, output = node.run("prepare", **changes)
     assert code == 1

@@ -71,17 +71,17 @@ def test_missing_roles_are_named_with_the_commands_for_an_administrator(
 
 
 @pytest.mark.parametrize(
-    ("operation", "what"),
+    ("operation", "subject"),
     [
         ("get_account_plan_state", "the plan of this account"),
         ("get_products", "whether Lambda has arm64 in this region"),
         ("get_role", "the service-linked roles of this account"),
     ],
 )
-def test_what_cannot_be_checked_is_said_and_ends_nothing(
-    run: Run, world: World, capsys: Printed, operation: str, what: str
+def test_failed_check_of_the_account_is_a_warning(
+    run: Run, world: World, capsys: Printed, operation: str, subject: str
 ) -> None:
     world.refuses = {operation: "AccessDeniedException"}
     output = warnings(run, world, capsys)
     assert output.count("Warning") == 1
-    assert f"Warning: cannot check {what} (An error occurred (AccessDeniedException)" in output
+    assert f"Warning: cannot check {subject} (An error occurred (AccessDeniedException)" in output

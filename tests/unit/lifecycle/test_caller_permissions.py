@@ -93,7 +93,7 @@ def test_a_refusal_names_the_action_and_what_it_is_for(operation: str, capsys: p
     assert f"It is needed {right.why}. " in output
 
 
-def test_other_failures_are_told_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_failures_are_reported_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     def fail() -> None:
         with aws.translated_errors():
             raise ClientError({"Error": {"Code": "Throttling", "Message": "slow down"}}, "Scan")

@@ -109,7 +109,7 @@ def test_an_edited_number_of_zones_counts_over_those_that_were_chosen(run: Run, 
     assert deployed_by(world)["zones"] == ["eu-west-1a", "eu-west-1b", "eu-west-1c"]
 
 
-def test_the_stage_of_an_earlier_command_is_kept_by_its_name(run: Run, world: World, capsys: Printed) -> None:
+def test_stage_of_an_earlier_command_stays_under_its_name(run: Run, world: World, capsys: Printed) -> None:
     world.deployed_with("troop:stage=prod", "troop:deployment=Troop-prod", deployment="Troop-prod")
     with pytest.raises(CliError, match=r"would reset .*troop:min_healthy, .*troop:stage, and YES=1"):
         run(yes=True, name="Troop-prod")
@@ -187,7 +187,7 @@ def test_a_reset_takes_the_name(run: Run, world: World, capsys: Printed, typed: 
     assert output.index("more terminations") < output.index("Type the deployment's name to reset troop:max_per_day, ")
 
 
-def test_what_the_command_names_is_shown_and_not_asked_about(run: Run, world: World, capsys: Printed) -> None:
+def test_setting_of_the_command_is_shown_and_needs_no_confirmation(run: Run, world: World, capsys: Printed) -> None:
     world.deployed_with("troop:probability=0.05")
     run("troop:probability=0.2", yes=True)  # as cdk.json has it
     output = capsys.readouterr().out
@@ -197,7 +197,7 @@ def test_what_the_command_names_is_shown_and_not_asked_about(run: Run, world: Wo
     assert "No setting changes." in capsys.readouterr().out
 
 
-def test_what_cdk_json_changes_is_shown_and_not_asked_about(
+def test_setting_of_cdk_json_is_shown_and_needs_no_confirmation(
     run: Run, world: World, monkeypatch: pytest.MonkeyPatch, capsys: Printed
 ) -> None:
     world.deployed_with('troop:units={"a-*": "a", "*": "b"}')

@@ -15,7 +15,7 @@ from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, SESSION, TABLES, Printed, Run, World, old
 
 
-def test_it_says_where_it_goes_and_asks(run: Run, world: World, capsys: Printed) -> None:
+def test_deployment_shows_its_target_and_needs_confirmation(run: Run, world: World, capsys: Printed) -> None:
     run(typed="y\n")
     output = capsys.readouterr().out
     assert "Deployment Troop, account 111122223333, region eu-west-1, as arn:aws:iam::111122223333:user/ada" in output
@@ -69,7 +69,7 @@ def test_a_stage_that_is_not_meant_ends_it_first(run: Run, world: World, options
     assert world.done == []
 
 
-def test_bootstrapping_is_told_before_it_is_done(run: Run, world: World, capsys: Printed) -> None:
+def test_bootstrapping_is_announced_before_it_begins(run: Run, world: World, capsys: Printed) -> None:
     world.bootstrapped = None
     run(typed="yes\n")
     output = capsys.readouterr().out
@@ -150,7 +150,7 @@ def test_layers_for_another_kind_of_machine_are_refused(
     assert world.done == []
 
 
-def test_starting_unleashed_is_said_aloud(run: Run, capsys: Printed) -> None:
+def test_unleashed_start_is_emphasized(run: Run, capsys: Printed) -> None:
     run("troop:leashed=false", yes=True)
     assert "It starts UNLEASHED (troop:leashed)" in capsys.readouterr().out
 
@@ -187,7 +187,7 @@ def test_removing_takes_the_name(
         assert ("rerun with CONFIRM=Troop" if nobody else "nothing was removed") in str(refused.value)
 
 
-def test_what_no_deployment_can_be_called_is_not_looked_for() -> None:
+def test_impossible_name_of_a_deployment_is_refused() -> None:
     options = argparse.Namespace(deployment="bad name!", stage=None, confirm=None)
     with pytest.raises(CliError, match="'bad name!' cannot be a deployment's name"):
         destroy.destroy(options)

@@ -52,7 +52,7 @@ def test_a_key_that_cannot_be_checked_is_a_warning(run: Run, world: World, capsy
 
 
 @pytest.mark.parametrize(
-    ("settings", "of_tables", "named"),
+    ("settings", "table_key", "named"),
     [
         ((SETTING,), AWS_KEY, "a key of AWS"),
         ((SETTING,), None, "a key of AWS"),
@@ -61,10 +61,10 @@ def test_a_key_that_cannot_be_checked_is_a_warning(run: Run, world: World, capsy
     ],
 )
 def test_retained_tables_with_another_key_are_refused(
-    run: Run, world: World, settings: tuple[str, ...], of_tables: str | None, named: str
+    run: Run, world: World, settings: tuple[str, ...], table_key: str | None, named: str
 ) -> None:
     world.keys = {KEY: {}, OTHER: {}}
-    world.retained, world.key_of_tables = [old("Troop-State-1")], of_tables
+    world.retained, world.key_of_tables = [old("Troop-State-1")], table_key
     with pytest.raises(CliError, match=f"Troop-State-1: {named}.*second deployment.*ADOPT=none"):
         run(*settings, yes=True)
     assert steps(world) == ["synth"], "nothing is taken over"
@@ -73,10 +73,10 @@ def test_retained_tables_with_another_key_are_refused(
     assert steps(world) == ["synth", "tag", "deploy"]
 
 
-@pytest.mark.parametrize(("settings", "of_tables"), [((SETTING,), KEY), ((), AWS_KEY), ((), None)])
+@pytest.mark.parametrize(("settings", "table_key"), [((SETTING,), KEY), ((), AWS_KEY), ((), None)])
 def test_retained_tables_with_the_same_key_are_taken_over(
-    run: Run, world: World, settings: tuple[str, ...], of_tables: str | None
+    run: Run, world: World, settings: tuple[str, ...], table_key: str | None
 ) -> None:
-    world.retained, world.key_of_tables = [old("Troop-State-1")], of_tables
+    world.retained, world.key_of_tables = [old("Troop-State-1")], table_key
     run(*settings, yes=True)
     assert steps(world) == ["synth", "adopt", "deploy"]

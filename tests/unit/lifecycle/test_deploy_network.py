@@ -42,7 +42,7 @@ def test_subnets_stay_where_they_are_whatever_the_region_has_now(run: Run, world
     assert world.done == []
 
 
-def test_fewer_zones_than_wanted_are_taken_and_told(run: Run, world: World, capsys: Printed) -> None:
+def test_fewer_zones_than_configured_are_used_with_a_notice(run: Run, world: World, capsys: Printed) -> None:
     world.zones.pop()
     run(typed="y\n")
     output = capsys.readouterr().out
@@ -66,7 +66,7 @@ def test_a_zone_the_region_does_not_have_is_refused(run: Run, world: World) -> N
 NETWORK = 'troop:network={"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
 
 
-def test_a_network_beyond_the_quota_is_refused_before_anything_is_made(run: Run, world: World) -> None:
+def test_network_beyond_the_quota_is_refused_before_anything_is_created(run: Run, world: World) -> None:
     world.vpcs = 5
     with pytest.raises(CliError, match=r"5 of the 5 VPCs.*troop:network.*troop:benchmarks=false"):
         run(yes=True)
@@ -77,15 +77,15 @@ def test_a_network_beyond_the_quota_is_refused_before_anything_is_made(run: Run,
 
 
 @pytest.mark.parametrize("settings", [(NETWORK,), ("troop:benchmarks=false",)])
-def test_without_a_network_of_its_own_nothing_is_asked_of_it(run: Run, world: World, settings: tuple[str, ...]) -> None:
+def test_deployment_without_a_network_checks_no_quota_of_networks(
+    run: Run, world: World, settings: tuple[str, ...]
+) -> None:
     world.vpcs = 5
     run(*settings, yes=True)
     assert zones_of(world) == []
 
 
-def test_too_few_functions_at_a_time_are_warned_of_with_the_command_that_raises_them(
-    run: Run, world: World, capsys: Printed
-) -> None:
+def test_low_concurrency_is_a_warning_with_the_command_that_raises_it(run: Run, world: World, capsys: Printed) -> None:
     run(yes=True)
     assert "Warning" not in capsys.readouterr().out
     world.concurrency = 10

@@ -16,7 +16,7 @@ from tests.unit.lifecycle.world import DEPLOYED, Printed, Run, World
 OPTION = "--revert-drift"
 
 
-def test_drift_is_put_back_only_if_it_is_asked_for(run: Run, world: World, capsys: Printed) -> None:
+def test_drift_is_reverted_only_by_repair(run: Run, world: World, capsys: Printed) -> None:
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED
     run(yes=True)
     assert OPTION not in world.done[-1]
@@ -28,7 +28,7 @@ def test_drift_is_put_back_only_if_it_is_asked_for(run: Run, world: World, capsy
 
 
 @pytest.mark.parametrize("status", [None, "REVIEW_IN_PROGRESS"])
-def test_what_is_not_there_is_not_repaired(run: Run, world: World, status: str | None) -> None:
+def test_repair_of_a_missing_deployment_is_refused(run: Run, world: World, status: str | None) -> None:
     world.status = status
     with pytest.raises(CliError, match="no deployment Troop to repair: deploy without REPAIR") as refused:
         run(yes=True, repair=True)

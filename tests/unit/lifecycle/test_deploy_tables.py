@@ -81,7 +81,7 @@ def test_the_newest_declines_older_ones_and_nothing_of_unknown_origin(run: Run, 
 
 
 @pytest.mark.parametrize("status", ["REVIEW_IN_PROGRESS", "IMPORT_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_FAILED"])
-def test_what_a_broken_take_over_has_left_hides_no_table(run: Run, world: World, status: str, capsys: Printed) -> None:
+def test_broken_takeover_hides_no_table(run: Run, world: World, status: str, capsys: Printed) -> None:
     """Nobody may start with empty tables, without his opt-outs, for want of a second try."""
     world.status, world.retained = status, [old("Troop-State-1")]
     with pytest.raises(CliError, match="nothing was changed"):
@@ -129,7 +129,7 @@ BENCHMARKS = {"Runs": Resource("AWS::DynamoDB::Table", "Troop-Runs-1"),
 
 
 @pytest.mark.parametrize("is_retained", [True, False])
-def test_what_a_deployment_leaves_behind_is_said_beforehand(
+def test_resources_that_a_deployment_drops_are_listed_before_the_question(
     run: Run, world: World, is_retained: bool, capsys: Printed
 ) -> None:
     world.status, world.resources = "UPDATE_COMPLETE", DEPLOYED | BENCHMARKS
@@ -169,7 +169,7 @@ def test_an_empty_table_of_a_stack_whose_others_are_in_use_is_taken_over(run: Ru
     assert world.done[1] == ("adopt into", "Troop", "Troop-Events-1")
 
 
-def test_retained_tables_are_told_and_taken_over(run: Run, world: World, capsys: Printed) -> None:
+def test_retained_tables_are_listed_and_taken_over(run: Run, world: World, capsys: Printed) -> None:
     world.retained = [old("Troop-State-1"), old("Troop-Events-1", "Events")]
     world.switch = {"leashed": {"BOOL": False}}
     run(typed="y\n")
@@ -229,7 +229,7 @@ def test_a_setting_that_unleashes_is_an_answer(run: Run, world: World) -> None:
     assert world.done[-1][0] == "deploy"
 
 
-def test_what_a_failed_creation_has_left_is_named_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
+def test_tables_of_a_failed_creation_are_listed_and_not_taken_over(run: Run, world: World, capsys: Printed) -> None:
     world.retained = [old("Troop-State-1", stack=f"{STACKS}Troop/failed", empty=True)]
     run(typed="y\n")
     output = capsys.readouterr().out

@@ -175,7 +175,7 @@ def test_a_bucket_that_went_the_first_time_holds_nothing_up(stack: CloudFormatio
     assert stack.deletions == 2
 
 
-def test_what_fails_twice_is_told_with_the_last_reasons(stack: CloudFormation) -> None:
+def test_second_failure_raises_the_last_reasons(stack: CloudFormation) -> None:
     stack.failures = [REFUSED, REFUSED[1:]]
     with pytest.raises(CliError, match="Bus: it has rules") as failed:
         run()
@@ -261,7 +261,7 @@ def there() -> dict[str, set[str]]:
     }
 
 
-def test_what_stays_is_counted_before_the_question_and_its_commands_follow_the_removal(
+def test_retained_resources_are_counted_before_the_question_and_listed_with_commands_afterwards(
     retaining: CloudFormation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = there()

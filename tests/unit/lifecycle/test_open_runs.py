@@ -40,7 +40,7 @@ def begin(runs: RunTable, run: str, standing: Standing | None = None) -> None:
     assert runs.create(record, [Cell(run, "c001")])
 
 
-def test_what_is_over_holds_nothing_back(session: boto3.Session, runs: RunTable) -> None:
+def test_ended_run_does_not_block(session: boto3.Session, runs: RunTable) -> None:
     begin(runs, "20261120-120000-00000001")
     runs.close("20261120-120000-00000001", RunStatus.FAILED, "it failed", NOW)
     runs.conclude("20261120-120000-00000001", NOW)

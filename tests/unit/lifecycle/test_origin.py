@@ -74,12 +74,14 @@ def test_a_deleted_stack_proves_what_it_has_retained(session: boto3.Session, rec
     assert f"{PREFIX}Troop-Staging/3" not in record.read
 
 
-def test_a_table_made_after_its_name_was_recorded_is_another(session: boto3.Session, record: CloudFormation) -> None:
+def test_table_younger_than_the_record_of_its_name_is_another_one(
+    session: boto3.Session, record: CloudFormation
+) -> None:
     record.stacks = {FIRST: ("Troop", "DELETE_COMPLETE", [("a", "DELETE_SKIPPED")])}
     assert stacks_of(session, a=AFTER) == {"a": ""}
 
 
-def test_a_stack_that_is_there_proves_what_it_has_given_up_by_its_events(
+def test_events_of_an_existing_stack_prove_which_resources_it_retained(
     session: boto3.Session, record: CloudFormation
 ) -> None:
     record.stacks = {FIRST: ("Troop", "UPDATE_COMPLETE", [("own", "UPDATE_COMPLETE")])}

@@ -78,7 +78,7 @@ def test_one_of_each_is_taken() -> None:
     assert choose(tables, newest=False) == {"Events": tables[0], "State": tables[1]}
 
 
-def test_of_several_only_on_request_the_newest() -> None:
+def test_newest_of_several_tables_is_chosen_only_on_request() -> None:
     tables = [table("new", day=2), table("s", "State"), table("old")]
     with pytest.raises(CliError) as refused:
         choose(tables, newest=False)
@@ -118,7 +118,7 @@ def test_further_indices_do_no_harm() -> None:
     assert imports(TEMPLATE, {"Events": table("e", schema=KEY | {"mine": (("HASH", "x"),)})})
 
 
-def test_what_is_in_a_table_is_looked_up_for_its_count_lags_behind(session: boto3.Session) -> None:
+def test_table_is_empty_only_without_items(session: boto3.Session) -> None:
     tags = {DEPLOYMENT_TAG: "Troop", DATA_TAG: "GroupTags"}
     make(session, "Troop-a", **tags)
     make(session, "Troop-b", **tags, **{DECLINED_TAG: "yes"})
@@ -150,7 +150,7 @@ def test_a_table_with_a_policy_of_its_own_is_refused(session: boto3.Session) -> 
     assert "Troop-a" not in str(refused.value)
 
 
-def test_what_a_failed_creation_has_left_is_not_taken_for_the_data(session: boto3.Session) -> None:
+def test_tables_of_a_failed_creation_are_not_the_data(session: boto3.Session) -> None:
     """Neither is it newer data, nor does it make anybody choose; an empty table beside full ones is taken over."""
     wreck = [replace(table(f"wreck-{part}", part, day=3), empty=True, stacks=("2",)) for part in ("Events", "Changes")]
     data = [table("events", stack="1"), replace(table("changes", "Changes", stack="1"), empty=True)]

@@ -49,10 +49,10 @@ class CloudFormation:
 
     def execute_change_set(self, **_: Any) -> None: ...
 
-    def get_waiter(self, of: str) -> Any:
+    def get_waiter(self, name: str) -> Any:
         def wait(_: Any, **__: Any) -> None:
-            if self.refuses and of == "change_set_create_complete":
-                raise WaiterError(of, "it failed", {})
+            if self.refuses and name == "change_set_create_complete":
+                raise WaiterError(name, "it failed", {})
 
         return type("Waiter", (), {"wait": wait})()
 
@@ -110,7 +110,7 @@ def test_a_table_is_taken_over_without_the_stream_that_others_have_heard_already
     assert cloudformation.deleted == []
 
 
-def test_of_a_refused_take_over_nothing_is_left(session: boto3.Session, cloudformation: CloudFormation) -> None:
+def test_refused_takeover_leaves_nothing_behind(session: boto3.Session, cloudformation: CloudFormation) -> None:
     cloudformation.refuses = True
     with pytest.raises(CliError, match="cannot take over the tables: e is not there"):
         adopt(session, "Troop", TEMPLATE, table())
@@ -118,7 +118,7 @@ def test_of_a_refused_take_over_nothing_is_left(session: boto3.Session, cloudfor
 
 
 @pytest.mark.parametrize("end", ["ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_FAILED"])
-def test_of_a_failed_take_over_nothing_is_left_once_it_is_undone(
+def test_failed_takeover_is_deleted_after_its_rollback(
     session: boto3.Session, cloudformation: CloudFormation, end: str
 ) -> None:
     """What is left would pass for a deployment, and the next one begin with empty tables."""
@@ -139,7 +139,7 @@ def test_a_stack_with_something_in_it_is_never_deleted(session: boto3.Session, c
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_stack_that_is_there_is_handed_to_the_cdk_without_streams_and_looked_at_afterwards(
+def test_existing_stack_is_imported_without_streams_and_then_verified(
     session: boto3.Session, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, taken: bool
 ) -> None:
     """Of what it does not know, `cdk import` says that it skips it, and ends well."""
@@ -164,7 +164,7 @@ def test_a_stack_that_is_there_is_handed_to_the_cdk_without_streams_and_looked_a
     assert file.read_text() == synthesised
 
 
-def test_what_the_cdk_cannot_take_over_is_not_lost_and_the_way_on_is_told(
+def test_failed_import_restores_the_template_and_advises_a_retry(
     session: boto3.Session, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     file = tmp_path / "Troop.template.json"

@@ -40,8 +40,11 @@ USABLE = {"KeyState": "Enabled", "KeyUsage": "ENCRYPT_DECRYPT", "KeySpec": "SYMM
 
 def synthesised(overrides: Sequence[str], deployment: str | None = None) -> dict[str, Any]:
     """The template of a deployment with these settings, as ``KEY=VALUE`` of the command line."""
-    of_template, of_bus = metadata(settings_with(overrides, deployment))
-    return {"Metadata": of_template, "Resources": TEMPLATE["Resources"] | {"Bus": {"Type": "B", "Metadata": of_bus}}}
+    template_metadata, bus_metadata = metadata(settings_with(overrides, deployment))
+    return {
+        "Metadata": template_metadata,
+        "Resources": TEMPLATE["Resources"] | {"Bus": {"Type": "B", "Metadata": bus_metadata}},
+    }
 
 
 class World:

@@ -101,43 +101,43 @@ def test_recorder_counts_as_if_each_operation_were_counted_alone(
     expected: dict[str, _Counted] = {}
     for now, name, micros, moved, times in events:
         clock.now = now
-        of_phase = 100.25 - warm_up <= now < 100.25 + seconds
-        measured = of_phase and now >= 100.25
+        in_phase = 100.25 - warm_up <= now < 100.25 + seconds
+        measured = in_phase and now >= 100.25
         if name == "snapshot":
             assert counter.totals("read")[0] == (expected["read"].times.count if "read" in expected else 0)
             continue
-        if of_phase:
-            it = expected.setdefault(name, _Counted(Windows(int(100.25 - warm_up), step)))
+        if in_phase:
+            total = expected.setdefault(name, _Counted(Windows(int(100.25 - warm_up), step)))
         due = now - 0.001 if is_open and name == "read" else None
         service = max(0, round(micros / 1_000_000 * 1_000_000))
-        if of_phase and service > HIGHEST:
+        if in_phase and service > HIGHEST:
             with pytest.raises(ValueError, match="cannot record"):
                 counter.ok(name, micros / 1_000_000, moved, due)
             continue
         for _ in range(times):
             counter.ok(name, micros / 1_000_000, moved, due)
-        if not of_phase:
+        if not in_phase:
             continue
         response = service if due is None else max(service, round((now - due) * 1_000_000))
-        it.over_time.record(now, response, times)
-        it.per_second[int(now)] += times
+        total.over_time.record(now, response, times)
+        total.per_second[int(now)] += times
         if measured:
-            it.times.record(response, times)
-            it.bytes += times * moved
+            total.times.record(response, times)
+            total.bytes += times * moved
             if due is not None:
-                it.service.record(service, times)
+                total.service.record(service, times)
     recorded = operations.parse(counter.document()["operations"])
     assert recorded.keys() == expected.keys()
-    for name, it in expected.items():
+    for name, total in expected.items():
         one = recorded[name]
-        assert one.times == it.times
-        assert (one.over_time or it.over_time) == it.over_time
-        assert (one.over_time is None) == (it.over_time.steps == 0)
-        assert one.bytes == it.bytes
-        assert (one.service or Histogram()) == it.service
+        assert one.times == total.times
+        assert (one.over_time or total.over_time) == total.over_time
+        assert (one.over_time is None) == (total.over_time.steps == 0)
+        assert one.bytes == total.bytes
+        assert (one.service or Histogram()) == total.service
         assert {
             n: count for n, count in enumerate(one.per_second.count, one.per_second.start) if count
-        } == it.per_second
+        } == total.per_second
 
 
 @dataclass

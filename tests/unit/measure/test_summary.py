@@ -68,23 +68,23 @@ def document(**changes: Any) -> dict[str, Any]:
     return {**full.document(), **changes}
 
 
-def of_read(**changes: Any) -> dict[str, Any]:
+def read_with(**changes: Any) -> dict[str, Any]:
     return {"read": {**document()["operations"]["read"], **changes}}
 
 
-def of_samples(**changes: Any) -> dict[str, Any]:
+def samples_with(**changes: Any) -> dict[str, Any]:
     return {**document()["samples"], **changes}
 
 
 def per_second(**changes: Any) -> dict[str, Any]:
-    return of_read(per_second={"from": START, "count": [1], "errors": [0], **changes})
+    return read_with(per_second={"from": START, "count": [1], "errors": [0], **changes})
 
 
 def test_the_largest_numbers_of_a_summary_merge_into_finite_ones() -> None:
     largest = {"histogram": largest_histogram(), "bytes": MOST, "errors": {"timeout": MOST}}
     merger = Merger()
     for node in ("i-1", "i-2"):
-        merger.add(parse(document(node=node, operations=of_read(**largest), measured_seconds=SHORTEST)))
+        merger.add(parse(document(node=node, operations=read_with(**largest), measured_seconds=SHORTEST)))
     json.dumps(merger.document(), allow_nan=False)
 
 
@@ -173,41 +173,41 @@ def largest_histogram() -> dict[str, Any]:
         (document(operations=None), "operations must be an object"),
         (document(operations={"a b": {}}), "must match"),
         (document(operations={f"o{n}": {} for n in range(258)}), "at most 257"),
-        (document(operations=of_read(errors={f"e{n}": 1 for n in range(65)})), "at most 64"),
+        (document(operations=read_with(errors={f"e{n}": 1 for n in range(65)})), "at most 64"),
         (document(operations={"read": 1}), r"operations\.read must be"),
-        (document(operations=of_read(histogram={})), r"operations\.read\.histogram"),
-        (document(operations=of_read(errors={"timeout": -1})), r"errors\.timeout"),
-        (document(operations=of_read(bytes=1.5)), r"operations\.read\.bytes"),
-        (document(operations=of_read(per_second=None)), "per_second must be an object"),
-        (document(operations=of_read(over_time=[])), r"operations\.read\.over_time: must be an object"),
+        (document(operations=read_with(histogram={})), r"operations\.read\.histogram"),
+        (document(operations=read_with(errors={"timeout": -1})), r"errors\.timeout"),
+        (document(operations=read_with(bytes=1.5)), r"operations\.read\.bytes"),
+        (document(operations=read_with(per_second=None)), "per_second must be an object"),
+        (document(operations=read_with(over_time=[])), r"operations\.read\.over_time: must be an object"),
         (document(operations=per_second(count=[1.0])), "whole numbers from 0"),
         (document(operations=per_second(count=[1, 2])), "the same length"),
         (document(operations=per_second(count=[0] * (LONGEST_SECONDS + 1))), "at most"),
         (document(operations=per_second(count={"bytes": 1, "count": 1, "packed": "AAAA"})), "a column cannot be read"),
-        (document(operations=of_read(histogram={**largest_histogram(), "counts": {"rows": []}})), "counts must be"),
+        (document(operations=read_with(histogram={**largest_histogram(), "counts": {"rows": []}})), "counts must be"),
         (document(operations={f"o{n}": vast() for n in range(60)}), "too many counts"),
         (document(samples=[]), "samples must be"),
-        (document(samples=of_samples(cpu_user=[1])), "the same length"),
-        (document(samples=of_samples(cpu_user=[1, -1])), "samples.cpu_user must hold"),
-        (document(samples=of_samples(cpu_user=[1, 1.5])), "samples.cpu_user must hold"),
-        (document(samples=of_samples(disk_reads=None)), "samples.disk_reads must be a list"),
-        (document(samples=of_samples(disk_reads=[0] * (MOST_SAMPLES + 1))), "at most"),
-        (document(samples=of_samples(interval_seconds=0)), "multiple"),
-        (document(samples={**of_samples(interval_seconds=10**6), "from": 0}), "from 1 to 86400"),
-        (document(samples=of_samples(cpu_user=[1, 10**400])), "samples.cpu_user must hold"),
+        (document(samples=samples_with(cpu_user=[1])), "the same length"),
+        (document(samples=samples_with(cpu_user=[1, -1])), "samples.cpu_user must hold"),
+        (document(samples=samples_with(cpu_user=[1, 1.5])), "samples.cpu_user must hold"),
+        (document(samples=samples_with(disk_reads=None)), "samples.disk_reads must be a list"),
+        (document(samples=samples_with(disk_reads=[0] * (MOST_SAMPLES + 1))), "at most"),
+        (document(samples=samples_with(interval_seconds=0)), "multiple"),
+        (document(samples={**samples_with(interval_seconds=10**6), "from": 0}), "from 1 to 86400"),
+        (document(samples=samples_with(cpu_user=[1, 10**400])), "samples.cpu_user must hold"),
         *((document(**{key: 10**400}), key) for key in ("started_at", "ended_at", "measured_from", "measured_seconds")),
         *((document(**{key: float("inf")}), key) for key in ("started_at", "measured_from", "warm_up_seconds")),
         (document(measured_seconds=1e-300), "measured_seconds must be 0, or a number from"),
         (document(clock={"offset_seconds": -(10**400), "uncertainty_seconds": 1}), r"clock\.offset_seconds"),
         (document(exit_code=10**400), "exit_code"),
         (document(rank=10**400), "rank must be"),
-        (document(operations=of_read(bytes=10**400)), r"operations\.read\.bytes"),
-        (document(operations=of_read(errors={"timeout": 10**400})), r"errors\.timeout"),
+        (document(operations=read_with(bytes=10**400)), r"operations\.read\.bytes"),
+        (document(operations=read_with(errors={"timeout": 10**400})), r"errors\.timeout"),
         (document(operations=per_second(count=[10**400])), "per_second.count must hold"),
         (document(operations=per_second(**{"from": 10**400})), "per_second.from"),
-        (document(operations=of_read(over_time={"from": 0, "step_seconds": 10**400, "counts": []})), "step_seconds"),
-        (document(operations=of_read(over_time={"from": 0, "step_seconds": 1, "counts": [[[1, 10**400]]]})), "pairs"),
-        (document(samples={**of_samples(interval_seconds=7), "from": START + 1}), "multiple"),
+        (document(operations=read_with(over_time={"from": 0, "step_seconds": 10**400, "counts": []})), "step_seconds"),
+        (document(operations=read_with(over_time={"from": 0, "step_seconds": 1, "counts": [[[1, 10**400]]]})), "pairs"),
+        (document(samples={**samples_with(interval_seconds=7), "from": START + 1}), "multiple"),
     ],
 )
 def test_malformed_summary_is_refused_with_a_reason(bad: Any, message: str) -> None:

@@ -61,15 +61,15 @@ def test_another_time_changes_nothing() -> None:
         assert over(SAMPLED, samples(start, 1, cpu_user=[70, 80])) == SAMPLED
 
 
-def of_devices(start: int, interval: int, **reads: list[int | None]) -> DeviceSamples:
+def device_samples(start: int, interval: int, **reads: list[int | None]) -> DeviceSamples:
     return DeviceSamples(start, interval, {name: {"reads": values} for name, values in reads.items()})
 
 
 def test_devices_of_a_tool_replace_sampled_devices_in_their_intervals() -> None:
-    mine = replace(of_devices(1000, 2, sda=[1, 2], sdb=[3, 4]), devices={"sda": Device("ebs", "/dev/sdf", 9)})
+    mine = replace(device_samples(1000, 2, sda=[1, 2], sdb=[3, 4]), devices={"sda": Device("ebs", "/dev/sdf", 9)})
     overlay = over(
         replace(SAMPLED, devices=mine),
-        replace(samples(1001, 1, cpu_user=[1]), devices=of_devices(1001, 1, sda=[5, 10, 20], md0=[7, 8, 9])),
+        replace(samples(1001, 1, cpu_user=[1]), devices=device_samples(1001, 1, sda=[5, 10, 20], md0=[7, 8, 9])),
     ).devices
     assert overlay is not None
     assert (overlay.start, overlay.interval_seconds) == (1000, 2)
@@ -82,5 +82,5 @@ def test_devices_of_a_tool_replace_sampled_devices_in_their_intervals() -> None:
 
 
 def test_devices_that_only_the_tool_knows_get_the_intervals_of_the_node() -> None:
-    overlay = over(SAMPLED, replace(samples(1000, 4, cpu_user=[1]), devices=of_devices(1000, 4, sda=[8]))).devices
-    assert overlay == of_devices(1000, 1, sda=[2, 2, 2, 2])
+    overlay = over(SAMPLED, replace(samples(1000, 4, cpu_user=[1]), devices=device_samples(1000, 4, sda=[8]))).devices
+    assert overlay == device_samples(1000, 1, sda=[2, 2, 2, 2])

@@ -37,10 +37,10 @@ def depth(value: Any) -> int:
 
 @given(values, st.integers(62, 66), st.booleans(), st.booleans())
 def test_only_documents_of_more_than_64_levels_are_refused(
-    value: Any, levels: int, of_lists: bool, with_brackets: bool
+    value: Any, levels: int, in_lists: bool, with_brackets: bool
 ) -> None:
     for _ in range(levels - 1 - depth(value)):
-        value = [value] if of_lists else {"value": value}
+        value = [value] if in_lists else {"value": value}
     whole = {"value": value, "more": ["]]" if with_brackets else "", "\\"[:with_brackets]]}
     if depth(whole) > 64:
         with pytest.raises(DamagedError, match="nested deeper than 64 levels"):

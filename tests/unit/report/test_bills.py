@@ -17,8 +17,8 @@ from troop.report.document import Cell, Charge, Fleet, Money, Operation, Phase, 
 from troop.report.money import bill as bill_of
 
 
-def item(what: str, quantity: str, price: str | None, unit: str = NODE_HOUR) -> Item:
-    return Item(what, Decimal(quantity), unit, None if price is None else Decimal(price))
+def item(name: str, quantity: str, price: str | None, unit: str = NODE_HOUR) -> Item:
+    return Item(name, Decimal(quantity), unit, None if price is None else Decimal(price))
 
 
 def fleet(role: str, nodes: int, hourly: float | None, zones: dict[str, int] | None = None) -> Fleet:

@@ -153,13 +153,13 @@ def test_the_warm_up_is_set_apart() -> None:
     assert phase.warm_up_seconds == 10
     assert phase.measured_from is not None
     assert phase.measured_from.timestamp() == runs.START + 600
-    of = {(one.role, one.name): one for one in phase.series if not (one.device or one.node)}
-    rate, slow = of["drivers", "per_second"], of["drivers", "p99_ms"]
+    by_name = {(one.role, one.name): one for one in phase.series if not (one.device or one.node)}
+    rate, slow = by_name["drivers", "per_second"], by_name["drivers", "p99_ms"]
     assert (rate.start, rate.step_seconds, rate.values) == (-10, 1, [300.0] * 70)
     assert max(value or 0 for value in slow.values[10:]) < min(value or 0 for value in slow.values[:10])
-    assert of["servers", "cpu"].start == -13
-    assert of["servers", "cpu"].values == [72.0] * 75
-    assert of["servers", "disk_reads"].values[0] == 3000  # of three servers together
+    assert by_name["servers", "cpu"].start == -13
+    assert by_name["servers", "cpu"].values == [72.0] * 75
+    assert by_name["servers", "disk_reads"].values[0] == 3000  # of three servers together
     use = {one.role: one for one in phase.use}
     assert (use["servers"].cpu, use["servers"].user, use["servers"].disk_reads) == (72.0, 70.0, 3000.0)
 
@@ -453,8 +453,8 @@ def test_incomplete_throughput_over_time_is_a_finding() -> None:
         counts = document["phases"][0]["roles"]["drivers"]["operations"]["read"]["per_second"]
         counts["count"] = [1] * len(counts["count"])
 
-    what = "throughput over time of drivers read is incomplete"
-    assert what in findings_of(report_of(runs.archive().changed("c001/results.json", lose)), "c001")
+    sentence = "throughput over time of drivers read is incomplete"
+    assert sentence in findings_of(report_of(runs.archive().changed("c001/results.json", lose)), "c001")
 
 
 ODD = {

@@ -174,7 +174,7 @@ def line(devices: dict[str, Any] | None = None, /, **means: Any) -> dict[str, An
     return plain if devices is None else {**plain, "devices": devices}
 
 
-def of(line: dict[str, Any], instance_type: str) -> Node:
+def member_with(line: dict[str, Any], instance_type: str) -> Node:
     place = {"i-1": Place("servers", "a", "spot", instance_type)}
     (member,) = nodes({"servers": {"nodes": {"i-1": line}}}, place, TYPES)
     return member
@@ -184,7 +184,7 @@ DISKS = {"disk_reads": 10, "disk_writes": 20, "disk_read_bytes": 1000, "disk_wri
 
 
 def test_rates_of_a_node_are_per_second_whatever_the_interval() -> None:
-    member = of(line(None, **DISKS, network_sent_bytes=500), "c7g.large")
+    member = member_with(line(None, **DISKS, network_sent_bytes=500), "c7g.large")
     assert (member.disk_operations, member.disk_bytes, member.network_sent_bytes) == (15, 2000, 250)
 
 
@@ -196,10 +196,12 @@ def test_only_volumes_count_for_ebs() -> None:
         "nvme1n1": {**each, "kind": "instance-store"},
         "md0": {**each, "kind": "stacked"},
     }
-    member = of(line(both, **DISKS), "i4i.large")
+    member = member_with(line(both, **DISKS), "i4i.large")
     assert (member.ebs_operations, member.ebs_bytes) == (5, 100)
-    assert of(line(None, **DISKS), "c7g.large").ebs_bytes == 2000, "all disks of a type without an instance store"
-    assert of(line(None, **DISKS), "i4i.large").ebs_bytes is None
+    assert member_with(line(None, **DISKS), "c7g.large").ebs_bytes == 2000, (
+        "all disks of a type without an instance store"
+    )
+    assert member_with(line(None, **DISKS), "i4i.large").ebs_bytes is None
 
 
 def test_a_device_has_means_per_operation_and_the_node_where_it_is_busiest() -> None:
@@ -244,11 +246,13 @@ def test_a_report_knows_types_capacity_and_devices_without_aws(report: Report) -
 
 def test_devices_are_series_over_time_by_role_and_by_node(report: Report) -> None:
     (phase,) = report.cells[0].phases
-    of_role = {(one.role, one.name): one.values[10] for one in phase.series if one.device == "nvme1n1" and not one.node}
-    assert of_role["servers", "disk_reads"] == 3 * 1500
-    assert of_role["servers", "disk_wait_ms"] == 2
-    assert of_role["servers", "disk_busy"] == 75
-    assert of_role["servers", "disk_queue"] == 4
+    role_values = {
+        (one.role, one.name): one.values[10] for one in phase.series if one.device == "nvme1n1" and not one.node
+    }
+    assert role_values["servers", "disk_reads"] == 3 * 1500
+    assert role_values["servers", "disk_wait_ms"] == 2
+    assert role_values["servers", "disk_busy"] == 75
+    assert role_values["servers", "disk_queue"] == 4
     node = phase.members[-1]
     (busy,) = [one for one in phase.series if (one.node, one.name) == (node.node, "disk_busy")]
     assert (busy.role, busy.device, busy.values[10]) == (node.role, "nvme1n1", 75)

@@ -21,7 +21,7 @@ def changed(**changes: Any) -> Cell:
     return cell.model_copy(update={"phases": [cell.phases[0].model_copy(update=changes)]})
 
 
-def of_node(number: int, values: int = 10) -> Series:
+def series_of(number: int, values: int = 10) -> Series:
     return Series(
         role="servers", node=f"i-{number}", name="cpu", start=0, step_seconds=1, values=[float(number)] * values
     )
@@ -35,7 +35,7 @@ def test_each_series_that_troop_computes_has_a_panel() -> None:
 
 
 def test_a_series_without_a_panel_gets_one_of_its_own() -> None:
-    strange = of_node(1).model_copy(update={"name": "queue_depth"})
+    strange = series_of(1).model_copy(update={"name": "queue_depth"})
     titles = [panel["title"] for panel in over_time.panels([changed(series=[strange])])]
     assert titles == [*(panel.title for panel in PANELS), "queue_depth"]
 
@@ -52,9 +52,9 @@ def test_first_are_those_with_operations_of_the_first_repetition() -> None:
 
 
 def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = of_node(0, 40).model_copy(update={"node": ""})
-    long = of_node(9).model_copy(update={"values": [1.0] * (over_time.MOST_POINTS + 1)})
-    cell = changed(series=[*(of_node(n) for n in range(1, 9)), whole, long])
+    whole = series_of(0, 40).model_copy(update={"node": ""})
+    long = series_of(9).model_copy(update={"values": [1.0] * (over_time.MOST_POINTS + 1)})
+    cell = changed(series=[*(series_of(n) for n in range(1, 9)), whole, long])
     (entry,) = over_time.entries([cell])
     assert (len(entry["series"]), entry["left_out"]) == (9, 1)
     monkeypatch.setattr(over_time, "MOST_OF_ENTRY", 65)
@@ -65,9 +65,9 @@ def test_series_of_nodes_are_left_out_first_and_counted(monkeypatch: pytest.Monk
 
 def test_slowest_node_of_each_role_stays_longest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Series of nodes come in the order of their slowness; a fast node of the first role does not push it out."""
-    several = [of_node(n) for n in (7, 2, 5)]
+    several = [series_of(n) for n in (7, 2, 5)]
     others = [one.model_copy(update={"role": "drivers", "node": f"{one.node}-d"}) for one in several]
-    disk = of_node(1).model_copy(update={"device": "nvme1n1", "name": "disk_reads"})
+    disk = series_of(1).model_copy(update={"device": "nvme1n1", "name": "disk_reads"})
     cell = changed(series=[disk, *several, *others])
     monkeypatch.setattr(over_time, "MOST_OF_ENTRY", 35)
     (entry,) = over_time.entries([cell])
@@ -80,14 +80,14 @@ def test_every_node_of_stored_results_can_be_chosen() -> None:
     slowest = phase["roles"]["drivers"]["node_series"][0]
     slowest["mean_micros"] = slowest["p99_micros"] = [1500, None]
     every = series(phase)
-    of_nodes = [one for one in every if one.node and not one.device]
+    node_lines = [one for one in every if one.node and not one.device]
     for role in ("servers", "drivers"):
-        nodes = {one.node for one in of_nodes if one.role == role}
+        nodes = {one.node for one in node_lines if one.role == role}
         assert nodes == {*phase["roles"][role]["nodes"]} or len(phase["roles"][role]["nodes"]) == 1
-    names = {one.name: one.values for one in of_nodes if one.role == "drivers"}
+    names = {one.name: one.values for one in node_lines if one.role == "drivers"}
     assert names["p99_ms"] == names["mean_ms"] == [1.5, None]
     assert names.keys() >= {"per_second", "mean_ms", "p99_ms", "cpu", "iowait"}
-    rates = [one.values[10] for one in of_nodes if one.role == "drivers" and one.name == "per_second"]
+    rates = [one.values[10] for one in node_lines if one.role == "drivers" and one.name == "per_second"]
     whole = next(one for one in every if not one.node and one.role == "drivers" and one.name == "per_second")
     assert sum(value or 0 for value in rates) == pytest.approx(whole.values[20], rel=0.01)
     del phase["roles"]["drivers"]["node_series"], phase["roles"]["servers"]["node_series"]
@@ -95,7 +95,7 @@ def test_every_node_of_stored_results_can_be_chosen() -> None:
 
 
 def test_all_cells_have_an_equal_part_of_a_page() -> None:
-    cells = [changed(series=[of_node(n) for n in range(8)]) for _ in range(4)]
+    cells = [changed(series=[series_of(n) for n in range(8)]) for _ in range(4)]
     entries = over_time.entries(cells, most=120)
     assert [(len(entry["series"]), entry["left_out"]) for entry in entries] == [(3, 5)] * 4
 

@@ -163,7 +163,9 @@ def node(number: int, count: int = 1000, role: str = "drivers", **more: Any) -> 
 
 def findings_of(members: list[Node] | None = None, **more: Any) -> str:
     """What is said of a cell with one phase of a minute, whose nodes are alike but for what is given."""
-    of_phase: dict[str, Any] = {key: more.pop(key) for key in ("use", "operations", "measured_seconds") if key in more}
+    phase_values: dict[str, Any] = {
+        key: more.pop(key) for key in ("use", "operations", "measured_seconds") if key in more
+    }
     phase: dict[str, Any] = {
         "phase": "measure",
         "nodes": 3,
@@ -171,7 +173,7 @@ def findings_of(members: list[Node] | None = None, **more: Any) -> str:
         "operations": [operation(1000.0)],
         "members": [node(n) for n in range(3)] if members is None else members,
     }
-    subject = cell(1, 1.0).model_copy(update={"phases": [Phase(**{**phase, **of_phase})], **more})
+    subject = cell(1, 1.0).model_copy(update={"phases": [Phase(**{**phase, **phase_values})], **more})
     return "\n".join(f"{one.severity}: {one.text}" for one in trust.findings(subject))
 
 

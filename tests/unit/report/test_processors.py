@@ -33,8 +33,8 @@ def test_every_place_has_the_same_cpu() -> None:
     sampled = Sampled(1)
     sampled._nodes.values = [WAITS] * 4
     percent = {"user": 0.9, "system": 0.6, "iowait": 98.0, "steal": 0.5, "cpu": "0"}
-    of_a_tool = sysstat._sadf({"cpu-load": [percent]})
-    assert busy(WAITS) == of_a_tool[BUSIEST] == 20
+    tool_series = sysstat._sadf({"cpu-load": [percent]})
+    assert busy(WAITS) == tool_series[BUSIEST] == 20
     assert sampled.cpu(15) == (20, 980)
     assert (use.cpu, node.cpu, lines["cpu"]) == (2.0, 2.0, [2.0] * 4)
     assert (use.iowait, node.iowait, lines["iowait"]) == (98.0, 98.0, [98.0] * 4)

@@ -66,7 +66,7 @@ def ended_early(document: Any) -> None:
     del document["phases"][0]["measured_from"]
 
 
-def of_two_operations(document: Any) -> None:
+def with_two_operations(document: Any) -> None:
     phase = document["phases"][0]
     operations = phase["roles"]["drivers"]["operations"]
     operations["write"] = copy.deepcopy(operations["read"])
@@ -77,7 +77,7 @@ def of_two_operations(document: Any) -> None:
     row |= {"timing": "response", "service": {"p50_ms": 1.5}}
 
 
-@pytest.mark.parametrize("change", [as_it_is, with_points, ended_early, of_two_operations])
+@pytest.mark.parametrize("change", [as_it_is, with_points, ended_early, with_two_operations])
 def test_a_report_of_parts_is_the_same(change: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch) -> None:
     without, with_parts = stored(runs.archive(), change)
     expected = report(without)

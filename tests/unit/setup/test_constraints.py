@@ -60,7 +60,7 @@ def test_functions_and_synth_have_the_versions_that_are_tested() -> None:
         assert _pinned(path).keys() <= tested, path
 
 
-def test_what_the_command_needs_is_pinned_with_digests() -> None:
+def test_requirements_of_the_command_are_pinned_with_digests() -> None:
     """For an installation of the command alone, whose package allows ranges."""
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     pins = _pinned(ROOT / "requirements-command.txt")

@@ -83,7 +83,7 @@ def _venv(folder: Path, digest: str, **variables: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.parametrize("where", ["variable", "file", "second index", "folders"])
-def test_the_index_of_pips_configuration_is_asked(index: str, tmp_path: Path, where: str) -> None:
+def test_index_of_pips_configuration_is_used(index: str, tmp_path: Path, where: str) -> None:
     (tmp_path / "wheels").mkdir()
     (tmp_path / "wheels" / WHEEL).write_bytes(CONTENT)
     file = tmp_path / "pip.conf"

@@ -46,7 +46,7 @@ def nodes(world: World, cell: str) -> Decimal:
     return sum((item.quantity for item in cost.items if item.unit == "node-hour"), D(0))
 
 
-def test_a_cell_is_reckoned_when_nothing_of_it_is_left_and_the_run_when_it_has_ended(world: World) -> None:
+def test_cell_has_its_cost_when_nothing_remains_and_the_run_at_its_end(world: World) -> None:
     launched(world, "c001", "c002")
     world.runs.cells.change(RUN, "c001", status=CellStatus.SUCCEEDED)
     world.tear_down(RUN, cell="c001")
@@ -68,7 +68,7 @@ def test_a_cell_is_reckoned_when_nothing_of_it_is_left_and_the_run_when_it_has_e
     assert abs(run.cost.amount - one.amount - other.amount) < D("0.00001")
 
 
-def test_nodes_that_nobody_had_recorded_are_paid_for_until_they_were_seen_to_be_gone(world: World) -> None:
+def test_unrecorded_nodes_cost_until_they_were_seen_to_be_gone(world: World) -> None:
     launched(world, "c001")
     node = world.members(names.fleet_name(RUN, "c001", "drivers"))[0]
     tags = names.of_fleet(names.tags("Troop", RUN, "c001", "2036-11-20T14:00:00.000Z"), "drivers")
@@ -164,7 +164,7 @@ def test_the_metric_counts_while_a_run_goes_on_and_each_cent_once(
     assert metric(capsys) == 0, "a repeated teardown counts nothing"
 
 
-def test_what_somebody_else_has_counted_meanwhile_is_not_counted_again(
+def test_cost_that_somebody_else_counted_meanwhile_is_not_counted_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert world.runs.create(a_run(RUN, world.now), [a_cell(RUN)])
@@ -195,9 +195,9 @@ def test_a_run_that_has_cost_more_than_the_operator_allows_is_stopped(world: Wor
     assert work["run"] == RUN
 
 
-def test_the_cost_by_the_files_own_prices_is_kept_beside(world: World) -> None:
-    of_file = Prices(on_demand={"c7g.large": D(0)})
-    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, of_file=of_file))
+def test_cost_at_the_files_own_prices_is_stored_separately(world: World) -> None:
+    file_prices = Prices(on_demand={"c7g.large": D(0)})
+    standing_for(world, Terms(Prices(on_demand={"c7g.large": D(3)}), cells={"c001": CELL}, of_file=file_prices))
     world.forward(minutes=15)
     world.tear_down(RUN, status="SUCCEEDED")
     run = world.runs.get(RUN)
@@ -223,7 +223,7 @@ def test_the_reaper_keeps_reservations_in_line_with_the_runs_there_are(world: Wo
     assert world.runs.reservations.read().nodes == {}
 
 
-def test_the_budget_is_asked_of_the_record(world: World) -> None:
+def test_remaining_budget_follows_from_the_record(world: World) -> None:
     launched(world, "c001", terms=Terms(TERMS.prices, budget=D("1.5"), cells=TERMS.cells))
     world.runs.cells.change(RUN, "c001", status=CellStatus.RUNNING, phase="launch", at=world.now)
     reason = cost_records.over_budget(world.runs, RUN, "c002")

@@ -104,7 +104,7 @@ def _environment(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
     sign_nothing(monkeypatch)
 
 
-def test_a_teardown_that_dies_anywhere_is_made_good(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teardown_that_dies_at_any_call_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     """By another teardown, as the reaper starts it; or by the workflow, which tries the step again."""
     last: dict[str, tuple[str, dict[str, Any]]] = {}
 

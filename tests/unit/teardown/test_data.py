@@ -71,7 +71,7 @@ def test_a_cells_teardown_deletes_its_objects_and_that_of_the_run_those_of_all(f
     assert gone(filled) == [True, True]
 
 
-def test_what_a_standing_fleet_has_stored_outlives_it(filled: World) -> None:
+def test_data_of_a_standing_fleet_outlives_it(filled: World) -> None:
     filled.admit_fleet(OTHER)
     filled.tear_down(OTHER)
     assert stored(f"data/{OTHER}/c001/") == [f"data/{OTHER}/c001/0"]

@@ -94,13 +94,13 @@ def test_a_failed_run_is_torn_down_at_once(world: World, capsys: pytest.CaptureF
     ],
     ids=lambda heard: f"{heard['detail']['stateMachineArn'][-12:]}-{heard['detail']['name']}",
 )
-def test_what_is_no_failed_run_of_ours_starts_nothing(world: World, heard: dict[str, Any]) -> None:
+def test_event_that_is_no_failed_run_of_ours_starts_nothing(world: World, heard: dict[str, Any]) -> None:
     world.admit()
     assert world.reap(heard) == {"started": [], "removed": []}
     assert world.teardowns() == {}
 
 
-def test_a_failed_teardown_is_started_anew(world: World) -> None:
+def test_failed_teardown_is_restarted(world: World) -> None:
     world.admit()
     world.reap(event(TEARDOWN, "0b2d4f6a", "FAILED", {"run": RUN, "status": "SUCCEEDED"}))
     world.reap(event(TEARDOWN, f"{RUN}-1", "TIMED_OUT", {"run": RUN}))
@@ -213,7 +213,7 @@ def test_a_run_whose_workflow_is_over_and_was_not_heard_of(world: World) -> None
     assert reasons == {RUN: "its workflow was never started", OTHER: "its workflow was stopped"}
 
 
-def test_what_an_ended_run_has_left_is_removed_and_recorded(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leftovers_of_an_ended_run_are_removed_and_recorded(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """However it came about: here, a launch that kept to none of the rules."""
     world.doubles()
     world.admit()
@@ -234,7 +234,7 @@ def test_what_an_ended_run_has_left_is_removed_and_recorded(world: World, capsys
     assert world.reap() == {"started": [], "removed": []}
 
 
-def test_what_an_expired_run_has_left_is_removed_although_its_teardown_hangs(world: World) -> None:
+def test_leftovers_of_an_expired_run_are_removed_although_its_teardown_hangs(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
     world.states.start_execution(stateMachineArn=TEARDOWN, name=f"{RUN}-1", input="{}")
@@ -243,9 +243,7 @@ def test_what_an_expired_run_has_left_is_removed_although_its_teardown_hangs(wor
     assert [one for one in world.left() if one[0] in ("group", "instance", "template")] == []
 
 
-def test_what_names_a_run_that_nobody_knows_is_reported_and_stays(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resources_of_an_unknown_run_are_reported_and_stay(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.launch()
     before = world.existing()
     world.forward(minutes=16)
@@ -256,7 +254,7 @@ def test_what_names_a_run_that_nobody_knows_is_reported_and_stays(
     assert [line["ReaperFinds"] for line in lines if "ReaperFinds" in line] == [[0]]
 
 
-def test_what_is_young_is_left_alone_and_not_reported(world: World) -> None:
+def test_young_resources_stay_and_are_not_reported(world: World) -> None:
     world.launch()
     before = world.existing()
     created = world.autoscaling.describe_auto_scaling_groups()["AutoScalingGroups"][0]["CreatedTime"]
@@ -301,7 +299,7 @@ MALFORMED = ["run", "resource#auto-scaling-group#x"]
 
 
 @pytest.mark.parametrize("item", MALFORMED)
-def test_a_run_that_somebody_made_unreadable_stops_no_other_and_keeps_what_it_has(world: World, item: str) -> None:
+def test_unreadable_run_blocks_no_other_and_its_resources_stay(world: World, item: str) -> None:
     world.doubles()
     world.admit(OTHER)
     world.tear_down(OTHER)
@@ -324,7 +322,7 @@ def test_a_run_that_somebody_made_unreadable_stops_no_other_and_keeps_what_it_ha
         world.reap()
 
 
-def test_what_runs_and_what_it_has_cost_is_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_open_runs_live_nodes_and_ended_runs_are_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     """What is open and alive at every look; how a run ended, and its cost, once."""
     world.admit()
     world.launch_by_the_rules()

@@ -77,7 +77,7 @@ def test_cells_are_listed_with_or_without_their_figures(run_table: RunTable) -> 
     assert run_table.cells.of(RUN) == [replace(whole, results=None, limits=None, searches=None)]
 
 
-def test_what_is_missing_is_said_to_be(run_table: RunTable) -> None:
+def test_missing_run_or_cell_is_an_error(run_table: RunTable) -> None:
     with pytest.raises(MissingRunError, match=OTHER):
         run_table.get(OTHER)
     with pytest.raises(MissingRunError, match="c002"):
@@ -90,18 +90,18 @@ def test_what_is_missing_is_said_to_be(run_table: RunTable) -> None:
     ):
         with pytest.raises(MissingRunError, match=OTHER):
             call()
-    for of_cell in (
+    for cell_call in (
         lambda: run_table.cells.change(RUN, "c002", phase="boot", at=NOON),
         lambda: run_table.cells.close(RUN, "c002", NOON),
         lambda: run_table.launches.begin(RUN, "c002", LATER),
     ):
         with pytest.raises(MissingRunError, match="c002"):
-            of_cell()
+            cell_call()
     assert run_table.cells.of(RUN) == [a_cell()]
     assert run_table.launches.of(OTHER) == []
 
 
-def test_of_several_who_close_the_first_one_counts(run_table: RunTable) -> None:
+def test_first_of_several_closings_counts(run_table: RunTable) -> None:
     run_table.set_running(RUN, EXECUTION)
     first = run_table.close(RUN, RunStatus.STOPPED, "stopped by ann", LATER)
     assert first.status is RunStatus.STOPPING

@@ -114,7 +114,7 @@ def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str) 
         assert len(named) == min(tagged_ours, MOST_LEFT)
 
 
-def test_a_stranger_that_is_attached_to_a_node_or_stands_in_its_group_s_name_stays(world: World) -> None:
+def test_foreign_resource_attached_to_a_node_stays(world: World) -> None:
     """Attached by hand: EC2 does not delete it with the node, so the run has not created it."""
     world.admit()
     world.launch_by_the_rules()
@@ -238,7 +238,7 @@ def release(world: World, kind: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["group", "instance", "volume", "template", "security group"])
-def test_what_is_protected_stays_until_it_is_released(
+def test_protected_resource_stays_until_it_is_released(
     world: World, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.doubles()
@@ -285,7 +285,7 @@ def test_what_is_protected_stays_until_it_is_released(
     assert world.reap() == {"started": [], "removed": []}
 
 
-def test_what_its_owner_removes_is_written_down(world: World) -> None:
+def test_removal_by_the_owner_is_recorded(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
     protect(world, "group", FLEET)
@@ -330,7 +330,7 @@ def test_an_open_run_s_strangers_are_on_its_record_while_they_are_there(world: W
     assert world.runs.get(RUN).left_behind == ()
 
 
-def test_what_was_on_the_record_of_an_open_run_is_looked_after_when_the_run_has_ended(world: World) -> None:
+def test_resource_on_record_of_an_open_run_is_followed_after_its_end(world: World) -> None:
     world.admit()
     world.start_workflow()
     volume = world.volume(OURS)
@@ -348,7 +348,7 @@ def test_what_was_on_the_record_of_an_open_run_is_looked_after_when_the_run_has_
 # The reaper's switch
 
 
-def test_what_is_released_while_the_reaper_is_off_stays_on_record(world: World) -> None:
+def test_resource_released_while_the_reaper_is_off_stays_on_record(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
     protect(world, "group", FLEET)

@@ -31,9 +31,9 @@ def launched(world: World) -> World:
     return world
 
 
-def _of_kind(world: World, kind: str) -> list[str]:
+def _names_left(world: World, kind: str) -> list[str]:
     """What is left of it."""
-    return [name for of, name in world.left() if of == kind]
+    return [name for one, name in world.left() if one == kind]
 
 
 def all_gone(world: World, run: str = RUN) -> None:
@@ -62,7 +62,7 @@ def test_a_run_is_torn_down(launched: World) -> None:
     assert set(kinds) >= set(Kind) - {Kind.VOLUME}
 
 
-def test_a_report_is_due_of_a_run_and_not_of_a_cell_or_a_standing_fleet(world: World) -> None:
+def test_report_is_due_for_a_run_but_not_for_a_cell_or_standing_fleet(world: World) -> None:
     def reported(run: str, **cell: str) -> list[bool]:
         work = [world.step("close", {"run": run, **cell})]
         while not work[-1]["over"]:
@@ -78,7 +78,7 @@ def test_a_report_is_due_of_a_run_and_not_of_a_cell_or_a_standing_fleet(world: W
     assert not any(reported(OTHER))
 
 
-def test_what_was_planned_and_never_created_is_gone_too(world: World) -> None:
+def test_planned_resource_that_was_never_created_is_gone(world: World) -> None:
     world.admit()
     lease = world.runs.launches.begin(RUN, "c001", NOON)
     world.runs.resources.plan([Resource(RUN, "c001", Kind.SECURITY_GROUP, "troop-x", NOON)])
@@ -123,7 +123,7 @@ def test_a_cell_is_torn_down_and_the_others_go_on(world: World) -> None:
     all_gone(world)
 
 
-def test_of_two_runs_each_has_its_own(launched: World) -> None:
+def test_teardown_of_one_run_spares_another(launched: World) -> None:
     launched.admit(OTHER)
     launched.launch_by_the_rules(OTHER)
     others = [one for one in launched.left() if OTHER in one[1]]
@@ -146,7 +146,7 @@ def test_a_group_deleted_by_hand_is_as_good_as_removed(launched: World) -> None:
     all_gone(launched)
 
 
-def test_it_may_be_repeated_after_its_end(launched: World) -> None:
+def test_teardown_may_be_repeated_after_its_end(launched: World) -> None:
     launched.tear_down(status="STOPPED", reason="stopped by ann")
     before = launched.runs.get(RUN), launched.runs.resources.of(RUN), launched.runs.cells.of(RUN)
     launched.forward(hours=1)
@@ -160,7 +160,7 @@ def test_a_run_that_nobody_knows_is_not_torn_down(world: World) -> None:
         world.tear_down(OTHER)
 
 
-def test_more_than_a_page_is_found(world: World) -> None:
+def test_more_than_one_page_of_groups_is_removed(world: World) -> None:
     """moto's pages are of 50 groups."""
     world.admit()
     tags = names.tags("Troop", RUN, "c001", moments.iso(NOON))
@@ -176,7 +176,7 @@ def test_more_than_a_page_is_found(world: World) -> None:
 # Leases
 
 
-def test_it_is_not_over_while_something_may_still_be_launched(world: World) -> None:
+def test_teardown_continues_while_a_launch_may_create_something(world: World) -> None:
     """Teardown comes between a launch's look and its creation."""
     world.doubles()
     world.admit()
@@ -267,7 +267,7 @@ def refusal(code: str, operation: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "not now"}}, operation)
 
 
-def test_what_takes_its_time_is_waited_for(launched: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_teardown_waits_for_slow_removals(launched: World, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow(launched, looks=5, refusals=2)
     with calls(monkeypatch, slow):
         looks = launched.tear_down()
@@ -276,7 +276,7 @@ def test_what_takes_its_time_is_waited_for(launched: World, monkeypatch: pytest.
     all_gone(launched)
 
 
-def test_nothing_else_is_touched_before_the_group_is_asked_to_go(
+def test_no_other_resource_is_removed_before_the_group_accepts_its_deletion(
     launched: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would replace its instances, and fail without its template."""
@@ -338,17 +338,19 @@ def test_an_instance_that_cannot_go_holds_up_no_other(launched: World, monkeypat
     launched.autoscaling.detach_instances(
         AutoScalingGroupName=FLEET, InstanceIds=launched.members(FLEET), ShouldDecrementDesiredCapacity=True
     )
-    first = sorted(_of_kind(launched, "instance"))[0]
+    first = sorted(_names_left(launched, "instance"))[0]
     launched.ec2.modify_instance_attribute(InstanceId=first, DisableApiTermination={"Value": True})
     work = launched.step("remove", launched.step("close", {"run": RUN}))
-    assert _of_kind(launched, "instance") == [first]
+    assert _names_left(launched, "instance") == [first]
     assert not work["over"]
     launched.ec2.modify_instance_attribute(InstanceId=first, DisableApiTermination={"Value": False})
     launched.tear_down()
     all_gone(launched)
 
 
-def test_what_is_seen_again_after_a_quiet_look_is_not_gone(launched: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resource_that_reappears_after_a_quiet_pass_is_not_gone(
+    launched: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the account answers lags behind: one look that shows nothing says little."""
     hidden = {"DescribeAutoScalingGroups": "AutoScalingGroups", "DescribeInstances": "Reservations"}
     hidden |= {"DescribeVolumes": "Volumes", "DescribeLaunchTemplates": "LaunchTemplates"}

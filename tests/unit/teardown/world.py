@@ -238,9 +238,9 @@ class World:
 
     def _doubles(self, run: str) -> None:
         self.launch(run, "c002", deployment="Other")
-        of_run = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
+        run_tags = names.tags(DEPLOYMENT, run, "c001", moments.iso(self.now))
         for number, missing in enumerate((DEPLOYMENT_TAG, RUN_TAG)):
-            tags = {key: value for key, value in of_run.items() if key != missing}
+            tags = {key: value for key, value in run_tags.items() if key != missing}
             name = f"troop-{run}-c001-like-{number}"
             self.template(name, self.security_group(name, tags), tags)
             self.group(name, tags, count=1)

@@ -255,7 +255,7 @@ def reading(at: float, times: dict[str, int], errors: int = 0) -> Any:
     return watch.Reading(at, {"request": {"times": times, "errors": errors}})
 
 
-def test_what_grew_in_the_measured_time_is_an_operation() -> None:
+def test_growth_in_the_measured_time_is_an_operation() -> None:
     readings = [
         reading(AT, {"100": 5}, 1),
         reading(AT + 1, {"100": 15, "2047": 3}, 1),

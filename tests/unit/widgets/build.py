@@ -161,13 +161,13 @@ def unit_row(unit: str, state: UnitState = UnitState(), groups: int = 1, **value
     return UnitRow(unit, members, policy(**values), state, outlook_of(policy(**values), state))
 
 
-def outlook_of(of: Policy, state: UnitState) -> Outlook:
+def outlook_of(policy: Policy, state: UnitState) -> Outlook:
     """As far as policy and state tell it."""
-    tag = of.takes_part.source.removeprefix("tag ") if of.takes_part.source.startswith("tag troop:") else ""
+    tag = policy.takes_part.source.removeprefix("tag ") if policy.takes_part.source.startswith("tag troop:") else ""
     reasons = {
         "protected": tag and f"vault-v1 is tagged {tag}",
-        "malformed": "; ".join(of.problems),
-        "opted-out": "" if of.takes_part.value else f"opted out by item until 2026-12-01: {of.reason.value}",
+        "malformed": "; ".join(policy.problems),
+        "opted-out": "" if policy.takes_part.value else f"opted out by item until 2026-12-01: {policy.reason.value}",
         "unrecovered": "did not recover from its termination of 2026-11-18" if state.unrecovered else "",
     }
     reason = next((reason for reason, detail in reasons.items() if detail), None)

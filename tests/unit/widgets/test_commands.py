@@ -105,7 +105,7 @@ def test_alarms_that_commas_would_part_are_not_shown_as_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["web\u202ebew", "we\u200bb", "a\nb", "\x1b[31mred"])
-def test_what_a_screen_does_not_show_is_in_no_command(name: str) -> None:
+def test_invisible_characters_are_in_no_command(name: str) -> None:
     assert SHELL.opt_out(name) is None
 
 

@@ -98,7 +98,7 @@ def test_whatever_people_write_is_text(text: str) -> None:
                 parse(json.loads(parameters))
 
 
-def test_markup_in_a_name_is_shown_and_not_made() -> None:
+def test_markup_in_a_name_stays_text() -> None:
     for view in hostile(HOSTILE):
         text = page(view, frame())
         assert "<script" not in text
@@ -154,7 +154,7 @@ def test_the_largest_page_is_still_below_what_lambda_can_answer() -> None:
         assert len(json.dumps(page(view, frame(looked_at(width=300))))) < 5_000_000
 
 
-def test_what_is_larger_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oversized_page_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("troop.widgets.page.LARGEST", 1000)
     assert LARGEST > 1000
     with pytest.raises(TooLargeError, match="set a smaller limit"):
@@ -205,7 +205,7 @@ def test_where_the_console_is_not_known_a_group_is_a_name() -> None:
     assert "web-v12" in text
 
 
-def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() -> None:
+def test_latest_decision_of_each_unit_and_every_termination_are_shown() -> None:
     rows = [
         build.row("a", "already-today"),
         build.row("b"),
@@ -244,7 +244,7 @@ def test_of_decisions_the_latest_of_each_unit_and_every_termination_are_shown() 
         ("events-none", ["No events yet."]),
     ],
 )
-def test_what_is_to_be_read(name: str, says: list[str]) -> None:
+def test_page_has_its_text(name: str, says: list[str]) -> None:
     text = " ".join(Tree(page(build.views()[name], frame(looked_at()))).text.split())
     for words in says:
         assert words in text
@@ -254,7 +254,7 @@ def test_a_sentence_is_escaped_too() -> None:
     assert "&lt;b&gt;" in message("<b>", looked_at())
 
 
-def test_what_has_not_recovered_is_named_in_words() -> None:
+def test_unrecovered_unit_is_described_in_words() -> None:
     text = page(build.units_view(), frame())
     assert "from its termination of 2026-11-18" in text
     assert "2026-11-18#payments" not in text

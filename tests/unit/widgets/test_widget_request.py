@@ -12,7 +12,7 @@ from troop.widgets.describe import describe
 from troop.widgets.widget_request import PARAMETERS, BadParameter, Widget, parse, viewer
 
 
-def test_what_is_not_given_has_its_default_and_what_is_unknown_is_passed_over() -> None:
+def test_missing_parameters_have_defaults_and_unknown_ones_are_ignored() -> None:
     request = parse({"widget": "events", "unit": "  ", "colour": "red", "widgetContext": {}})
     assert (request["limit"], request["unit"], request["status"], request["position"]) == (15, None, None, None)
 
@@ -34,13 +34,13 @@ def test_text_and_numbers_are_both_taken() -> None:
         ({"widget": "units", "unit": "x" * 257}, "it must be text of 1 to 256 characters."),
     ],
 )
-def test_what_cannot_be_used_is_a_sentence(event: dict[str, Any], message: str) -> None:
+def test_bad_parameter_is_a_sentence(event: dict[str, Any], message: str) -> None:
     with pytest.raises(BadParameter) as bad:
         parse(event)
     assert message in str(bad.value)
 
 
-def test_what_is_typed_counts_only_for_the_button_beside_it() -> None:
+def test_typed_fields_count_only_for_their_own_button() -> None:
     """CloudWatch sends the fields with every click: half a name must not change what the next page lists."""
     context = {"forms": {"all": {"unit": "we", "position": "forged"}}}
     assert parse({"widget": "events", "unit": "web", "widgetContext": context})["unit"] == "web"

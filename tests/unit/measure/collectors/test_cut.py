@@ -21,21 +21,21 @@ DATA = Path(__file__).with_name("data")
 EVER = Window(1_795_299_080, 1_795_299_100)
 
 
-def of_jtl(text: str, problems: Problems) -> Any:
+def read_jtl(text: str, problems: Problems) -> Any:
     return jtl.counted(io.StringIO(text, newline=""), "a", EVER, problems).operations
 
 
-def of_cassandra_stress(text: str, problems: Problems) -> Any:
+def read_cassandra_stress(text: str, problems: Problems) -> Any:
     return cassandra_stress.rows(cassandra_stress.runs(text, "a", problems), "a", problems)
 
 
 COLLECTORS: dict[str, Callable[[str, Problems], Any]] = {
-    "jmeter-5.6.3-transactions.jtl": of_jtl,
+    "jmeter-5.6.3-transactions.jtl": read_jtl,
     "fio-3.33.json": lambda text, problems: fio.operations(text, "a", 2.0, problems),
     "wrk-4.1.0-timeouts.txt": lambda text, problems: wrk.rows(text, "a", "get", problems),
     "iozone-3.489-ops.txt": lambda text, problems: iozone.operations(text, "a", problems),
-    "cassandra-stress-mixed.txt": of_cassandra_stress,
-    "cassandra-stress-newer.txt": of_cassandra_stress,
+    "cassandra-stress-mixed.txt": read_cassandra_stress,
+    "cassandra-stress-newer.txt": read_cassandra_stress,
     "sadf-12.6.json": lambda text, problems: sysstat.samples(text, "a", problems),
     "iostat-12.6.json": lambda text, problems: sysstat.samples(text, "a", problems),
 }

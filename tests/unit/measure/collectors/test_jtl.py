@@ -49,15 +49,15 @@ def test_samples_of_jmeter_are_counted_by_label() -> None:
         rows = list(csv.DictReader(file))
     home = [int(row["elapsed"]) for row in rows if row["label"].startswith("GET")]
     assert set(operations) == {"GET-the-home-page-4f4e59ec", "missing", "nobody-there"}
-    of_home = operations["GET-the-home-page-4f4e59ec"]
-    assert (of_home.times.count, of_home.times.min, of_home.times.max) == (
+    home_page = operations["GET-the-home-page-4f4e59ec"]
+    assert (home_page.times.count, home_page.times.min, home_page.times.max) == (
         len(home),
         min(home) * 1000,
         max(home) * 1000,
     )
-    assert of_home.times.sum == sum(home) * 1000
-    assert of_home.bytes == sum(int(row["bytes"]) for row in rows if row["label"].startswith("GET"))
-    assert sum(of_home.per_second.count) == len(home)
+    assert home_page.times.sum == sum(home) * 1000
+    assert home_page.bytes == sum(int(row["bytes"]) for row in rows if row["label"].startswith("GET"))
+    assert sum(home_page.per_second.count) == len(home)
     assert operations["missing"].errors == {"404": 32}
     assert operations["nobody-there"].errors == {"HttpHostConnectException": 32}
     assert operations["missing"].times.count == 0

@@ -62,11 +62,11 @@ def test_requests_of_k6_are_counted_by_name(path: Path) -> None:
     rows = [row for row in rows_of(path) if row["metric_name"] == k6.DURATION]
     operations, problems = read(text_of(path), everything(rows_of(path)))
     assert problems == []
-    of_slow = sorted(round(float(row["metric_value"]) * 1000) for row in rows if row["name"] == "slow")
+    slow_times = sorted(round(float(row["metric_value"]) * 1000) for row in rows if row["name"] == "slow")
     slow = operations["slow"]
-    assert (slow.times.count, slow.times.min, slow.times.max) == (len(of_slow), of_slow[0], of_slow[-1])
-    assert slow.times.sum == sum(of_slow), "to the microsecond"
-    assert sum(slow.per_second.count) == len(of_slow)
+    assert (slow.times.count, slow.times.min, slow.times.max) == (len(slow_times), slow_times[0], slow_times[-1])
+    assert slow.times.sum == sum(slow_times), "to the microsecond"
+    assert sum(slow.per_second.count) == len(slow_times)
     errors = {name: one.errors for name, one in operations.items() if one.errors and name != k6.DROPPED}
     kinds = {
         "GET-missing-1": ("404", "/missing"),

@@ -20,9 +20,9 @@ START = 1_790_000_000
 PLAIN = Table(time=terms("took:ms"), moment=terms("at:s"))
 
 
-def read(text: str, of: Table = PLAIN, window: Window | None = None) -> tuple[Counted, list[str]]:
+def read(text: str, columns: Table = PLAIN, window: Window | None = None) -> tuple[Counted, list[str]]:
     problems, totals = Problems(), Counted(window or Window(START, START + 10))
-    table.counted(io.StringIO(text, newline=""), "a", of, problems, totals)
+    table.counted(io.StringIO(text, newline=""), "a", columns, problems, totals)
     return totals, problems.lines()
 
 
@@ -69,15 +69,15 @@ def test_a_time_without_a_unit_is_refused(text: str, tmp_path: Path, capsys: pyt
     [(False, 3), (True, 2)],
 )
 def test_a_moment_is_the_beginning_or_the_end(end: bool, second: int) -> None:
-    of = Table(time=terms("took:s"), moment=terms("at:s"), is_end=end, origin=START - 0.5)
-    totals, _ = read("took,at\n0.75,2.75\n", of)
+    columns = Table(time=terms("took:s"), moment=terms("at:s"), is_end=end, origin=START - 0.5)
+    totals, _ = read("took,at\n0.75,2.75\n", columns)
     assert [n for n, count in enumerate(totals.operations["requests"].per_second.count) if count] == [second]
     assert totals.operations["requests"].times.max == 750_000
 
 
 def test_large_numbers_keep_their_nanoseconds() -> None:
-    of = Table(time=terms("took:ns"), moment=terms("at:ns"))
-    totals, _ = read(f"at,took\n{START}000000000,999499\n{START}000000000,999500\n", of)
+    columns = Table(time=terms("took:ns"), moment=terms("at:ns"))
+    totals, _ = read(f"at,took\n{START}000000000,999499\n{START}000000000,999500\n", columns)
     assert (totals.operations["requests"].times.min, totals.operations["requests"].times.max) == (999, 1000)
 
 
@@ -94,16 +94,16 @@ def test_large_numbers_keep_their_nanoseconds() -> None:
     ],
 )
 def test_status_and_error_decide_about_success(row: str, errors: dict[str, int]) -> None:
-    of = Table(PLAIN.time, PLAIN.moment, status="code", error="error", is_good=good("200-399,OK"))
-    totals, problems = read(f"at,took,code,error\n{START},5,{row}\n", of)
+    columns = Table(PLAIN.time, PLAIN.moment, status="code", error="error", is_good=good("200-399,OK"))
+    totals, problems = read(f"at,took,code,error\n{START},5,{row}\n", columns)
     (one,) = totals.operations.values()
     assert (one.errors, one.times.count, problems) == (errors, 0 if errors else 1, [])
 
 
 def test_a_failure_needs_no_time() -> None:
-    of = Table(PLAIN.time, PLAIN.moment, failures=frozenset({"skipped"}), status="code")
+    columns = Table(PLAIN.time, PLAIN.moment, failures=frozenset({"skipped"}), status="code")
     rows = "skipped,200", ",503", "1500,503", "inf,503", "nan,503"
-    totals, problems = read("at,took,code\n" + "".join(f"{START},{row}\n" for row in rows), of)
+    totals, problems = read("at,took,code\n" + "".join(f"{START},{row}\n" for row in rows), columns)
     (one,) = totals.operations.values()
     assert (one.errors, one.per_second.errors[:3], problems) == ({"skipped": 1, "503": 4}, [4, 1, 0], [])
 
@@ -167,5 +167,5 @@ def test_a_file_that_is_cut_off_says_so() -> None:
 def test_names_that_are_not_utf_8_stay_apart(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(f"at,took,name\n{START},5,Größe\n{START},5,Grüße\n".encode("cp1252"))
-    of = Table(PLAIN.time, PLAIN.moment, name="name")
-    assert len(table.follow(path, lambda: True, of, Window(START, START + 9), Problems()).operations) == 2
+    columns = Table(PLAIN.time, PLAIN.moment, name="name")
+    assert len(table.follow(path, lambda: True, columns, Window(START, START + 9), Problems()).operations) == 2

@@ -1,8 +1,9 @@
-"""Rejects names that say a tense instead of a thing: ``found``, ``told``, ``KeptRun``, ``made_at``.
+"""Rejects names that say a tense instead of a thing, such as ``found`` or ``KeptRun``, and halves of sentences.
 
 ``names.py PATH...`` reads the syntax tree of every Python file that git tracks there. It checks each name that the
-file defines: modules, classes, functions, parameters, variables, fields and aliases. Names of test functions are
-sentences, and are not checked. Prints one line for each name, and exits with 1 if there is any.
+file defines: modules, classes, functions, parameters, variables, fields and aliases. The name of a test states a
+behaviour in at most :data:`LONGEST_TEST` words. Prints one line for each rejected name, and exits with 1 if there is
+any.
 """
 
 from __future__ import annotations
@@ -15,24 +16,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 EMPTY = frozenset({"told", "found", "given", "made", "kept", "asked", "wanted", "said", "look", "anew"})
+"""Words that no name holds."""
 
-ALLOWED: dict[str, str] = {"connection_made": "asyncio calls a protocol by this name"}
+DEPENDENT = frozenset({"of", "nor", "what", "that", "it"})
+"""Words that no name begins with: what follows them is half of a sentence."""
+
+INDEPENDENT_FOLDERS = ("tests/",)
+"""Folders in which :data:`DEPENDENT` holds. Names of the other folders still begin with such words."""
+
+LONGEST_TEST = 14
+"""The most words of a test's name, without ``test``."""
+
+ALLOWED: dict[str, str] = {
+    "connection_made": "asyncio calls a protocol by this name",
+    "test_what_if": "a what-if is a noun",
+    "test_what_if_files": "a what-if is a noun",
+}
 """Exceptions: each name with its reason. Keep fewer than twenty."""
 
 
-def words(name: str) -> set[str]:
-    """Splits a name into its words, in lower case."""
-    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+def words(name: str) -> list[str]:
+    """Splits a name into its words, in lower case, without the ``test`` that a test begins with."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name.removeprefix("test_"))]
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Lists the names that a syntax tree defines, each with its line."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                if not name.startswith("test_"):
-                    yield node.lineno, name
-            case ast.ClassDef(name=name) | ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)):
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)):
                 yield node.lineno, name
             case ast.arg(arg=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 yield node.lineno, name
@@ -40,13 +54,27 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
+def advice(path: str, name: str) -> str:
+    """Says what to do about a name, or nothing if it is a good one."""
+    parts = words(name)
+    if name in ALLOWED or not parts:
+        return ""
+    if EMPTY & set(parts):
+        return "name the thing instead"
+    if parts[0] in DEPENDENT and path.startswith(INDEPENDENT_FOLDERS):
+        return f"begin with a noun or a verb instead of {parts[0]}"
+    if name.startswith("test_") and name.count("_") > LONGEST_TEST:
+        return f"use at most {LONGEST_TEST} words"
+    return ""
+
+
 def rejected(path: str, source: str) -> list[str]:
-    """Lists the names of a file that hold an empty word, as ``path:line: name``."""
+    """Lists the bad names of a file, as ``path:line: name: advice``."""
     text = f"{path}\n{source}".lower()
-    if not any(word in text for word in EMPTY):
+    if not path.startswith(INDEPENDENT_FOLDERS) and not any(word in text for word in EMPTY):
         return []  # most files; to parse one takes far longer
     defined = [(1, Path(path).stem), *names(ast.parse(source))]
-    return [f"{path}:{line}: {name}" for line, name in defined if words(name) & EMPTY and name not in ALLOWED]
+    return [f"{path}:{line}: {name}: {todo}" for line, name in defined if (todo := advice(path, name))]
 
 
 def main() -> int:
@@ -58,7 +86,7 @@ def main() -> int:
         if path.endswith(".py")
         for problem in rejected(path, Path(path).read_text(encoding="utf-8"))
     ]
-    sys.stdout.writelines(f"{problem}: name the thing instead\n" for problem in problems)
+    sys.stdout.writelines(f"{problem}\n" for problem in problems)
     return 1 if problems else 0
 
 

@@ -116,8 +116,8 @@ openapi: setup  ## generate docs/openapi.json, docs/settings.md and what else fo
 	@$(BIN)/python -m infra.settings_doc
 	@$(BIN)/python -m infra.roles_doc
 
-constraints:  ## pin the requirements of requirements*.in with digests in requirements*.txt; run it after changing them
-	@scripts/constraints $(PYTHON)
+constraints: .venv/.ready  ## pin the packages of pyproject.toml with digests in uv.lock and requirements*.txt; ARGS=--upgrade: newest versions
+	@scripts/constraints $(ARGS)
 
 RELEASE ?= dist
 release: .venv/.ready node_modules/.ready  ## build the wheel of a version, its checksum and notes, and tag the commit; pushes nothing; RELEASE=folder
@@ -157,21 +157,21 @@ format: setup  ## fix and format with ruff
 clean:  ## remove everything that setup and runs have created
 	rm -rf .venv $(ACCOUNT) $(NODE) node_modules .build .local cdk.out
 
-.venv/.ready: requirements-dev.txt
-	@scripts/venv $(PYTHON) .venv requirements-dev.txt
+.venv/.ready: uv.lock
+	@scripts/venv $(PYTHON) .venv --extra cdk --group dev
 
 $(BIN)/troop: scripts/troop .venv/.ready
 	@ln -sf ../../scripts/troop $@
 
-$(ACCOUNT)/.ready: requirements-account.txt | .venv/.ready
-	@scripts/venv $(PYTHON) $(ACCOUNT) requirements-account.txt
+$(ACCOUNT)/.ready: uv.lock | .venv/.ready
+	@scripts/venv $(PYTHON) $(ACCOUNT) --only-group account
 
-$(NODE)/.ready: requirements-node.txt | .venv/.ready
-	@scripts/venv $(PYTHON) $(NODE) requirements-node.txt
+$(NODE)/.ready: uv.lock | .venv/.ready
+	@scripts/venv $(PYTHON) $(NODE) --only-group node
 
-.build/zig/.ready: requirements-latte.txt | .venv/.ready
+.build/zig/.ready: uv.lock | .venv/.ready
 	@mkdir -p .build
-	@scripts/venv $(PYTHON) .build/zig requirements-latte.txt
+	@scripts/venv $(PYTHON) .build/zig --only-group latte
 
 node_modules/.ready: package.json package-lock.json .venv/.ready
 	@echo "== the CDK CLI, into node_modules/"

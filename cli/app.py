@@ -13,7 +13,7 @@ from cli.shared.context import Options
 from cli.shared.errors import CliError
 from cli.shared.examples import epilog
 from cli.shared.lazy import LazyCommand, LazyGroup
-from troop.version import VERSION
+from troop.shared.version import VERSION
 
 _SUGGEST = "cli.client.suggestions:suggest"
 

@@ -22,7 +22,7 @@ from infra.keys import data_key
 from infra.metric_helpers import of_executions, ours, waiting_in
 from infra.periodic_schedules import MINUTES
 from infra.settings import DeploymentSettings
-from troop.metrics import CHILDREN, Metric
+from troop.shared.metrics import CHILDREN, Metric
 
 SILENT_PERIODS = 3
 """Quarters of an hour without a metric of the watchdog after which an alarm goes off."""

@@ -19,7 +19,7 @@ from constructs import Construct
 from infra.alarms import IGNORED, AlarmSpec
 from infra.metric_helpers import ours, throttled_anywhere, waiting_in
 from infra.partitions import in_china
-from troop.metrics import CURRENCY, Metric
+from troop.shared.metrics import CURRENCY, Metric
 
 _SUM = cloudwatch.Stats.SUM
 _QUARTER, _HOUR, _DAY = cdk.Duration.minutes(15), cdk.Duration.hours(1), cdk.Duration.days(1)

@@ -22,9 +22,9 @@ from infra.benchmarks import Benchmarks
 from infra.functions import Functions
 from infra.roles import logical_id
 from infra.scheduled_runs import SCHEDULE_OBJECTS
-from troop.bench.images import OF_AWS
-from troop.bench.names import GROUPS, WRITTEN_BY_CELL
-from troop.bench.snapshots import ALL
+from troop.bench.admission.images import OF_AWS
+from troop.bench.admission.snapshots import ALL
+from troop.bench.definition.names import GROUPS, WRITTEN_BY_CELL
 
 _ACCOUNT = "<AWS::Region>:<AWS::AccountId>"
 _TELEMETRY = "Setting up the delivery of logs and writing X-Ray traces support no resource-level permissions."

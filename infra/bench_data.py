@@ -6,15 +6,15 @@ from constructs import Construct
 
 from infra.data import make_bucket, make_table
 from infra.settings import DeploymentSettings
-from troop.bench.names import ARTIFACT_LIFETIME, ARTIFACTS_PREFIX, DATA_LIFETIME, DATA_PREFIX, RUNS_PREFIX
-from troop.tables import RUNS
+from troop.bench.definition.names import ARTIFACT_LIFETIME, ARTIFACTS_PREFIX, DATA_LIFETIME, DATA_PREFIX, RUNS_PREFIX
+from troop.shared.tables import RUNS
 
 
 class BenchData(Construct):
     """Table and bucket.
 
     Attributes:
-        runs: runs, their cells and resources, as :mod:`troop.tables` describes it.
+        runs: runs, their cells and resources, as :mod:`troop.shared.tables` describes it.
         results: the bucket. ``runs/`` has the messages between nodes and workflow, and results; ``artifacts/`` has
             what nodes install, named by its content; ``data/`` what they create to measure with.
     """

@@ -17,8 +17,8 @@ from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.network import Network
 from infra.nodes import Nodes
-from troop.bench.merging import FUNCTION_SECONDS
-from troop.environment import Variable
+from troop.bench.admission.merging import FUNCTION_SECONDS
+from troop.shared.variables import Variable
 
 _FAILED_REPORT_HOURS = 6
 

@@ -3,7 +3,7 @@ complete.
 
 New resources must be tagged as this deployment's. Changes and removals require that tag, and a run's. Tags alone prove
 nothing, because others can set them. So removals also require a name, an instance profile or a network of Troop's, if
-IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.ownership`).
+IAM has a condition key for it. The functions check the rest (:mod:`troop.bench.removal.ownership`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra import permissions
 from infra.bench_data import BenchData
 from infra.permissions import allow, index, never_touches, writes_state
-from troop.bench.images import OF_AWS
-from troop.bench.names import (
+from troop.bench.admission.images import OF_AWS
+from troop.bench.definition.names import (
     ARTIFACTS_PREFIX,
     DATA_PREFIX,
     GROUPS,
@@ -37,11 +37,11 @@ from troop.bench.names import (
     in_any_cell,
     in_any_run,
 )
-from troop.service_roles import AUTO_SCALING, SPOT, ServiceRole
-from troop.state_keys import BENCH_WRITERS
-from troop.tables import RUNS_BY_OPEN, RUNS_BY_TIME
-from troop.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
-from troop.targets import parse_allowed
+from troop.shared.service_roles import AUTO_SCALING, SPOT, ServiceRole
+from troop.shared.state_keys import BENCH_WRITERS
+from troop.shared.tables import RUNS_BY_OPEN, RUNS_BY_TIME
+from troop.shared.tags import DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
+from troop.shared.targets import parse_allowed
 
 RUN_OBJECTS = f"{RUNS_PREFIX}*"
 ARTIFACT_OBJECTS = f"{ARTIFACTS_PREFIX}*"

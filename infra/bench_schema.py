@@ -8,8 +8,8 @@ import json
 from typing import Any
 
 from infra import ROOT
-from troop.bench_file import schema
-from troop.bench_file.fleet_models import FleetFileIn
+from troop.bench.file import schema
+from troop.bench.file.fleet_models import FleetFileIn
 
 PATH = ROOT / "benchmarks" / "benchmark.schema.json"
 FLEET_PATH = ROOT / "fleets" / "fleet.schema.json"

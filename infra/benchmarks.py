@@ -24,8 +24,8 @@ from infra.nodes import Nodes
 from infra.scheduled_runs import ScheduledRuns
 from infra.schedules import Schedules
 from infra.settings import DeploymentSettings
-from troop.environment import Variable
-from troop.tables import RUNS
+from troop.shared.tables import RUNS
+from troop.shared.variables import Variable
 
 _LATEST_HOURS = 1  # by then, the scheduled reaper has run
 _ATTEMPTS = 8

@@ -22,7 +22,7 @@ from agent.pack import pack, write_archive
 from infra import FUNCTIONS, ROOT, npm
 from infra.byte_code import PYTHON_VERSION, compile_folder
 from infra.store import BUILD, BundlingError, complete_or_absent, remove_stale
-from troop.day_rules import HOLIDAY_LANGUAGE
+from troop.shared.day_rules import HOLIDAY_LANGUAGE
 
 LAYERS = {
     "runtime": FUNCTIONS / "requirements.txt",
@@ -106,7 +106,7 @@ def stage_code(deployment_json: str, target: str) -> Path:
 def _package(target: str) -> Path:
     """Creates the compiled handlers, their package and :data:`CHARTS`, without the settings, which vary."""
     charts = {name: npm.packages() / path for name, path in CHARTS.items()}
-    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/widgets/templates/*")
+    patterns = ("handlers/*.py", "troop/**/*.py", "troop/report/templates/*", "troop/dashboard/templates/*")
     own = sorted(path for pattern in patterns for path in FUNCTIONS.glob(pattern) if not _is_of_nodes(path))
     sources = {str(source.relative_to(FUNCTIONS)): source.read_bytes() for source in own}
     sources |= {name: path.read_bytes() for name, path in charts.items()}

@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from infra import permissions
 from infra.data import Data
 from infra.functions import Functions
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.metric_helpers import of_executions, ours, ours_by, throttled, throttled_indices, waiting_in
-from troop.metrics import Metric
+from troop.shared.metrics import Metric
 
 WIDTH = 24
 """The width of a dashboard, in CloudWatch's units."""

@@ -12,10 +12,10 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.keys import data_key
-from troop import tables
 from troop.chaos.work_keys import TICKS_PREFIX
-from troop.environment import Variable
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG, TABLE_TAG
+from troop.shared import tables
+from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG, TABLE_TAG
+from troop.shared.variables import Variable
 
 _TICKS_DAYS = 7
 
@@ -24,7 +24,7 @@ class Data(Construct):
     """Tables, bucket and salt.
 
     Attributes:
-        group_tags, events, state, decisions, changes: the tables, as :mod:`troop.tables` describes them.
+        group_tags, events, state, decisions, changes: the tables, as :mod:`troop.shared.tables` describes them.
         work: the work bucket.
         salt: the secret that keys the rolls.
     """

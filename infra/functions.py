@@ -18,8 +18,8 @@ from infra.logs import make_log_group
 from infra.partitions import in_china, in_govcloud
 from infra.roles import as_listed, drop_depends_on, make_role
 from infra.settings import DeploymentSettings
-from troop.environment import Variable
-from troop.metrics import NAMESPACE
+from troop.shared.metrics import NAMESPACE
+from troop.shared.variables import Variable
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 ARCHITECTURE = lambda_.Architecture.ARM_64

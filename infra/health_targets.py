@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 
 @dataclass(frozen=True)

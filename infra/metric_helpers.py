@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_sqs as sqs
 
-from troop.metrics import DIMENSION, NAMESPACE, SECOND, Metric
+from troop.shared.metrics import DIMENSION, NAMESPACE, SECOND, Metric
 
 SOON = cdk.Duration.minutes(5)
 

@@ -11,7 +11,7 @@ from constructs import Construct
 
 from infra import bench_permissions
 from infra.settings import DeploymentSettings
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 ADDRESSES = "10.0.0.0/16"
 """These can be in use elsewhere, because the network is not connected to any other."""

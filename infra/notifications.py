@@ -21,8 +21,8 @@ from infra.data import Data, make_queue
 from infra.functions import Functions
 from infra.keys import data_key
 from troop.chaos.notifications import NEWS
-from troop.environment import Variable
-from troop.state_keys import STRAYS, SWITCH
+from troop.shared.state_keys import STRAYS, SWITCH
+from troop.shared.variables import Variable
 
 BATCH = 10
 """Records per call; a failed one is retried, and those before it are not."""

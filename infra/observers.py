@@ -14,7 +14,7 @@ from infra.benchmarks import Benchmarks
 from infra.data import Data
 from infra.functions import Functions
 from infra.health_targets import Watched
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from aws_cdk import aws_stepfunctions as sfn
 from infra.data import Data
 from infra.health_targets import Watched
 from troop import faults
-from troop.calendars import Calendar
 from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
-from troop.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
-from troop.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
-from troop.tags import UNTOUCHABLE_TAGS
+from troop.shared.calendars import Calendar
+from troop.shared.state_keys import BENCH_WRITERS, SWITCH, WRITERS, written_by
+from troop.shared.tables import DECISIONS_BY_DAY, EVENTS_BY_OPEN, EVENTS_BY_TIME, EVENTS_BY_UNIT, Index
+from troop.shared.tags import UNTOUCHABLE_TAGS
 
 GROUP_NAME_TAG = "aws:autoscaling:groupName"
 """Auto Scaling sets this tag on the instances of its groups; no one else can set tags with the prefix aws:."""

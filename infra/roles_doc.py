@@ -18,7 +18,7 @@ from infra import ROOT
 from infra.permissions import WRITE_ITEMS
 from infra.settings import PREFIX, read_settings, written_context
 from infra.stack import TroopStack
-from troop.bench.names import ANY_RUN
+from troop.bench.definition.names import ANY_RUN
 
 PATH = ROOT / "docs" / "security.md"
 

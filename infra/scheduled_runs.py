@@ -16,8 +16,8 @@ from infra.functions import Functions
 from infra.permissions import allow
 from infra.roles import make_role
 from infra.schedules import Schedules
-from troop.bench.names import SCHEDULES_PREFIX
-from troop.environment import Variable
+from troop.bench.definition.names import SCHEDULES_PREFIX
+from troop.shared.variables import Variable
 
 SCHEDULE_OBJECTS = f"{SCHEDULES_PREFIX}*"
 _MINUTES = 15

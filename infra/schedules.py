@@ -15,10 +15,10 @@ from infra.chaos import ChaosWorkflow
 from infra.data import make_queue
 from infra.roles import make_role
 from infra.settings import DeploymentSettings
-from troop.calendars import Calendar
 from troop.chaos.tick_times import schedule_hours
-from troop.day_rules import WEEKDAYS
-from troop.settings import OLDEST_TICK
+from troop.shared.calendars import Calendar
+from troop.shared.day_rules import WEEKDAYS
+from troop.shared.settings import OLDEST_TICK
 
 _STALE_SECONDS = int(OLDEST_TICK.total_seconds())
 _ATTEMPTS = 3

@@ -1,7 +1,7 @@
 """Reads the context of cdk.json as typed, checked settings.
 
 cdk.json has a value for every setting. ``troop:stage`` selects a stage (``troop:stages``), which overrides some values,
-and ``cdk deploy -c troop:KEY=VALUE`` overrides both. :mod:`troop.settings` declares the settings that functions use;
+and ``cdk deploy -c troop:KEY=VALUE`` overrides both. :mod:`troop.shared.settings` declares the settings that functions use;
 this module declares those that only a deployment needs.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 
 from cli.shared.aws import is_local
 from infra import ROOT
-from troop import settings as chaos
-from troop import stages, targets, values
-from troop.errors import SettingsError
-from troop.settings import TICK_MINUTES, Section, Setting
+from troop.shared import settings as chaos
+from troop.shared import stages, targets, values
+from troop.shared.errors import SettingsError
+from troop.shared.settings import TICK_MINUTES, Section, Setting
 
 PREFIX = "troop:"
 BUNDLES = ("auto", "lambda", "machine")
@@ -138,7 +138,7 @@ class DeploymentSettings:
 
     Attributes:
         chaos: the functions' settings.
-        chaos_json: the same as a JSON document with the keys of ``troop.settings.KEYS``, for the functions' asset.
+        chaos_json: the same as a JSON document with the keys of ``troop.shared.settings.KEYS``, for the functions' asset.
         zones: the number of availability zones of the own network, or their names, in the order of its subnets.
         stage: the stage whose values these are; None for the defaults.
         overrides: keys whose values come from the command line or from an app's code, and not from cdk.json.
@@ -222,7 +222,7 @@ def read_settings(context: Mapping[str, Any], written: Mapping[str, Any] | None 
             app's code, and override the stage's. Without it, a stage overrides everything.
 
     Raises:
-        troop.errors.SettingsError: names the key, the value and what is allowed.
+        troop.shared.errors.SettingsError: names the key, the value and what is allowed.
     """
     raw = {key.removeprefix(PREFIX): value for key, value in context.items() if key.startswith(PREFIX)}
     known = tuple(SETTINGS)
@@ -248,7 +248,7 @@ def check_region(settings: DeploymentSettings, region: str) -> None:
         region: the region of the deployment.
 
     Raises:
-        troop.errors.SettingsError: names the key or the zones.
+        troop.shared.errors.SettingsError: names the key or the zones.
     """
     of_key = _KEY.fullmatch(settings.key) if settings.key else None
     if of_key and of_key["region"] != region:

@@ -13,9 +13,9 @@ from dataclasses import fields
 
 from infra import ROOT
 from infra.settings import PREFIX, SETTINGS, DeploymentSettings
-from troop import values
-from troop.settings import Section, Settings
-from troop.stages import STAGE, STAGES
+from troop.shared import values
+from troop.shared.settings import Section, Settings
+from troop.shared.stages import STAGE, STAGES
 
 PATH = ROOT / "docs" / "settings.md"
 CONSTRUCT = ROOT / "troop_aws" / "cdk.py"
@@ -110,7 +110,7 @@ For example, a day off after Thanksgiving, and a half day on 24 December:
 _HEAD = """\
 # Settings
 
-Generated from the code by `make openapi`: change `functions/troop/settings.py` or `infra/settings.py` instead.
+Generated from the code by `make openapi`: change `functions/troop/shared/settings.py` or `infra/settings.py` instead.
 
 Settings are the context of `cdk.json`. A change in that file applies to every later deployment. A setting on the
 command line overrides the file and the stage, but only for one deployment. `make deploy KEEP=1 ARGS='-c

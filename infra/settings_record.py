@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.settings import DEPLOYMENT_ONLY, PREFIX, SETTINGS, DeploymentSettings, ExistingNetwork, as_passed
-from troop.outputs import OVERRIDES_METADATA, SETTINGS_METADATA
-from troop.settings import NO_LIMIT
-from troop.stages import STAGE, STAGES
+from troop.shared.outputs import OVERRIDES_METADATA, SETTINGS_METADATA
+from troop.shared.settings import NO_LIMIT
+from troop.shared.stages import STAGE, STAGES
 
 SILENT = "TROOP_SILENT_SYNTH"
 """The environment variable that turns off the warning at synth: `make deploy` shows the changes itself."""

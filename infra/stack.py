@@ -31,11 +31,11 @@ from infra.schedules import Schedules
 from infra.settings import DeploymentSettings, feature_flags
 from infra.settings_record import metadata
 from infra.widgets import make_widgets
-from troop import outputs
-from troop.environment import Variable
-from troop.metrics import CHILDREN
-from troop.tables import DECISIONS
-from troop.tags import DEPLOYMENT_TAG
+from troop.shared import outputs
+from troop.shared.metrics import CHILDREN
+from troop.shared.tables import DECISIONS
+from troop.shared.tags import DEPLOYMENT_TAG
+from troop.shared.variables import Variable
 
 
 class TroopStack(cdk.Stack):

@@ -8,7 +8,7 @@ from infra import bench_permissions, permissions
 from infra.bench_data import BenchData
 from infra.data import Data
 from infra.functions import Functions
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 
 def make_widgets(functions: Functions, data: Data, bench: BenchData | None) -> lambda_.Function:

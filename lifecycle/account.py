@@ -10,9 +10,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cli.shared import aws
 from lifecycle.console import say
-from troop.bench.prices import region_of_list
-from troop.service_roles import SERVICE_ROLES, ServiceRole
-from troop.settings import Settings
+from troop.bench.money.prices import region_of_list
+from troop.shared.service_roles import SERVICE_ROLES, ServiceRole
+from troop.shared.settings import Settings
 
 ELIGIBLE = (
     "aws ec2 describe-instance-types --filters Name=free-tier-eligible,Values=true "

@@ -10,7 +10,7 @@ from infra.settings import PREFIX
 from infra.settings_record import Change, Record, changes, override, overrides_of, record, uncompared
 from lifecycle.console import answer, say
 from lifecycle.project import settings_with
-from troop.stages import STAGE
+from troop.shared.stages import STAGE
 
 
 def with_deployed(name: str, deployed: Record | None, overrides: Sequence[str]) -> list[str]:

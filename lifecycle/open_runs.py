@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from troop.outputs import RUNS_TABLE
-from troop.tables import FLEET, RUN_OPEN, RUNS_BY_OPEN
+from troop.shared.outputs import RUNS_TABLE
+from troop.shared.tables import FLEET, RUN_OPEN, RUNS_BY_OPEN
 
 _NAMED = 5
 """Runs that the refusal names."""

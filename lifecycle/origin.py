@@ -20,7 +20,7 @@ import boto3
 
 from cli.shared import aws
 from lifecycle.retained import TABLE, RetainedTable
-from troop.tags import DEPLOYMENT_TAG, STACK_TAG, TABLE_TAG
+from troop.shared.tags import DEPLOYMENT_TAG, STACK_TAG, TABLE_TAG
 
 _RETAINED = "DELETE_SKIPPED"
 _AFTER_TABLES = timedelta(days=1)

@@ -15,8 +15,8 @@ from cli.shared.errors import CliError, Exit
 from infra import ROOT
 from infra.settings import PREFIX, DeploymentSettings, read_settings, written_context
 from infra.settings_record import SILENT
-from troop.errors import SettingsError
-from troop.stages import STAGE
+from troop.shared.errors import SettingsError
+from troop.shared.stages import STAGE
 
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
 

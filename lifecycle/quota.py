@@ -8,8 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from lifecycle.console import say
-from troop.concurrency import Concurrency, remedy, shortage
-from troop.settings import Settings
+from troop.shared.concurrency import Concurrency, remedy, shortage
+from troop.shared.settings import Settings
 
 _VPCS = {"ServiceCode": "vpc", "QuotaCode": "L-F678F1CE"}
 

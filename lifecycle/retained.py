@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
+from troop.shared.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 TABLE = "AWS::DynamoDB::Table"
 WAIT = {"Delay": 2, "MaxAttempts": 150}
@@ -245,7 +245,7 @@ def imports(template: Mapping[str, Any], chosen: Mapping[str, RetainedTable]) ->
             raise CliError(
                 Exit.FAILED,
                 f"the retained table {table.name} does not fit this version ({', '.join(wrong)}): create the index as "
-                f"in functions/troop/tables.py, or start with an empty table with ADOPT=none",
+                f"in functions/troop/shared/tables.py, or start with an empty table with ADOPT=none",
             )
         tables_by_id[logical_id] = table
     return tables_by_id

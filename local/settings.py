@@ -7,14 +7,14 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from troop.calendars import Calendar
 from troop.chaos.roll import due_at
+from troop.shared.calendars import Calendar
 
 DATA_BUCKET = "my-data"
 """The bucket that benchmarks can read; the files of the catalogue name it."""
 
 _MARGIN_MINUTES = 15
-"""No roll is due in the last minutes of a window (see :mod:`troop.calendars`)."""
+"""No roll is due in the last minutes of a window (see :mod:`troop.shared.calendars`)."""
 
 _NOON, _UNTIL = 12, 15
 """Hours. In a time zone where it is noon, the date is the same as in UTC."""

@@ -27,10 +27,10 @@ from botocore.exceptions import ClientError
 
 from local.launcher import LocalAccount
 from local.simulated_summary import NODE_FORMAT, interrupted, registration, summary
-from troop.bench import names
-from troop.bench.definition import ON_DEMAND, SPOT, Step, from_document
-from troop.bench.roster import from_document as roster_of
-from troop.tags import CELL_TAG, FLEET_TAG, RUN_TAG
+from troop.bench.definition import names
+from troop.bench.definition.definition import ON_DEMAND, SPOT, Step, from_document
+from troop.bench.definition.roster import from_document as roster_of
+from troop.shared.tags import CELL_TAG, FLEET_TAG, RUN_TAG
 
 _POLL_SECONDS, _LONGEST_SECONDS = 0.5, 5.0
 """The interval between two checks of a cell. It grows while nothing happens, because most runs in a bucket are over."""

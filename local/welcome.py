@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from troop import zones
+from troop.shared import zones
 
 from .demo.benchmark import COMMAND
 from .project import NODE_AWS, ROOT

@@ -51,7 +51,7 @@ started = time.process_time()
 __import__(sys.argv[1])
 imported = time.process_time()
 if clients := json.loads(sys.argv[3]):
-    from troop.aws.clients import client
+    from troop.shared.aws.clients import client
     for service in clients:
         client(service)
 ready = time.process_time()

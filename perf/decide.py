@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 from troop.chaos.decisions import decide_all
 from troop.chaos.facts import Account, Counts, Switch, UnitState, facts_of_units
 from troop.chaos.groups import Group, Instance
-from troop.garbage import without_collections
-from troop.settings import SETTINGS, Settings, parse_settings
+from troop.shared.garbage import without_collections
+from troop.shared.settings import SETTINGS, Settings, parse_settings
 
 SALT = b"a salt of the measurement, not of any deployment"
 OPEN = datetime(2026, 11, 20, 20, 45, tzinfo=UTC)

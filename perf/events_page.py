@@ -62,7 +62,7 @@ def dynalite(folder: Path) -> Iterator[str]:
 
 
 def fill(client: Any, begin: int, end: int) -> None:
-    from troop.aws.chaos.event_items import to_item
+    from troop.chaos.aws.event_items import to_item
     from troop.chaos.events import Event, Status
 
     for first in range(begin, end, BATCH):
@@ -155,8 +155,8 @@ def main() -> None:
         import boto3
 
         from tests.tables import create_table
-        from tests.unit.edge.account import SETTINGS
-        from troop.tables import EVENTS
+        from tests.unit.account.account import SETTINGS
+        from troop.shared.tables import EVENTS
 
         settings = Path(folder) / "deployment.json"
         settings.write_text(json.dumps(SETTINGS), encoding="utf-8")
@@ -174,8 +174,8 @@ def main() -> None:
             "POWERTOOLS_LOG_LEVEL": "ERROR",
             "TROOP_DEPLOYMENT": "perf",
         }
-        from troop.aws.chaos.event_queries import EXAMINED
-        from troop.aws.clients import client as shared_client
+        from troop.chaos.aws.event_queries import EXAMINED
+        from troop.shared.aws.clients import client as shared_client
 
         seen: list[tuple[int, int]] = []
 

@@ -32,12 +32,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from perf import jmeter
 from tests.unit.measure.test_hdr_log import written
-from troop.garbage import without_collections
 from troop.measure.histogram import Histogram, highest_in, index_of, lowest_in
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary, parse
 from troop.measure.windows import Windows, step_for
+from troop.shared.garbage import without_collections
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = "2.1.12"

@@ -40,7 +40,7 @@ def filled(begin: str, piece: str, end: str, numbered: bool = False) -> str:
 
 def bodies() -> Iterator[tuple[str, str]]:
     """Yields what is wrong, and a body."""
-    from tests.unit.edge.bench import FILE
+    from tests.unit.account.bench import FILE
 
     rest = json.dumps(FILE)[1:-1]
     yield "2 MiB of empty phases", filled(f'{{"definition":{{{rest},"phases":[', "{}", "]}}")
@@ -95,8 +95,8 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=3, help="number of repetitions, of which the fastest counts")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
-        from tests.unit.edge.account import CONTEXT, SETTINGS
-        from troop.environment import Variable
+        from tests.unit.account.account import CONTEXT, SETTINGS
+        from troop.shared.variables import Variable
 
         file = Path(folder) / "deployment.json"
         file.write_text(json.dumps(SETTINGS | {"benchmarks": True}))

@@ -28,17 +28,18 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "functions"))
 
 from perf.merge import START, times
-from troop.bench import names, roster, stored_record
-from troop.bench.definition import Benchmark, Fleet, Phase, to_document
-from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
-from troop.bench.prices import Prices, VolumePrice
-from troop.bench.record import Cell, CellStatus, Run, RunStatus
-from troop.bench.roster import Member, Roster
-from troop.bench.spending import Terms
-from troop.flows.bench.cell import Results
+from troop.bench.admission.spending import Terms
+from troop.bench.definition import names, roster
+from troop.bench.definition.definition import Benchmark, Fleet, Phase, to_document
+from troop.bench.definition.plan import Plan, PlannedCell, Variant, to_plan_document
+from troop.bench.definition.roster import Member, Roster
+from troop.bench.flows.cell import Results
+from troop.bench.money.prices import Prices, VolumePrice
+from troop.bench.records.record import Cell, CellStatus, Run, RunStatus
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import LEVELS, SERIES, Clock, Samples, Summary
+from troop.report import stored_record
 from troop.report.build import build
 
 RUNS = ((1, 20), (200, 20), (6, 348))

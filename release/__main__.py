@@ -48,7 +48,9 @@ def prepare(root: Path, folder: Path) -> list[str]:
     if changed := _git(root, "status", "--porcelain"):
         raise ReleaseError(f"the tree has changes that are not committed: commit or remove them\n{changed}")
     if _git(root, "tag", "--list", tag):
-        raise ReleaseError(f"the tag {tag} exists: raise the version in pyproject.toml and functions/troop/version.py")
+        raise ReleaseError(
+            f"the tag {tag} exists: raise the version in pyproject.toml and functions/troop/shared/version.py"
+        )
     text = notes((root / "CHANGELOG.md").read_text(encoding="utf-8"), version)
     wheel, content = _built(root)
     folder.mkdir(parents=True, exist_ok=True)

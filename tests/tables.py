@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troop.tables import Table
+from troop.shared.tables import Table
 
 
 def create_table(dynamodb: Any, table: Table, name: str = "") -> None:

@@ -29,9 +29,9 @@ from infra import stack as stacks
 from infra.acknowledgements import acknowledge, check
 from infra.settings import PREFIX, DeploymentSettings, as_passed, check_region, read_settings, written_context
 from infra.store import BundlingError
-from troop import stages
-from troop.errors import SettingsError
-from troop.version import VERSION
+from troop.shared import stages
+from troop.shared.errors import SettingsError
+from troop.shared.version import VERSION
 
 __all__ = ["VERSION", "BundlingError", "Settings", "SettingsError", "TroopStack", "acknowledge", "check"]
 

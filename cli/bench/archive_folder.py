@@ -9,12 +9,12 @@ from pathlib import Path
 
 from cli.shared import safe_files
 from cli.shared.safe_files import OutsideError
-from troop.report.archive import refuse_large
+from troop.bench.records.archive import refuse_large
 
 
 @dataclass(frozen=True)
 class FolderArchive:
-    """A :class:`troop.report.archive.Archive` in the folder of one run."""
+    """A :class:`troop.bench.records.archive.Archive` in the folder of one run."""
 
     folder: Path
 

@@ -25,8 +25,8 @@ from botocore.utils import get_environ_proxies
 from cli.bench.files import S3, is_local
 from cli.shared import aws, https, safe_files
 from cli.shared.errors import CliError, Exit
-from troop.bench.admission import LARGEST_ARTIFACT
-from troop.bench.definition import Artifact
+from troop.bench.admission.admission import LARGEST_ARTIFACT
+from troop.bench.definition.definition import Artifact
 
 _CHUNK = 1024 * 1024
 _CONNECT_SECONDS, _READ_SECONDS = 10, 300

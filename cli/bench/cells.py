@@ -15,10 +15,10 @@ from rich.text import Text
 from cli.bench.show import COLUMNS, DROPPED, now_at, row
 from cli.shared import show
 from cli.shared.times import duration
-from troop.bench import names
-from troop.bench.definition import Benchmark
-from troop.bench.plan import Plan, variant_document
-from troop.bench.record import FINAL, CellStatus
+from troop.bench.definition import names
+from troop.bench.definition.definition import Benchmark
+from troop.bench.definition.plan import Plan, variant_document
+from troop.bench.records.record import FINAL, CellStatus
 
 PLANNED_COLUMNS = ("cell", "", "nodes", "by role")
 CELL_COLUMNS = ("cell", "", "status", "at", "since", "took", "reason")

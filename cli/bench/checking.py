@@ -14,10 +14,10 @@ from cli.client.bench_client import problem_of
 from cli.shared import settings_files, show
 from cli.shared.errors import CliError
 from cli.shared.yaml_files import NoYamlError
-from troop.bench.admission import over_limits
-from troop.bench.definition import Benchmark
-from troop.bench.limits import Limits
-from troop.bench.plan import Plan
+from troop.bench.admission.admission import over_limits
+from troop.bench.definition.definition import Benchmark
+from troop.bench.definition.limits import Limits
+from troop.bench.definition.plan import Plan
 
 Accept = Annotated[
     bool, typer.Option("--accept-unknown-prices", help="Continue if the price of some nodes is unknown.")

@@ -10,7 +10,7 @@ from statistics import median
 from cli.bench import noise
 from cli.bench.compared_row import with_setting
 from cli.bench.pairing import Cells, Chosen
-from troop.bench.search import ANSWERS, Outcome, interval
+from troop.bench.definition.search import ANSWERS, Outcome, interval
 from troop.report.comparison import Row, Spread
 from troop.report.document import Cell, Phase, Search
 from troop.report.points import Key, middle

@@ -12,7 +12,7 @@ from cli.bench.compared_row import NARROW, named, row_of
 from cli.bench.elsewhere import elsewhere
 from cli.bench.pairing import Cells, Chosen, IncomparableError, cells_of, example, is_one_run, matched, same, variants
 from cli.bench.pricing import AS_BOUGHT, Pricing
-from troop.bench.record import CellStatus
+from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report.comparison import Basis, Comparison, Equal, Row, Side
 from troop.report.document import Cell, Report

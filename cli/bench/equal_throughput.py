@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, linear_regression
 
 from cli.bench.pricing import AS_BOUGHT, Pricing
-from troop.bench.money import MONTH_HOURS, TERMS
-from troop.bench.record import CellStatus
+from troop.bench.definition.money import MONTH_HOURS, TERMS
+from troop.bench.records.record import CellStatus
 from troop.report import points
 from troop.report.comparison import Need
 from troop.report.document import Cell

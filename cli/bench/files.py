@@ -16,13 +16,13 @@ from typing import IO, TYPE_CHECKING, Any
 from cli.shared import safe_files, yaml_files
 from cli.shared.errors import CliError, Exit
 from cli.shared.safe_files import OutsideError
-from troop.bench.admission import LARGEST_FILES, MOST_FILES
-from troop.bench.definition import Artifact, Benchmark
-from troop.bench.plan import Plan, sole
-from troop.bench.problems import BadBenchmarkError, Problem, and_more
+from troop.bench.admission.admission import LARGEST_FILES, MOST_FILES
+from troop.bench.definition.definition import Artifact, Benchmark
+from troop.bench.definition.plan import Plan, sole
+from troop.bench.definition.problems import BadBenchmarkError, Problem, and_more
 
 if TYPE_CHECKING:
-    from troop.bench_file.read import ReadFile
+    from troop.bench.file.read import ReadFile
 
 CATALOGUE = Path(__file__).resolve().parents[2] / "benchmarks"
 """In a checkout, and in an installed command."""
@@ -155,15 +155,15 @@ def load(path: Path, size: str | None = None, changes: Mapping[str, Any] | None 
     Raises:
         CliError: USAGE; a :class:`WrongFileError` for problems in the file.
     """
-    from troop.bench_file.read import read_all  # here: pydantic is slow to import, and most commands do not need it
+    from troop.bench.file.read import read_all  # here: pydantic is slow to import, and most commands do not need it
 
     return _load(path, NAME, lambda document, files: read_all(document, files, size, changes))
 
 
 def load_fleet(path: Path, changes: Mapping[str, Any] | None = None) -> Source:
     """Loads a standing fleet's file and the files in its folder, like :func:`load`."""
-    from troop.bench_file.read import ReadFile
-    from troop.bench_file.read_fleet import read_fleet
+    from troop.bench.file.read import ReadFile
+    from troop.bench.file.read_fleet import read_fleet
 
     def read(document: Any, files: list[str]) -> ReadFile:
         fleet = read_fleet(document, files, changes)
@@ -296,7 +296,7 @@ def _beside(path: Path) -> list[Path]:
 
 
 def _has_name(path: Path) -> bool:
-    from troop.bench_file.models import FILE
+    from troop.bench.file.models import FILE
 
     return FILE.accepts(path.name)
 

@@ -9,9 +9,9 @@ from cli.bench import money as bench_money
 from cli.bench import show as bench_show
 from cli.shared import show
 from cli.shared.listings import Column
-from troop.bench.definition import ON_DEMAND, SPOT, surge
-from troop.bench.money import shown
-from troop.bench.refusals import is_vain
+from troop.bench.definition.definition import ON_DEMAND, SPOT, surge
+from troop.bench.definition.money import shown
+from troop.bench.fleets.refusals import is_vain
 
 FLEET_COLUMNS = (
     Column("fleet", lambda fleet: fleet["fleet"]),

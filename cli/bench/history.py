@@ -14,8 +14,8 @@ from typing import Any
 
 from cli.bench import cells as bench_cells
 from cli.bench import show as bench_show
-from troop import moments
-from troop.bench.record import CellStatus
+from troop.bench.records.record import CellStatus
+from troop.shared import moments
 
 
 class Figure(StrEnum):

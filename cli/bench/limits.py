@@ -8,8 +8,8 @@ from typing import Any
 from cli.bench.cells import latest, name
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.phase_limits import FAILED, PASSED, missed
-from troop.bench.record import CellStatus
+from troop.bench.definition.phase_limits import FAILED, PASSED, missed
+from troop.bench.records.record import CellStatus
 
 COLUMNS = ("phase", "limits", "")
 

@@ -9,7 +9,7 @@ from typing import Any
 from cli.bench.show import milliseconds, now_at
 from cli.shared import show
 from cli.shared.times import duration
-from troop.bench.live_view import OLD_SECONDS
+from troop.bench.records.live_view import OLD_SECONDS
 
 COLUMNS = ("role", "operation", "per second", "errors/s", "p50", "p99")
 DROPPED = ("role", "p50")

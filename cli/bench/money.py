@@ -11,8 +11,8 @@ import typer
 from cli.shared import show
 from cli.shared.errors import Exit
 from cli.shared.times import duration
-from troop.bench.costs import role_of
-from troop.bench.money import shown
+from troop.bench.definition.money import shown
+from troop.bench.money.costs import role_of
 
 COLUMNS = ("cell", "what", "quantity", "unit", "price", "cost")
 QUOTA_COLUMNS = ("quota", "service", "code", "needs", "without spot", "account has")

@@ -10,7 +10,7 @@ from cli.bench import limits as bench_limits
 from cli.bench import show as bench_show
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.record import RunStatus
+from troop.bench.records.record import RunStatus
 
 
 def results(view: Mapping[str, Any]) -> None:

@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from troop.bench.plan import Variant
-from troop.bench.record import CellStatus
-from troop.errors import TroopError
+from troop.bench.definition.plan import Variant
+from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report import points
 from troop.report.document import Cell, Report
 from troop.report.document import Operation as Measured
 from troop.report.points import Key
+from troop.shared.errors import TroopError
 
 
 class IncomparableError(TroopError):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Literal
 
-from troop.bench.money import TERMS, ZERO, Committed
-from troop.errors import TroopError
+from troop.bench.definition.money import TERMS, ZERO, Committed
 from troop.report.document import Cell, Charge, Fleet
 from troop.report.fleets import system
+from troop.shared.errors import TroopError
 
 AWS, FILE = "aws", "file"
 Source = Literal["aws", "file"]

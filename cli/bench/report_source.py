@@ -21,13 +21,13 @@ from cli.client.bench_client import BenchClient, NoReportError, ReportLink
 from cli.client.connection import connection
 from cli.shared import aws, https
 from cli.shared.errors import CliError, Exit
-from troop.bench.names import RUN
-from troop.report.archive import ReportError
+from troop.bench.definition.names import RUN
+from troop.bench.records.archive import ReportError
 from troop.report.build import build
 from troop.report.document import FORMAT, Report
 from troop.report.processors import without_iowait
-from troop.values import json_in
-from troop.version import VERSION
+from troop.shared.values import json_in
+from troop.shared.version import VERSION
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of a report: many times the size of one with 200 cells."""

@@ -14,8 +14,8 @@ from cli.bench import money as bench_money
 from cli.shared import show
 from cli.shared.listings import Column
 from cli.shared.times import duration
-from troop.bench import names
-from troop.bench.plan import Variant
+from troop.bench.definition import names
+from troop.bench.definition.plan import Variant
 
 FIRST, LAST = (names.LAUNCH, names.BOOT), (names.COLLECT, names.TEARDOWN)
 """Steps of every run before and after its phases."""

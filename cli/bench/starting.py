@@ -9,7 +9,7 @@ from cli.bench import cells
 from cli.bench.files import Source
 from cli.client.bench_client import BenchClient, RefusedFileError
 from cli.shared.times import duration
-from troop.bench import merging
+from troop.bench.admission import merging
 
 
 def describe(source: Source) -> str:

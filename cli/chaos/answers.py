@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from troop import zones
 from troop.chaos.decisions import TERMINATE
 from troop.chaos.events import STEPS, Status, exception_of
 from troop.chaos.guards import in_words
+from troop.shared import zones
 
 _EXPIRY = "decisions have expired (troop:decision_retention_days). `troop doctor` checks whether ticks run"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.shared import show
-from troop.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 
 def describe(switch: Mapping[str, Any]) -> str:

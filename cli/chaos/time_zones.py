@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from troop import zones
+from troop.shared import zones
 
 
 def check(deployed: str | None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from cli.chaos.answers import answer, day_of, stretches, zone_of
 from cli.client.client import TroopClient
-from troop import moments, zones
 from troop.chaos.guards import in_words
+from troop.shared import moments, zones
 
 _MOST = 1500
 """Decisions of a unit on a day: more than the day has minutes."""

@@ -16,7 +16,7 @@ from botocore.exceptions import HTTPClientError, NoCredentialsError
 from botocore.httpsession import URLLib3Session
 from botocore.utils import get_environ_proxies
 
-from troop.version import COMMAND_HEADER, VERSION, VERSION_HEADER
+from troop.shared.version import COMMAND_HEADER, VERSION, VERSION_HEADER
 
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 35
@@ -55,7 +55,7 @@ class Answer:
 
     @property
     def code(self) -> str:
-        """The API's ``code``, one of :class:`troop.errors.ErrorCode`; "" without one."""
+        """The API's ``code``, one of :class:`troop.shared.errors.ErrorCode`; "" without one."""
         return str(self.body.get("code") or "") if isinstance(self.body, Mapping) else ""
 
 

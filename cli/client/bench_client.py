@@ -11,9 +11,9 @@ from typing import Any
 from cli.client.api import Answer
 from cli.client.calls import Calls, listed
 from cli.shared.errors import CliError, Exit
-from troop import moments
-from troop.bench.problems import Problem
-from troop.errors import ErrorCode
+from troop.bench.definition.problems import Problem
+from troop.shared import moments
+from troop.shared.errors import ErrorCode
 
 RUNS_PAGE = 100
 """The longest page that the API returns."""

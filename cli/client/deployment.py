@@ -15,8 +15,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.client.invoke_url import INVOKE_URL, served_at
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from troop.outputs import API_URL
-from troop.tags import DEPLOYMENT_TAG
+from troop.shared.outputs import API_URL
+from troop.shared.tags import DEPLOYMENT_TAG
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,30}")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.client.api import Answer, Api
 from cli.shared import show
-from troop.version import VERSION, VERSION_HEADER, is_older
+from troop.shared.version import VERSION, VERSION_HEADER, is_older
 
 
 def _note(message: str) -> None:
@@ -20,7 +20,7 @@ def _note(message: str) -> None:
 class VersionCheck:
     """An API whose answers are checked: if the deployment is newer than the command, it says so once, on stderr.
 
-    The API itself refuses a command that is too old (:data:`troop.version.OLDEST_COMMAND`).
+    The API itself refuses a command that is too old (:data:`troop.shared.version.OLDEST_COMMAND`).
 
     Attributes:
         api: sends the requests.

@@ -30,9 +30,9 @@ from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import Command, LazyGroup
 from cli.shared.listings import Column
 from cli.shared.watching import Watch
-from troop.bench import merging
-from troop.bench.definition import to_document
-from troop.bench.record import RunStatus
+from troop.bench.admission import merging
+from troop.bench.definition.definition import to_document
+from troop.bench.records.record import RunStatus
 
 
 class Commands(LazyGroup):

@@ -17,8 +17,7 @@ from cli.bench.pricing import AWS, Pricing, Source, Term, prices_of, roles_of
 from cli.client.bench_client import NoReportError
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.money import shown
-from troop.errors import TroopError
+from troop.bench.definition.money import shown
 from troop.measure.operations import RESPONSE
 from troop.report.assets import chart_script
 from troop.report.bills import DAY
@@ -26,7 +25,8 @@ from troop.report.comparison import Affordable, Comparison, Equal, Figure, Need,
 from troop.report.document import Report
 from troop.report.html import comparison_page
 from troop.report.verdicts import TERMS, apart, basis, cheaper
-from troop.version import VERSION
+from troop.shared.errors import TroopError
+from troop.shared.version import VERSION
 
 ROWS = ("", "phase", "role", "operation", "A per second", "B per second", "B / A", "interval", "repetitions", "differs")
 _DROPPED = ("repetitions", "interval", "phase", "role", "A per second", "B per second")

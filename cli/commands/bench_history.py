@@ -14,10 +14,10 @@ from cli.client.bench_client import BenchClient
 from cli.client.connection import connection
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop import zones
-from troop.errors import TroopError
 from troop.report.assets import chart_script
 from troop.report.html import history_page
+from troop.shared import zones
+from troop.shared.errors import TroopError
 
 LISTED = 10_000
 """The most runs of all benchmarks in which those of this one are searched."""

@@ -15,12 +15,12 @@ from cli.bench import report_source
 from cli.client.connection import connection
 from cli.shared import show
 from cli.shared.errors import CliError, Exit
-from troop.bench.names import REPORT_HTML, REPORT_JSON, RUN
-from troop.bench.phase_limits import FAILED
-from troop.errors import TroopError
+from troop.bench.definition.names import REPORT_HTML, REPORT_JSON, RUN
+from troop.bench.definition.phase_limits import FAILED
 from troop.report.assets import chart_script
 from troop.report.document import Report
 from troop.report.html import FAILED_PAGE, report_page
+from troop.shared.errors import TroopError
 
 STDOUT = "-"
 

@@ -16,9 +16,9 @@ from cli.client.connection import connection
 from cli.shared import aws, listings, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column
-from troop.bench import schedules as rules
-from troop.bench.money import shown
-from troop.values import BadValue
+from troop.bench.definition.money import shown
+from troop.bench.records import schedules as rules
+from troop.shared.values import BadValue
 
 COLUMNS = (
     Column("schedule", lambda one: one["name"]),

@@ -16,7 +16,7 @@ from cli.client.connection import connection
 from cli.shared import listings, show, times, watching
 from cli.shared.context import to_type
 from cli.shared.errors import CliError, Exit
-from troop.bench.live_view import LiveState
+from troop.bench.records.live_view import LiveState
 from troop.measure.live import INTERVAL_SECONDS
 
 

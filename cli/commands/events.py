@@ -18,8 +18,8 @@ from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
 from cli.shared.times import parse_moment
 from cli.shared.watching import Watch
-from troop import moments, values
 from troop.chaos.events import OPEN, Status
+from troop.shared import moments, values
 
 _POLL_SECONDS = 5.0
 _FOLLOWED = 500

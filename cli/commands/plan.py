@@ -18,14 +18,14 @@ from cli.shared import aws, context, listings, settings_files, show
 from cli.shared.errors import CliError, Exit
 from cli.shared.listings import Column, Form
 from cli.shared.settings_files import TriedSettings
-from troop import moments, zones
-from troop.calendars import Calendar, clock
 from troop.chaos import forecast
 from troop.chaos.change_calendars import assumptions
 from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import LEASHED, ReadDetails, UnitDay
-from troop.settings import Settings
+from troop.shared import moments, zones
+from troop.shared.calendars import Calendar, clock
+from troop.shared.settings import Settings
 
 _DROPPED = ("due", "tick", "why")
 

@@ -20,7 +20,7 @@ from cli.shared import show, yaml_files
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
 from cli.shared.lazy import LazyGroup
-from troop.errors import ErrorCode
+from troop.shared.errors import ErrorCode
 
 _OPT_OUT = ("opt_out", "until")
 

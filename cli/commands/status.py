@@ -19,7 +19,7 @@ from cli.shared import listings, show, side_by_side, times, watching
 from cli.shared.errors import CliError
 from cli.shared.listings import Column, Form
 from cli.shared.watching import Watch
-from troop import moments
+from troop.shared import moments
 
 _MOST_EVENTS = 1000
 

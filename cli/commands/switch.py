@@ -12,9 +12,9 @@ from cli.client.deployment import Deployment
 from cli.shared import show
 from cli.shared.context import confirm
 from cli.shared.errors import CliError, Exit
-from troop import values
-from troop.outputs import STATE_TABLE
-from troop.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared import values
+from troop.shared.outputs import STATE_TABLE
+from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 Reason = Annotated[
     str | None,

@@ -15,10 +15,10 @@ from cli.client.connection import connection
 from cli.shared import idempotency, show
 from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
-from troop import moments
 from troop.chaos.events import OPEN, Status
 from troop.faults import names, parse_name
-from troop.values import BadValue
+from troop.shared import moments
+from troop.shared.values import BadValue
 
 _POLL_SECONDS = 2.0
 _GRACE_SECONDS = 180.0

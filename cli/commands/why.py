@@ -12,7 +12,7 @@ from cli.chaos.why import explain
 from cli.client.connection import connection
 from cli.shared import show, times
 from cli.shared.errors import CliError, Exit
-from troop import values
+from troop.shared import values
 
 
 def why(

@@ -8,13 +8,13 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from cli.shared.settings_files import TriedSettings
-from troop import moments
-from troop.calendars import Calendar, clock
 from troop.chaos.change_calendars import assumptions
 from troop.chaos.decisions import TERMINATE, Decision
 from troop.chaos.expected_ticks import ticks_of
 from troop.chaos.facts import Account, Switch
 from troop.chaos.forecast import ASSUMPTIONS, LEASHED, skip_through, ticks_between
+from troop.shared import moments
+from troop.shared.calendars import Calendar, clock
 
 TAKEN_FOR_GRANTED = (*ASSUMPTIONS, "stop alarms are OK, and no instance refresh is in progress")
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from cli.shared import yaml_files
 from cli.shared.errors import CliError, Exit
-from troop import values
 from troop.chaos.change_calendars import assumed_open
 from troop.chaos.facts import Account, Counts, Switch
 from troop.chaos.groups import HEALTHY, IN_SERVICE, Group, Instance
 from troop.chaos.units import unit_of
-from troop.settings import Settings
+from troop.shared import values
+from troop.shared.settings import Settings
 
 LIFECYCLES = (
     *("Pending", "Pending:Wait", "Pending:Proceed", "Quarantined", "InService"),

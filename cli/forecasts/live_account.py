@@ -15,12 +15,12 @@ from cli.client.deployment import Deployment
 from cli.shared import aws, settings_files
 from cli.shared.errors import CliError, Exit
 from cli.shared.settings_files import TriedSettings
-from troop.aws.chaos.account_reader import AccountReader
-from troop.aws.chaos.state import PolicyTable, StateTable
+from troop.chaos.aws.account_reader import AccountReader
+from troop.chaos.aws.state import PolicyTable, StateTable
 from troop.chaos.facts import Account, Facts
-from troop.errors import SettingsError
-from troop.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STATE_TABLE
-from troop.settings import Settings
+from troop.shared.errors import SettingsError
+from troop.shared.outputs import GROUP_TAGS_TABLE, SALT_SECRET, SETTINGS_METADATA, STATE_TABLE
+from troop.shared.settings import Settings
 
 
 def deployed_settings(session: boto3.Session, deployment: Deployment) -> TriedSettings:

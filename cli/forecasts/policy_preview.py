@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cli.forecasts.calendar_ahead import Basis
-from troop import moments, values
 from troop.chaos.changes import to_store
 from troop.chaos.decisions import Decision
 from troop.chaos.facts import Switch, UnitState
@@ -17,7 +16,8 @@ from troop.chaos.outlook import next_possible, policy_at
 from troop.chaos.policy import PARSERS
 from troop.chaos.strays import find
 from troop.chaos.units import by_unit
-from troop.settings import Settings
+from troop.shared import moments, values
+from troop.shared.settings import Settings
 
 DAYS = 14
 """Days ahead, including today."""

@@ -9,14 +9,14 @@ from datetime import date, timedelta
 from typing import Any
 
 from cli.shared.settings_files import TriedSettings
-from troop.calendars import Calendar
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of
 from troop.chaos.expected_ticks import is_open
 from troop.chaos.facts import Account, facts_of_units
 from troop.chaos.forecast import skip_through, ticks_between
 from troop.chaos.groups import Group
 from troop.chaos.policy import Policy
-from troop.day_rules import WEEKDAYS
+from troop.shared.calendars import Calendar
+from troop.shared.day_rules import WEEKDAYS
 
 ELIGIBLE = frozenset({TERMINATE, "not-rolled", "day-cap", "in-flight"})
 """Reasons of a day on which only the roll, or a limit of the deployment, could prevent a termination."""

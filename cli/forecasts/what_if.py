@@ -10,8 +10,8 @@ import typer
 
 from cli.shared import show, times
 from cli.shared.errors import CliError, Exit
-from troop import values
 from troop.chaos.forecast import ASSUMPTIONS
+from troop.shared import values
 
 FIXED_SALT = "troop what-if"
 """The default salt: any text works, as long as it stays the same."""

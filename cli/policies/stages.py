@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.shared.errors import CliError, Exit, why
-from troop import settings, stages
-from troop.errors import SettingsError
-from troop.values import excess, json_in
+from troop.shared import settings, stages
+from troop.shared.errors import SettingsError
+from troop.shared.values import excess, json_in
 
 PREFIX = "troop:"
 SETTINGS = Path(__file__).parents[2] / "cdk.json"

@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from cli.shared.errors import CliError, Exit
-from troop import values
 from troop.chaos.policy import BOOKKEEPING, PARSERS
+from troop.shared import values
 
 KEYS = tuple(PARSERS)
 """The keys that people can set for a unit."""

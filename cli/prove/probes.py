@@ -29,8 +29,8 @@ from cli.prove.node.ask import MARK, PRESIGNED
 from cli.prove.runs import Run
 from cli.shared import aws
 from cli.shared.errors import CliError, Exit
-from troop.bench.definition import PARTITION, SPOT, Fleet
-from troop.bench.fleet_requests import (
+from troop.bench.definition.definition import PARTITION, SPOT, Fleet
+from troop.bench.fleets.fleet_requests import (
     IMAGE_PARAMETER,
     Image,
     group_request,
@@ -39,8 +39,8 @@ from troop.bench.fleet_requests import (
     template_data,
 )
 from troop.faults.crash import CRASH
-from troop.state_keys import SWITCH, UNIT
-from troop.tags import DEPLOYMENT_TAG
+from troop.shared.state_keys import SWITCH, UNIT
+from troop.shared.tags import DEPLOYMENT_TAG
 
 _MOST = 5
 """Instances to ask about."""

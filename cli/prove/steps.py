@@ -14,8 +14,8 @@ from cli.prove.ledger import replace_text
 from cli.prove.model import Answer, Question, Verdict
 from cli.prove.redaction import Redaction
 from cli.shared.errors import CliError
-from troop import moments
-from troop.version import VERSION
+from troop.shared import moments
+from troop.shared.version import VERSION
 
 FORMAT = "troop.prove/1"
 _FAILURES = (BotoCoreError, ClientError, WaiterError, CliError, KeyError, ValueError)

@@ -46,7 +46,7 @@ class CliError(Exception):
 
     Attributes:
         code: the exit code of the command.
-        api_code: one of :class:`troop.errors.ErrorCode`, from the API's answer; "" without one.
+        api_code: one of :class:`troop.shared.errors.ErrorCode`, from the API's answer; "" without one.
     """
 
     def __init__(self, code: Exit, message: str, api_code: str = "") -> None:

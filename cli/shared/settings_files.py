@@ -9,9 +9,9 @@ from typing import Any
 
 from cli.shared import yaml_files
 from cli.shared.errors import CliError, Exit
-from troop import settings as chaos
-from troop import stages, values
-from troop.errors import SettingsError
+from troop.shared import settings as chaos
+from troop.shared import stages, values
+from troop.shared.errors import SettingsError
 
 PREFIX = "troop:"
 CHECKOUT = Path(__file__).resolve().parents[2] / "cdk.json"

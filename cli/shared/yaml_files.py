@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from cli.shared.errors import CliError, Exit, why
-from troop.values import excess, json_in, shown
+from troop.shared.values import excess, json_in, shown
 
 
 class NoYamlError(CliError):

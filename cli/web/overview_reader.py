@@ -15,7 +15,7 @@ from cli.client.client import TroopClient
 from cli.client.open_benchmarks import open_fleets, open_runs
 from cli.shared import side_by_side, times
 from cli.shared.errors import CliError
-from troop import moments
+from troop.shared import moments
 
 NextTick = Callable[[datetime], tuple[datetime, str] | None]
 """Returns the next expected tick after a moment, and its calendar; None if none is expected soon. Raises CliError."""

@@ -23,12 +23,12 @@ from cli.bench.files import NAME, Source, is_local
 from cli.bench.pairing import Chosen, succeeded
 from cli.client.bench_client import BenchClient
 from cli.shared.errors import CliError, Exit
-from troop.bench.names import RUN
-from troop.bench_file.models import FILE
-from troop.errors import TroopError
+from troop.bench.definition.names import RUN
+from troop.bench.file.models import FILE
 from troop.report.assets import chart_script
 from troop.report.html import comparison_page
-from troop.version import VERSION
+from troop.shared.errors import TroopError
+from troop.shared.version import VERSION
 
 
 class RunRequest(BaseModel):

@@ -39,9 +39,9 @@ from cli.web.proxy_guard import (
     Refusal,
     Routes,
 )
-from troop import moments, values, zones
 from troop.report.assets import chart_library
 from troop.report.html import TEMPLATES
+from troop.shared import moments, values, zones
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {

@@ -24,7 +24,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cli.client import retries
 from cli.client.api import Answer, Api, UnreachableError
 from cli.web.proxy_guard import CHAOS_PATH, KEY_HEADER, TOKEN_HEADER, Admitted, Guard, Refusal
-from troop.values import json_in
+from troop.shared.values import json_in
 
 HOST = "127.0.0.1"
 _MICROSOFT = "microsoft"

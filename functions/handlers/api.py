@@ -14,32 +14,20 @@ from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValida
 from aws_lambda_powertools.logging import correlation_paths
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.api import (
-    benchmarks,
-    decisions,
-    events,
-    fleets,
-    groups,
-    health,
-    live,
-    policies,
-    reports,
-    schedules,
-    simian,
-    switch,
-    terminations,
-)
-from troop.api.errors import CodedError, message_response
-from troop.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
-from troop.api.run_answers import MOST_LISTED, refused
-from troop.api.validation_messages import problem_of
-from troop.bench.problems import BadBenchmarkError
-from troop.errors import ErrorCode
-from troop.flows.bench.benchmarks import BucketError, OtherRunError
-from troop.flows.bench.fleets import FleetOverError, ScaledAtOnceError
-from troop.malformed import MalformedItemError
-from troop.values import spelling
-from troop.version import VERSION, VERSION_HEADER
+from troop.bench.api import benchmarks, fleets, live, schedules
+from troop.bench.api.run_answers import MOST_LISTED, refused
+from troop.bench.definition.problems import BadBenchmarkError
+from troop.bench.flows.benchmarks import BucketError, OtherRunError
+from troop.bench.flows.fleets import FleetOverError, ScaledAtOnceError
+from troop.chaos.api import decisions, events, groups, health, policies, simian, switch, terminations
+from troop.report.api import reports
+from troop.shared.api.errors import CodedError, message_response
+from troop.shared.api.requests import READS_ITS_OWN, SIGNED, body_problem, caller_of, command_problem
+from troop.shared.api.validation_messages import problem_of
+from troop.shared.errors import ErrorCode
+from troop.shared.malformed import MalformedItemError
+from troop.shared.values import spelling
+from troop.shared.version import VERSION, VERSION_HEADER
 
 ROUTES = (
     events,

@@ -7,13 +7,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments
-from troop.aws.chaos.events import StepRefused
-from troop.aws.chaos.outcome_metrics import emit_outcomes, outcomes
-from troop.aws.logs import step
-from troop.aws.metrics import emit
-from troop.metrics import Metric
-from troop.wiring import chaos, environment
+from troop.chaos.aws.events import StepRefused
+from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
+from troop.chaos.wiring import steps
+from troop.shared import moments
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit
+from troop.shared.metrics import Metric
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -26,9 +27,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
-        observation = chaos.recovery_check().check_until_sure(event_id, entered)
+        observation = steps.recovery_check().check_until_sure(event_id, entered)
     except StepRefused:
-        observation = chaos.recovery_check().check_until_sure(
+        observation = steps.recovery_check().check_until_sure(
             event_id, entered
         )  # closed between our read and write: returns the closed event
     logger.info(

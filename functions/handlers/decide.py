@@ -8,16 +8,17 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments
-from troop.aws.chaos.decision_log import log_decisions
-from troop.aws.chaos.decisions import put_work
-from troop.aws.clients import client
-from troop.aws.logs import step
-from troop.aws.metrics import emit
+from troop.chaos.aws.decision_log import log_decisions
+from troop.chaos.aws.decisions import put_work
+from troop.chaos.wiring import steps
 from troop.chaos.work_keys import work_key
-from troop.environment import Variable
-from troop.metrics import CALENDAR, REASON, Metric
-from troop.wiring import chaos, environment
+from troop.shared import moments
+from troop.shared.aws.clients import client
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit
+from troop.shared.metrics import CALENDAR, REASON, Metric
+from troop.shared.variables import Variable
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -30,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     execution = event["execution"]
     started = moments.parse(event["started"])
-    ticked = chaos.tick().run(event["calendar"], execution, started)
+    ticked = steps.tick().run(event["calendar"], execution, started)
     decisions, work = ticked.decisions, ticked.work
     bucket = environment.variable(Variable.WORK_BUCKET)
     key = work_key(execution, started)

@@ -7,11 +7,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.logs import step
-from troop.bench.verdicts import State
-from troop.errors import TroopError
-from troop.flows.bench.fleet import CELL, FleetRound
-from troop.wiring import bench
+from troop.bench.flows.fleet import CELL, FleetRound
+from troop.bench.measuring.verdicts import State
+from troop.bench.wiring import steps as bench
+from troop.shared.aws.logs import step
+from troop.shared.errors import TroopError
 
 logger = Logger()
 

@@ -10,12 +10,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.metrics import emit, emit_repairs
-from troop.aws.stream import parse
+from troop.chaos.aws.stream import parse
+from troop.chaos.flows.notify import UnreadableRecord
 from troop.chaos.notifications import Kind, Notification
-from troop.flows.chaos.notify import UnreadableRecord
-from troop.metrics import Metric, Repair
-from troop.wiring import environment, notifications
+from troop.chaos.wiring import notifications
+from troop.shared.aws.metrics import emit, emit_repairs
+from troop.shared.metrics import Metric, Repair
+from troop.shared.wiring import environment
 
 logger = Logger()
 

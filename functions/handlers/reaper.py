@@ -7,11 +7,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_by_kind, emit_repairs
-from troop.errors import TroopError
-from troop.metrics import CURRENCY, Metric, Repair
-from troop.wiring import bench, environment
+from troop.bench.wiring import steps
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit, emit_by_kind, emit_repairs
+from troop.shared.errors import TroopError
+from troop.shared.metrics import CURRENCY, Metric, Repair
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -31,7 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         ReapingIncompleteError: after everything else was done.
     """
-    reaper = bench.reaper()
+    reaper = steps.reaper()
     heard = event.get("source") == "aws.states"
     reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
     logger.info(

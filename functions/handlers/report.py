@@ -7,9 +7,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.logs import step
-from troop.errors import NoStoredResultsError
-from troop.wiring import reports
+from troop.report.wiring import reports
+from troop.shared.aws.logs import step
+from troop.shared.errors import NoStoredResultsError
 
 logger = Logger()
 

@@ -7,13 +7,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments
-from troop.aws.chaos.outcome_metrics import emit_outcomes, outcomes
-from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_repairs
-from troop.errors import TroopError
-from troop.metrics import Repair
-from troop.wiring import chaos, environment
+from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
+from troop.chaos.wiring import steps
+from troop.shared import moments
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit, emit_repairs
+from troop.shared.errors import TroopError
+from troop.shared.metrics import Repair
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -30,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         SweepIncompleteError: after all others were swept, if some event could not be.
     """
-    swept = chaos.sweeper().run(moments.parse(event["started"]))
+    swept = steps.sweeper().run(moments.parse(event["started"]))
     for one in swept:
         log = logger.error if one.error else logger.info
         log("swept", event_id=one.event_id, status=one.status, error=one.error, execution=event["execution"])

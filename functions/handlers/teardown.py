@@ -7,13 +7,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.logs import step
-from troop.aws.metrics import emit
-from troop.bench.record import LeftBehind
-from troop.bench.teardown import TeardownProgress
-from troop.flows.bench.teardown import Work
-from troop.metrics import CURRENCY, STATUS, Metric
-from troop.wiring import bench, environment
+from troop.bench.flows.teardown import Work
+from troop.bench.records.record import LeftBehind
+from troop.bench.removal.teardown import TeardownProgress
+from troop.bench.wiring import steps
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit
+from troop.shared.metrics import CURRENCY, STATUS, Metric
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -28,7 +29,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     is needed.
     """
     work = Work.parse(event["work"])
-    teardown = bench.teardown()
+    teardown = steps.teardown()
     progress, report, left = TeardownProgress(work.passes, work.quiet), False, tuple[LeftBehind, ...]()
     if event["step"] == "close":
         teardown.close(work)

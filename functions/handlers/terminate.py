@@ -7,13 +7,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.aws.logs import step
-from troop.aws.metrics import emit
 from troop.chaos.events import Status
+from troop.chaos.flows.terminate import TerminationForbiddenError, Work
 from troop.chaos.recovery import wait_before
-from troop.flows.chaos.terminate import TerminationForbiddenError, Work
-from troop.metrics import REFUSED, STATUS, Metric
-from troop.wiring import chaos, environment
+from troop.chaos.wiring import steps
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit
+from troop.shared.metrics import REFUSED, STATUS, Metric
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -26,7 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event)
     try:
-        outcome = chaos.termination().run(work)
+        outcome = steps.termination().run(work)
     except TerminationForbiddenError as forbidden:
         _count(forbidden.status.value)
         raise

@@ -9,13 +9,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop import moments
-from troop.aws.logs import step
-from troop.aws.metrics import emit, emit_repairs
 from troop.chaos import health
 from troop.chaos.dead_letters import Letter
-from troop.metrics import Metric, Repair
-from troop.wiring import environment, watchdog
+from troop.chaos.wiring import health as watchdog
+from troop.shared import moments
+from troop.shared.aws.logs import step
+from troop.shared.aws.metrics import emit, emit_repairs
+from troop.shared.metrics import Metric, Repair
+from troop.shared.wiring import environment
 
 logger = Logger()
 

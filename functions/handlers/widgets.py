@@ -12,16 +12,17 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.exceptions import ClientError
 
-from troop.aws.bench.runs import BadCursor
-from troop.aws.chaos import decision_queries, event_queries
-from troop.aws.chaos.groups import BadToken
-from troop.environment import Variable
-from troop.errors import TroopError
-from troop.widgets import page, widget_request
-from troop.widgets.commands import Shell
-from troop.widgets.console import Console
-from troop.widgets.describe import describe
-from troop.wiring import dashboards, environment
+from troop.bench.aws.runs import BadCursor
+from troop.chaos.aws import decision_queries, event_queries
+from troop.chaos.aws.groups import BadToken
+from troop.dashboard import page, widget_request
+from troop.dashboard.commands import Shell
+from troop.dashboard.console import Console
+from troop.dashboard.describe import describe
+from troop.dashboard.wiring import widgets
+from troop.shared.errors import TroopError
+from troop.shared.variables import Variable
+from troop.shared.wiring import environment
 
 logger = Logger()
 
@@ -43,7 +44,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> str:
         now = environment.now()
         results = os.environ.get(Variable.RESULTS_BUCKET)
         frame = page.Frame(context.invoked_function_arn, viewer, console, shell, now, results)
-        html = page.page(dashboards.widgets().view(request, now), frame)
+        html = page.page(widgets.widgets().view(request, now), frame)
     except widget_request.BadParameter as bad:
         return page.message(str(bad), viewer)
     except _LOST:

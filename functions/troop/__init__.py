@@ -1,1 +1,1 @@
-"""Troop's domain package: pure cores and, in `troop.aws`, the adapters with the AWS calls."""
+"""Troop's domain package: pure cores and, in `troop.shared.aws`, the adapters with the AWS calls."""

@@ -16,7 +16,7 @@ from local.demo.narrator import Narrator
 from local.launcher import LocalAccount
 from local.project import ROOT, STATE, tool_environment
 from local.settings import DATA_BUCKET, local_settings
-from troop.tags import RUN_TAG
+from troop.shared.tags import RUN_TAG
 
 COMMAND = ("bench", "run", "benchmarks/s3-range-read/benchmark.yaml", "--size", "smoke")
 SECONDS = 1200

@@ -17,8 +17,8 @@ from local.first_hour.steps import DEPLOYMENT, GROUP, STEPS, Step
 from local.launcher import LocalAccount
 from local.project import BIN, ROOT, tool_environment
 from local.welcome import lend_commands
-from troop.calendars import Calendar
 from troop.chaos.roll import due_at
+from troop.shared.calendars import Calendar
 
 SECONDS = 1200
 """The limit for the commands of a step, and for their repetitions, also on a slow machine."""

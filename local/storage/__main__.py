@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from troop.bench.names import REPORT_HTML, REPORT_JSON
+from troop.bench.definition.names import REPORT_HTML, REPORT_JSON
 from troop.report.assets import MissingChartsError, chart_script
 
 from .kernel import KernelError, missing

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from troop.bench.barriers import release
-from troop.bench.definition import Benchmark, Fleet
+from troop.bench.definition.definition import Benchmark, Fleet
+from troop.bench.measuring.barriers import release
 from troop.measure import summary as summaries
 from troop.measure.summary import OK, Summary
 

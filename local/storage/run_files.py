@@ -19,20 +19,22 @@ from moto.ec2.models.instance_types import INSTANCE_TYPES
 from cli.bench import report_source
 from cli.bench.files import Source
 from cli.commands.bench_report import page
-from troop.bench import names, roster, spending, stored_record
-from troop.bench.definition import Step, point_document, to_document
-from troop.bench.estimate import Estimate, estimate
-from troop.bench.estimate import to_document as estimate_document
-from troop.bench.plan import PlannedCell, to_plan_document
-from troop.bench.prices import Prices, VolumePrice
-from troop.bench.record import Cell, CellStatus, Disk, Expected, Kind, Resource, Run, RunStatus
-from troop.bench.roster import Member, Roster
-from troop.bench.spending import Terms, terms_of
+from troop.bench.admission import spending
+from troop.bench.admission.estimate import Estimate, estimate
+from troop.bench.admission.estimate import to_document as estimate_document
+from troop.bench.admission.spending import Terms, terms_of
+from troop.bench.definition import names, roster
+from troop.bench.definition.definition import Step, point_document, to_document
+from troop.bench.definition.plan import PlannedCell, to_plan_document
+from troop.bench.definition.roster import Member, Roster
+from troop.bench.money.prices import Prices, VolumePrice
+from troop.bench.records.record import Cell, CellStatus, Disk, Expected, Kind, Resource, Run, RunStatus
 from troop.measure.merge import Merger
 from troop.measure.summary import Summary
+from troop.report import stored_record
 from troop.report.cells import RESULTS_FORMAT
 from troop.report.document import Report
-from troop.version import VERSION
+from troop.shared.version import VERSION
 
 from ..account import price_table
 from ..account.config import REGION

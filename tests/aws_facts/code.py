@@ -39,7 +39,7 @@ class Call:
 
 @cache
 def modules() -> Mapping[str, ast.Module]:
-    """Returns the syntax trees of all modules by their names, such as ``troop.tags``."""
+    """Returns the syntax trees of all modules by their names, such as ``troop.shared.tags``."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     return {_name(path): ast.parse(path.read_text(encoding="utf-8"), str(path.relative_to(ROOT))) for path in paths}
 

@@ -10,8 +10,8 @@ import pytest
 
 from infra import ROOT
 from tests.aws_facts.sources import model, text_of
-from troop.aws.bench import fleet_reader
-from troop.aws.chaos.groups import LEAVING, REFRESH_ENDED
+from troop.bench.aws import fleet_reader
+from troop.chaos.aws.groups import LEAVING, REFRESH_ENDED
 from troop.chaos.guards import NEEDED_PROCESSES
 
 HARMS = ("terminates", "deletes", "spends", "hides")

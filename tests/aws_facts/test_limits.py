@@ -14,14 +14,14 @@ from tests.aws_facts.sources import model, text_of
 @pytest.mark.parametrize(
     ("constant", "shape"),
     [
-        ("troop.aws.bench.run_rows.MOST_PARTS", "dynamodb TransactWriteItemList"),
-        ("troop.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
-        ("troop.aws.chaos.decisions._BATCH", "dynamodb WriteRequests"),
-        ("troop.aws.bench.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
-        ("troop.aws.bench.ec2_offerings.AT_ONCE", "ec2 RequestInstanceTypeList"),
-        ("troop.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),
-        ("troop.aws.bench.schedules._SECONDS", "scheduler MaximumEventAgeInSeconds"),
-        ("troop.aws.bench.schedules._ATTEMPTS", "scheduler MaximumRetryAttempts"),
+        ("troop.bench.aws.run_rows.MOST_PARTS", "dynamodb TransactWriteItemList"),
+        ("troop.chaos.aws.health_reads.UNITS_READ", "dynamodb KeyList"),
+        ("troop.chaos.aws.decisions._BATCH", "dynamodb WriteRequests"),
+        ("troop.bench.aws.fleets.AT_ONCE", "ec2 RequestInstanceTypeList"),
+        ("troop.bench.aws.ec2_offerings.AT_ONCE", "ec2 RequestInstanceTypeList"),
+        ("troop.chaos.aws.health_reads.RUNS_READ", "stepfunctions PageSize"),
+        ("troop.bench.aws.schedules._SECONDS", "scheduler MaximumEventAgeInSeconds"),
+        ("troop.bench.aws.schedules._ATTEMPTS", "scheduler MaximumRetryAttempts"),
         ("troop.chaos.units.LONGEST_GROUP_NAME", "autoscaling XmlStringMaxLen255"),
         ("troop.chaos.policy.LONGEST_ALARM", "cloudwatch AlarmName"),
         ("lifecycle.rules._BATCH", "events TargetIdList"),
@@ -33,7 +33,7 @@ def test_a_constant_is_within_the_limit_of_a_shape(constant: str, shape: str) ->
     assert limits.get("min", 0) <= _value(constant) <= limits["max"]
 
 
-TAGGED, READER = "troop.aws.bench.tagged_resources", "troop.aws.bench.fleet_reader"
+TAGGED, READER = "troop.bench.aws.tagged_resources", "troop.bench.aws.fleet_reader"
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ TAGGED, READER = "troop.aws.bench.tagged_resources", "troop.aws.bench.fleet_read
     [
         (f"{TAGGED}.TERMINATED_AT_ONCE", "ec2 TerminateInstancesRequest.InstanceIds", r"Up to (\d+)"),
         ("lifecycle.purge._BATCH", "s3 DeleteObjects", r"up to ([\d,]+) keys"),
-        ("troop.aws.queue._AT_A_TIME", "sqs ReceiveMessage", r"\(up to (\d+)\)"),
+        ("troop.chaos.aws.queue._AT_A_TIME", "sqs ReceiveMessage", r"\(up to (\d+)\)"),
         (f"{READER}.AT_ONCE", "autoscaling AutoScalingGroupNamesType.MaxRecords", r"maximum value is (\d+)"),
         (
-            "troop.aws.bench.backups.ACTIVITIES",
+            "troop.bench.aws.backups.ACTIVITIES",
             "autoscaling DescribeScalingActivitiesType.MaxRecords",
             r"value is (\d+)\.",
         ),
@@ -57,15 +57,15 @@ def test_a_constant_is_within_a_documented_limit(constant: str, place: str, limi
 
 def test_a_subject_is_shorter_than_sns_says() -> None:
     (number,) = re.findall(r"less than (\d+) characters", text_of("sns PublishInput.Subject"))
-    assert _value("troop.aws.topic._LONGEST_SUBJECT") < int(number)
+    assert _value("troop.chaos.aws.topic._LONGEST_SUBJECT") < int(number)
 
 
 @pytest.mark.parametrize(
     ("constant", "most"),
     [
-        ("troop.aws.chaos.state.LONGEST_KEY", 2048),
-        ("troop.aws.chaos.changes._LONGEST_SORT_KEY", 1024),
-        ("troop.aws.chaos.decision_queries._LONGEST_KEY", 1024),
+        ("troop.chaos.aws.state.LONGEST_KEY", 2048),
+        ("troop.chaos.aws.changes._LONGEST_SORT_KEY", 1024),
+        ("troop.chaos.aws.decision_queries._LONGEST_KEY", 1024),
     ],
 )
 def test_a_key_is_not_too_long(constant: str, most: int) -> None:

@@ -18,9 +18,9 @@ from cli.client.api import UnreachableError
 from local.launcher import LocalAccount
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
 from tests.e2e.conftest import BUSY, Deployment, eventually
-from troop import moments
-from troop.bench import names
-from troop.tags import DEPLOYMENT_TAG, RUN_TAG
+from troop.bench.definition import names
+from troop.shared import moments
+from troop.shared.tags import DEPLOYMENT_TAG, RUN_TAG
 
 EXHAUSTIVE = bool(os.environ.get("TROOP_EXHAUSTIVE"))
 """Whether runs are stopped in every state and cut off at every call: minutes more, which ``make test-all`` takes."""

@@ -134,4 +134,4 @@ _real = getattr(importlib.import_module(_module), _function)
 _make_api_call = BaseClient._make_api_call  # type: ignore[attr-defined]
 BaseClient._make_api_call = _call  # type: ignore[attr-defined]
 if _module == "handlers.reaper":
-    importlib.import_module("troop.wiring.environment").now = _ahead  # type: ignore[attr-defined]
+    importlib.import_module("troop.shared.wiring.environment").now = _ahead  # type: ignore[attr-defined]

@@ -29,7 +29,7 @@ from infra.api import ROUTES
 from local.launcher import LocalAccount
 from tests.e2e.benches import EXHAUSTIVE
 from tests.e2e.conftest import Deployment
-from troop.aws.chaos.event_items import to_item
+from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
 
 KNOWN = ("contract-web", "contract-db")

@@ -13,10 +13,10 @@ import pytest
 from tests.e2e.benches import INSTANCE_TYPE, LONG, NOTHING, TAKEN_ONCE, Bench, assert_nothing_left, left
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
-from troop.aws.bench.runs import RunTable
-from troop.bench import names
-from troop.bench.record import Kind, Resource
-from troop.tags import CELL_TAG, DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
+from troop.bench.aws.runs import RunTable
+from troop.bench.definition import names
+from troop.bench.records.record import Kind, Resource
+from troop.shared.tags import CELL_TAG, DEPLOYMENT_TAG, PROTECTED_TAG, RUN_TAG
 
 CELL = "cell#c001"
 SCARCE, SCARCE_ON_SPOT, DYING = "c7g.xlarge", "m7g.4xlarge", "r7g.xlarge"

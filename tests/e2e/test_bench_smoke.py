@@ -24,9 +24,9 @@ from local.settings import DATA_BUCKET
 from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment
 from tests.e2e.roles import allowed, role_name, role_of
-from troop.bench import names
+from troop.bench.definition import names
 from troop.report.document import Report
-from troop.tags import RUN_TAG
+from troop.shared.tags import RUN_TAG
 
 NAME = "Smoke"
 CATALOGUE = ROOT / "benchmarks" / "s3-range-read" / "benchmark.yaml"

@@ -11,8 +11,8 @@ import pytest
 
 from tests.e2e.benches import LONG, TAKEN_ALWAYS, TAKEN_ONCE, Bench, assert_nothing_left
 from tests.e2e.conftest import eventually
-from troop.bench import names
-from troop.tags import CELL_TAG, RUN_TAG
+from troop.bench.definition import names
+from troop.shared.tags import CELL_TAG, RUN_TAG
 
 CELL = "c001"
 SLOW, NEVER = "m7g.large", "m7g.2xlarge"

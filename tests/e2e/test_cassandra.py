@@ -24,9 +24,9 @@ from local.launcher import LocalAccount
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
-from troop.bench import names
+from troop.bench.definition import names
 from troop.measure.operations import TOTAL
-from troop.tags import RUN_TAG
+from troop.shared.tags import RUN_TAG
 
 pytestmark = [
     pytest.mark.cassandra,

@@ -12,7 +12,7 @@ from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, SELDOM, Bench
 from tests.e2e.conftest import eventually
 from tests.e2e.roles import UNOBSERVED, allowed, role_of
-from troop.bench import names
+from troop.bench.definition import names
 
 SOON = "fleets.workers.spot_timeout=30s"
 WORKER = ROOT / "fleets" / "worker"

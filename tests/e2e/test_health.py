@@ -14,9 +14,9 @@ import pytest
 from local.launcher import LocalAccount
 from tests.e2e.conftest import Deployment, eventually
 from tests.e2e.test_one_tick import user_data_that_boots_only
-from troop.aws.chaos.event_items import to_item
+from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
-from troop.flows.health import REMEMBERED
+from troop.chaos.flows.health import REMEMBERED
 
 NAME = "Health"
 LOST = "health-lost"

@@ -13,7 +13,7 @@ from cli.shared.errors import Exit
 from local.launcher import LocalAccount
 from local.project import ROOT
 from tests.e2e.conftest import BUSY, Deployment
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 DURABLE = "Durable"
 

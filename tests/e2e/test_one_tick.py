@@ -17,10 +17,10 @@ from local.launcher import LocalAccount
 from tests.e2e.conftest import BUSY, Deployment, eventually
 from tests.e2e.hearing import Heard, listen_to_the_bus, listen_to_the_topic
 from tests.e2e.roles import UNOBSERVED, allowed, as_role, role_name, role_of
-from troop import moments
-from troop.aws.chaos.event_items import to_item
+from troop.chaos.aws.event_items import to_item
 from troop.chaos.events import Event, Status
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.shared import moments
+from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 SCHEMA = jsonschema_rs.validator_for(
     json.loads((Path(__file__).parents[2] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))

@@ -18,8 +18,8 @@ from local import web
 from local.project import ROOT, tool_environment
 from tests.e2e.benches import LONG, NOTHING, left
 from tests.e2e.conftest import Deployment, eventually
-from tests.unit.edge.account import EXHAUSTIVE
-from troop.tags import RUN_TAG
+from tests.unit.account.account import EXHAUSTIVE
+from troop.shared.tags import RUN_TAG
 
 pytestmark = pytest.mark.skipif(web.missing() is not None, reason=f"a program is missing: {web.missing()}")
 

@@ -28,7 +28,7 @@ from infra.stack import TroopStack
 from infra.store import BUILD
 from tests.infra.results import project_files, result, sources
 from tests.patience import PATIENCE
-from troop.errors import SettingsError
+from troop.shared.errors import SettingsError
 
 CONTEXT: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
 NOBODY_LISTENS = "http://127.0.0.1:9"

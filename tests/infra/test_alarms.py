@@ -11,7 +11,7 @@ import pytest
 
 from infra import ROOT
 from tests.infra.cfn import resources_of, text
-from troop.metrics import CHILDREN
+from troop.shared.metrics import CHILDREN
 
 Template = Mapping[str, Any]
 

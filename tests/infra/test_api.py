@@ -11,7 +11,7 @@ from aws_cdk import assertions
 
 from infra import openapi
 from tests.infra.cfn import resources_of, text
-from troop.api.requests import LARGEST_BODIES
+from troop.shared.api.requests import LARGEST_BODIES
 
 Template = Mapping[str, Any]
 

@@ -27,7 +27,7 @@ from infra import FUNCTIONS, bundling, byte_code, npm
 from infra.bundling import LAYERS, OF_NODES, SIZE_LIMIT, archive, bundle, layer, size, stage_code
 from infra.byte_code import compile_folder
 from infra.store import BundlingError
-from troop.day_rules import HOLIDAY_LANGUAGE
+from troop.shared.day_rules import HOLIDAY_LANGUAGE
 
 BROUGHT_BY_LAMBDA = {"boto3", "botocore"}
 
@@ -161,10 +161,10 @@ def test_the_asset_is_the_handlers_the_package_and_the_settings() -> None:
     handlers = {f"handlers/{path.name}" for path in (FUNCTIONS / "handlers").glob("*.py")}
     staged = {name for name in files if name.startswith("handlers/") and name.endswith(".py")}
     assert {"handlers/api.py", "handlers/decide.py"} <= handlers == staged
-    assert "troop/settings.py" in files
+    assert "troop/shared/settings.py" in files
     assert json.loads((code / "deployment.json").read_text()) == {"deployment": "Blue"}
     drawn = {".html", ".css", ".js", ".LICENSE", ".NOTICE"}  # what pages are made with
-    pages = {name for name in files if name.startswith(("troop/report/", "troop/widgets/"))}
+    pages = {name for name in files if name.startswith(("troop/report/", "troop/dashboard/"))}
     assert {Path(name).suffix for name in files - pages} == {".py", ".pyc", ".json", ".pyz"}
     assert {Path(name).suffix for name in pages} <= {".py", ".pyc", *drawn}
     assert "requirements.txt" not in files
@@ -414,7 +414,7 @@ print(measure.__cached__, measure.__spec__.loader.get_code("measure").co_filenam
 @pytest.mark.parametrize("target", ["lambda", "machine"])
 def test_tracebacks_name_the_file_where_lambda_has_it(target: str) -> None:
     compiled = next((stage_code("{}", target) / "troop" / "__pycache__").glob("errors.*.pyc")).read_bytes()
-    assert b"/var/task/troop/errors.py" in compiled
+    assert b"/var/task/troop/shared/errors.py" in compiled
 
 
 @pytest.mark.parametrize("target", ["lambda", "machine"])

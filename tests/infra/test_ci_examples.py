@@ -15,7 +15,7 @@ from aws_cdk.assertions import Template
 
 from infra import ROOT
 from tests.infra.conftest import Synthesised
-from troop.outputs import API_URL
+from troop.shared.outputs import API_URL
 
 CI = ROOT / "examples" / "ci"
 PLACES = {"${AWS::Partition}": "aws", "${AWS::AccountId}": "111122223333", "${AWS::Region}": "eu-central-1"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from infra.schedules import cron_expression
-from troop.calendars import Calendar, clock
-from troop.values import minute_of_day
+from troop.shared.calendars import Calendar, clock
+from troop.shared.values import minute_of_day
 
 MONDAY_TO_FRIDAY = range(5)
 SUNDAY_TO_THURSDAY = (6, 0, 1, 2, 3)

@@ -11,7 +11,7 @@ import pytest
 
 from infra.dashboards import CUSTOM, MOST_NAMED, WAITED_FOR, WIDTH
 from tests.infra.cfn import resources_of, text
-from troop.metrics import SECOND, Metric
+from troop.shared.metrics import SECOND, Metric
 
 Template = Mapping[str, Any]
 

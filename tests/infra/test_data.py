@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.infra.cfn import resources_of, text
-from tests.unit.core.build import FRIDAY, facts
-from troop.aws.chaos.decisions import to_item
+from tests.unit.chaos.build import FRIDAY, facts
+from troop.chaos.aws.decisions import to_item
 from troop.chaos.decisions import decide_all
-from troop.tags import TABLE_TAG
+from troop.shared.tags import TABLE_TAG
 
 Template = Mapping[str, Any]
 TABLES = ("GroupTags", "Events", "State", "Decisions", "Changes", "Runs")

@@ -14,7 +14,7 @@ from infra.functions import RUNTIME
 from perf.cold_start import LAYERS_OF
 from tests.infra.cfn import handler_of, in_partition, resources_of, text
 from tests.infra.wired import OWN_FILES, variables_of
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
 Template = Mapping[str, Any]
 

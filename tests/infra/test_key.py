@@ -14,7 +14,7 @@ from infra.settings import check_region, read_settings
 from tests.infra.cfn import resources_of, text
 from tests.infra.conftest import CONTEXT
 from tests.infra.registry import key_properties, schema
-from troop.errors import SettingsError
+from troop.shared.errors import SettingsError
 
 Template = Mapping[str, Any]
 

@@ -22,7 +22,7 @@ from lifecycle.takeover import as_it_is
 from lifecycle.zones import zones_there
 from tests.infra.cfn import resources_of
 from tests.infra.conftest import Synthesised
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 Template = Mapping[str, Any]
 TABLE = "AWS::DynamoDB::Table"

@@ -11,7 +11,7 @@ from infra.queries import QUERIES
 from tests.infra.cfn import resources_of
 from tests.infra.test_dashboards import bodies, curves, searches
 from troop.chaos.guards import REASONS
-from troop.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
+from troop.shared.metrics import DIMENSION, NAMESPACE, SECOND, Metric, Repair
 
 Template = Mapping[str, Any]
 

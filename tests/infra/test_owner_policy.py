@@ -15,7 +15,7 @@ from local.project import ACCOUNT_PYTHON
 from tests.infra.cfn import resources_of
 from tests.infra.test_api import routes
 from troop.chaos.units import unit_to_url
-from troop.tables import GROUP_TAGS
+from troop.shared.tables import GROUP_TAGS
 
 HEADING = "### A policy for an owner"
 ARN = "arn:aws:execute-api:REGION:ACCOUNT:API/v1/"

@@ -23,9 +23,9 @@ from tests.infra.roles import EARLIER_TABLES, ROLES
 from tests.infra.roles_of_benchmarks import INSIDE
 from tests.infra.statements import WRITES_ITEMS, Template, allow, only, protects, state
 from troop import faults
-from troop.bench import names
+from troop.bench.definition import names
 from troop.faults.fault import Permission
-from troop.tags import UNTOUCHABLE_TAGS
+from troop.shared.tags import UNTOUCHABLE_TAGS
 
 
 def test_there_are_no_other_roles(template: Template) -> None:

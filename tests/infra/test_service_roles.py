@@ -9,7 +9,7 @@ from typing import Any
 from infra import ROOT
 from tests.infra.cfn import resources_of
 from tests.infra.registry import permissions
-from troop.service_roles import API_GATEWAY, AUTO_SCALING, SERVICE_ROLES, SPOT
+from troop.shared.service_roles import API_GATEWAY, AUTO_SCALING, SERVICE_ROLES, SPOT
 
 Template = Mapping[str, Any]
 

@@ -17,8 +17,8 @@ from infra import ROOT
 from infra.logs import make_log_group
 from infra.settings import LOG_RETENTION_DAYS, DeploymentSettings, ExistingNetwork, check_region, read_settings
 from tests.infra.conftest import CALENDARS, CONTEXT
-from troop.errors import SettingsError
-from troop.settings import KEYS, parse_settings
+from troop.shared.errors import SettingsError
+from troop.shared.settings import KEYS, parse_settings
 
 
 def settings_with(**settings: Any) -> DeploymentSettings:

@@ -12,9 +12,9 @@ import pytest
 from infra import ROOT, settings_doc
 from infra.settings import PREFIX, SETTINGS, written_context
 from tests.infra.conftest import CONTEXT
-from troop.calendars import parse_calendar
-from troop.errors import SettingsError
-from troop.stages import STAGE, STAGES
+from troop.shared.calendars import parse_calendar
+from troop.shared.errors import SettingsError
+from troop.shared.stages import STAGE, STAGES
 
 DOCUMENT = settings_doc.PATH.read_text(encoding="utf-8")
 CALENDAR = CONTEXT["troop:calendars"]["default"]

@@ -28,7 +28,7 @@ from infra.stack import TroopStack
 from tests.infra.conftest import CONTEXT, SHARED_CALENDAR, Synthesised, stack_of
 from tests.infra.results import result, sources
 from tests.infra.roles_of_benchmarks import LINKED
-from troop.outputs import SETTINGS_METADATA
+from troop.shared.outputs import SETTINGS_METADATA
 
 Template = Mapping[str, Any]
 

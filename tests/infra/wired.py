@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cache
 
 from infra import FUNCTIONS
-from troop.environment import Variable
+from troop.shared.variables import Variable
 
-WIRING = "troop.wiring"
+WIRING = "troop.shared.wiring"
 OWN_FILES = frozenset({Variable.DEPLOYMENT_FILE, Variable.AGENT_FILE})
 """Asked for, and not given: what a function finds there without them is bundled with it."""
 
@@ -21,7 +21,7 @@ def variables_of(handler: str) -> frozenset[Variable]:
     """All variables that a function may ask for, and that the stack has to give it.
 
     Args:
-        handler: its module's name; the API's is all of :mod:`troop.api` as well.
+        handler: its module's name; the API's is all of :mod:`troop.shared.api` as well.
     """
     sources = [FUNCTIONS / "handlers" / f"{handler}.py"]
     sources += (FUNCTIONS / "troop" / "api").glob("*.py") if handler == "api" else []

@@ -7,13 +7,13 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
-from troop.aws.account_reads import AccountReads
-from troop.aws.bench.service_roles import SPREADING, ServiceRoles
-from troop.aws.earlier_tables import EarlierTables
-from troop.bench.fleet_requests import LaunchImpossibleError
-from troop.concurrency import Concurrency
-from troop.service_roles import AUTO_SCALING, SPOT
-from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
+from troop.bench.aws.service_roles import SPREADING, ServiceRoles
+from troop.bench.fleets.fleet_requests import LaunchImpossibleError
+from troop.chaos.aws.account_reads import AccountReads
+from troop.chaos.aws.earlier_tables import EarlierTables
+from troop.shared.concurrency import Concurrency
+from troop.shared.service_roles import AUTO_SCALING, SPOT
+from troop.shared.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 from .helpers import World, allow, code, unique
 from .test_cloudformation import settled

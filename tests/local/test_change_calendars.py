@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from local.account import change_calendars
-from troop.aws.chaos.change_calendars import read_period
+from troop.chaos.aws.change_calendars import read_period
 
 from .helpers import World, allow, code, unique
 

@@ -14,8 +14,8 @@ from local.demo.narrator import Narrator
 from local.first_hour import walk
 from local.first_hour.steps import GROUP, Step
 from local.first_hour.walk import Walk, salt_due_early, unmet
-from troop.calendars import Calendar
 from troop.chaos.roll import due_at
+from troop.shared.calendars import Calendar
 
 STEP = Step("Say it", "echo one\necho two", "the sound", expects=("one", "t.o"))
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.patience import eventually
-from troop.aws.bench.surroundings import routes_of
+from troop.bench.aws.surroundings import routes_of
 
 from .helpers import Fleet, World, code, unique
 

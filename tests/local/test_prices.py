@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from troop.aws.bench.price_list import PriceList
-from troop.aws.bench.spot_prices import read_spot_prices
-from troop.aws.bench.vcpu_quotas import read_quotas
-from troop.bench.definition import ON_DEMAND, SPOT
-from troop.bench.quotas import quota_of
+from troop.bench.admission.quotas import quota_of
+from troop.bench.aws.price_list import PriceList
+from troop.bench.aws.spot_prices import read_spot_prices
+from troop.bench.aws.vcpu_quotas import read_quotas
+from troop.bench.definition.definition import ON_DEMAND, SPOT
 
 from .helpers import World, allow
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.settings import lasting_settings, local_settings, open_settings, salt_for
-from troop.calendars import Calendar
 from troop.chaos.roll import due_at, last_due
+from troop.shared.calendars import Calendar
 
 ZONES = st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=45)), ZoneInfo("America/Los_Angeles")])
 MOMENTS = st.datetimes(datetime(2024, 1, 1), datetime(2040, 1, 1), timezones=ZONES)  # noqa: DTZ001 - zones are added

@@ -10,10 +10,10 @@ import pytest
 
 from local.simulated_nodes import Fault, FaultKind, SimulatedNodes
 from tests.patience import eventually
-from troop.bench import definition, names
-from troop.bench.definition import Benchmark, Phase, to_document
-from troop.bench.roster import make_roster, parse_node
-from troop.bench.roster import to_document as to_roster_document
+from troop.bench.definition import definition, names
+from troop.bench.definition.definition import Benchmark, Phase, to_document
+from troop.bench.definition.roster import make_roster, parse_node
+from troop.bench.definition.roster import to_document as to_roster_document
 from troop.measure import summary
 
 from .helpers import Fleet, World, unique

@@ -12,16 +12,16 @@ import pytest
 
 from tests.machines import asl
 from tests.machines.expressions import expressions
-from troop.bench import history
-from troop.bench.definition import BETWEEN, Phase
-from troop.bench.history import LONGEST_CELL
-from troop.bench.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
-from troop.bench.record import CellStatus, RunStatus
-from troop.bench.verdicts import GRACE, LONGEST_REASON, State
-from troop.bench_file import models
-from troop.bench_file.fields import seconds
-from troop.bench_file.points import MOST_POINTS
-from troop.flows.bench.launch import LONGEST
+from troop.bench.definition.definition import BETWEEN, Phase
+from troop.bench.file import models
+from troop.bench.file.fields import seconds
+from troop.bench.file.points import MOST_POINTS
+from troop.bench.flows.launch import LONGEST
+from troop.bench.measuring import history
+from troop.bench.measuring.history import LONGEST_CELL
+from troop.bench.measuring.progress import FIRST_WAIT, LONGEST_WAIT, wait, wait_in_phase
+from troop.bench.measuring.verdicts import GRACE, LONGEST_REASON, State
+from troop.bench.records.record import CellStatus, RunStatus
 
 PAYLOAD = 256 * 1024
 HISTORY = 25_000

@@ -13,10 +13,10 @@ import pytest
 from tests.machines import asl
 from troop.chaos.claim_rules import LAST_CALL, LONGEST_CLAIM
 from troop.chaos.events import Event, Status
+from troop.chaos.flows.terminate import TRIES, TerminationForbiddenError, Work
 from troop.chaos.groups import Group, Instance
 from troop.chaos.recovery import assess, wait_before
-from troop.flows.chaos.terminate import TRIES, TerminationForbiddenError, Work
-from troop.settings import OLDEST_TICK
+from troop.shared.settings import OLDEST_TICK
 
 LONGEST_TIMEOUT = timedelta(minutes=720)
 MOST_IN_FLIGHT = 1000

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from tests.machines import asl
-from troop.bench import standing_backup
-from troop.bench.reaping import ENDS_WITHIN
-from troop.bench.record import RunStatus
-from troop.bench.standing import FIRST_WAIT, LONGEST_WAIT, wait
-from troop.bench.verdicts import State
-from troop.flows.bench.launch import LONGEST
+from troop.bench.definition.standing import FIRST_WAIT, LONGEST_WAIT, wait
+from troop.bench.fleets import standing_backup
+from troop.bench.flows.launch import LONGEST
+from troop.bench.measuring.verdicts import State
+from troop.bench.records.record import RunStatus
+from troop.bench.removal.reaping import ENDS_WITHIN
 
 HISTORY = 25_000
 A_DAY = 24 * 3600

@@ -7,8 +7,8 @@ from itertools import count
 import pytest
 
 from tests.machines import asl
-from troop.bench.reaping import TEARDOWN_TIME
-from troop.bench.teardown import TeardownIncompleteError, TeardownProgress, after
+from troop.bench.removal.reaping import TEARDOWN_TIME
+from troop.bench.removal.teardown import TeardownIncompleteError, TeardownProgress, after
 
 HISTORY = 25_000
 

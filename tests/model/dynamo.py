@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from tests.model import expressions
-from troop import tables
+from troop.shared import tables
 
 TABLES = (tables.EVENTS, tables.STATE, tables.GROUP_TAGS, tables.DECISIONS)
 KEYS = {table.name: tuple(key for key in (table.partition, table.sort) if key) for table in TABLES}

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.model.dynamo import refusal
-from troop.tags import PROTECTED_TAG
+from troop.shared.tags import PROTECTED_TAG
 
 NOTICED = 4.0
 """Seconds until a group notices that an instance is gone."""

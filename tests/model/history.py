@@ -16,16 +16,17 @@ from tests.model.checks import ZONE
 from tests.model.fleet import Group
 from tests.model.people import People
 from tests.model.world import Aborted, Faults, Violation, World
-from troop import faults, moments
-from troop.aws.chaos.decisions import put_work
-from troop.aws.chaos.events import StepRefused
+from troop import faults
+from troop.chaos.aws.decisions import put_work
+from troop.chaos.aws.events import StepRefused
 from troop.chaos.events import Status
+from troop.chaos.flows.check_recovery import Observation
+from troop.chaos.flows.on_demand import OtherGroupError, RefusedError
+from troop.chaos.flows.terminate import Outcome, Work
 from troop.chaos.recovery import wait_before
-from troop.errors import MissingGroupError
-from troop.flows.chaos.check_recovery import Observation
-from troop.flows.chaos.on_demand import OtherGroupError, RefusedError
-from troop.flows.chaos.terminate import Outcome, Work
-from troop.settings import Settings, parse_settings
+from troop.shared import moments
+from troop.shared.errors import MissingGroupError
+from troop.shared.settings import Settings, parse_settings
 
 DAYS = (
     *[date(2026, 11, 20)] * 17,

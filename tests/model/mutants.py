@@ -11,15 +11,14 @@ import pytest
 
 from tests.model.people import People
 from tests.model.world import World
-from troop.aws.chaos import claim_rollback, claim_transaction, events, groups, termination
 from troop.chaos import claim_rules, policy
+from troop.chaos.aws import claim_rollback, claim_transaction, events, groups, termination
 from troop.chaos.events import Event, Status
+from troop.chaos.flows import clock_check, sweep, terminate
 from troop.chaos.guards import candidates, judge
 from troop.chaos.roll import by_rank
 from troop.faults.fault import Answer
-from troop.flows import clock_check
-from troop.flows.chaos import sweep, terminate
-from troop.settings import Settings
+from troop.shared.settings import Settings
 
 Patch = pytest.MonkeyPatch
 

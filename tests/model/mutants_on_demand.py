@@ -7,8 +7,8 @@ from typing import Any
 from tests.model import mutants
 from tests.model.mutants import Focus, Mutant, Patch
 from tests.model.world import World
-from troop.aws.chaos.keys import RequestKey
-from troop.flows.chaos.on_demand import OnDemand
+from troop.chaos.aws.keys import RequestKey
+from troop.chaos.flows.on_demand import OnDemand
 
 
 def keys_are_not_remembered(patch: Patch) -> None:

@@ -20,23 +20,23 @@ from tests.model.baton import Actor, Stage, Stopped
 from tests.model.checks import Checks, Violation
 from tests.model.dynamo import Dynamo, refusal
 from tests.model.fleet import Fleet, Instance
-from troop.aws.chaos.account_reader import AccountReader
-from troop.aws.chaos.balancers import Balancers
-from troop.aws.chaos.claim_transaction import Claims
-from troop.aws.chaos.decisions import DecisionTable
-from troop.aws.chaos.events import EventTable, StepRefused
-from troop.aws.chaos.on_demand_executions import Starts
-from troop.aws.chaos.state import PolicyTable, StateTable
-from troop.aws.chaos.stray_table import StrayTable
-from troop.aws.chaos.termination import Terminator
-from troop.flows.chaos.check_recovery import RecoveryCheck
-from troop.flows.chaos.on_demand import OnDemand
-from troop.flows.chaos.sweep import Sweeper
-from troop.flows.chaos.terminate import Termination
-from troop.flows.chaos.tick import Tick
-from troop.flows.clock_check import ClockError
-from troop.settings import Settings
-from troop.state_keys import EARLIER_TABLES
+from troop.chaos.aws.account_reader import AccountReader
+from troop.chaos.aws.balancers import Balancers
+from troop.chaos.aws.claim_transaction import Claims
+from troop.chaos.aws.decisions import DecisionTable
+from troop.chaos.aws.events import EventTable, StepRefused
+from troop.chaos.aws.on_demand_executions import Starts
+from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.aws.stray_table import StrayTable
+from troop.chaos.aws.termination import Terminator
+from troop.chaos.flows.check_recovery import RecoveryCheck
+from troop.chaos.flows.clock_check import ClockError
+from troop.chaos.flows.on_demand import OnDemand
+from troop.chaos.flows.sweep import Sweeper
+from troop.chaos.flows.terminate import Termination
+from troop.chaos.flows.tick import Tick
+from troop.shared.settings import Settings
+from troop.shared.state_keys import EARLIER_TABLES
 
 SALT = b"model"
 DECISIVE = {"transact_write_items", "update_item", "terminate_instances", "terminate_instance_in_auto_scaling_group"}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from troop import moments
-from troop.calendars import Calendar
+from troop.shared import moments
+from troop.shared.calendars import Calendar
 
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 

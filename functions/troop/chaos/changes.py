@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from troop.chaos.policy import PARSERS
-from troop.values import BadValue
+from troop.shared.values import BadValue
 
 MOST_NAMES = 50
 """Of stop alarms in an item."""

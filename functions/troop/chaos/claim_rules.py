@@ -1,14 +1,14 @@
 """Defines how long a claim holds, and how a stale one is reconciled. Pure; see
-:mod:`troop.aws.chaos.claim_transaction`.
+:mod:`troop.chaos.aws.claim_transaction`.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from troop.calendars import Calendar
 from troop.chaos.events import USUAL_CAUSES, AbandonReason, Event, Status
 from troop.chaos.facts import Switch
+from troop.shared.calendars import Calendar
 
 LONGEST_CLAIM = timedelta(minutes=10)
 

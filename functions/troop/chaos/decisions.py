@@ -11,7 +11,7 @@ from troop.chaos.facts import Counts, Facts, Switch
 from troop.chaos.guards import BEFORE_CAPS, CAPS, SCHEDULED, Refusal, Target, judge, pass_guards
 from troop.chaos.participation import effective_participation
 from troop.chaos.policy import Policy
-from troop.records import record
+from troop.shared.records import record
 
 TERMINATE = "terminate"
 """The only reason that is not a refusal."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from troop.tags import DECLINED_TAG
+from troop.shared.tags import DECLINED_TAG
 
 NAMED = 10
 """The most tables that a sentence names."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 
-from troop import zones
-from troop.calendars import Calendar
+from troop.shared import zones
+from troop.shared.calendars import Calendar
 
 
 def expected_ticks(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
-from troop.calendars import Calendar, Reading
 from troop.chaos.change_calendars import ChangePeriod, Changes, period_at
 from troop.chaos.events import Last
 from troop.chaos.groups import Group
@@ -16,8 +15,9 @@ from troop.chaos.policy import Policy, effective_policy, says_anything
 from troop.chaos.roll import roll
 from troop.chaos.strays import StrayRecord, find
 from troop.chaos.units import by_unit
-from troop.records import record
-from troop.settings import Settings
+from troop.shared.calendars import Calendar, Reading
+from troop.shared.records import record
+from troop.shared.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

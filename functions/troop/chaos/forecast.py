@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from troop import zones
 from troop.chaos.change_calendars import ChangePeriod, period_at
 from troop.chaos.decisions import TERMINATE, Decision, calendar_of, decide_all
 from troop.chaos.expected_ticks import is_open, ticks_of
 from troop.chaos.facts import Account, Counts, Facts, UnitState, facts_of_units
 from troop.chaos.groups import Group
 from troop.chaos.roll import due_at
-from troop.settings import Settings
+from troop.shared import zones
+from troop.shared.settings import Settings
 
 ASSUMPTIONS = (
     f"every tick comes, on its minute by the time zones {zones.VERSION}",

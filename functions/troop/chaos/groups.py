@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from troop.chaos.replacements import UNKNOWN, Build
-from troop.tags import FLEET_TAG, RUN_TAG
+from troop.shared.tags import FLEET_TAG, RUN_TAG
 
 IN_SERVICE = "InService"
 HEALTHY = "Healthy"

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, wraps
 
-from troop.calendars import MARGIN_MINUTES, Calendar, clock
 from troop.chaos.events import in_words as event_in_words
 from troop.chaos.facts import Facts
 from troop.chaos.groups import Group, Instance
 from troop.chaos.roll import by_rank, due_at, last_due
-from troop.tags import FLEET_TAG, UNTOUCHABLE_TAGS
+from troop.shared.calendars import MARGIN_MINUTES, Calendar, clock
+from troop.shared.tags import FLEET_TAG, UNTOUCHABLE_TAGS
 
 NEEDED_PROCESSES = frozenset({"Launch", "Terminate", "HealthCheck", "ReplaceUnhealthy", "AddToLoadBalancer"})
 """Auto Scaling processes without which a terminated instance is not detected or not replaced."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from troop import moments, zones
-from troop.calendars import Calendar
 from troop.chaos import earlier_tables
 from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
@@ -16,8 +14,10 @@ from troop.chaos.expected_ticks import expected_ticks
 from troop.chaos.health_facts import FAILURES_OF, Alarm, Observed, Schedule, Unread
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan, shift
-from troop.concurrency import Concurrency, needed, remedy, shortage
-from troop.settings import OLDEST_TICK, Settings
+from troop.shared import moments, zones
+from troop.shared.calendars import Calendar
+from troop.shared.concurrency import Concurrency, needed, remedy, shortage
+from troop.shared.settings import OLDEST_TICK, Settings
 
 GRACE = OLDEST_TICK + timedelta(minutes=1)
 """A tick counts as missing after this time: its schedule retries for so long, and is precise to a minute."""

@@ -10,7 +10,7 @@ from troop.chaos.change_calendars import ChangePeriod
 from troop.chaos.earlier_tables import EarlierTable
 from troop.chaos.strays import StrayRecord
 from troop.chaos.tick_times import TickSpan
-from troop.concurrency import Concurrency
+from troop.shared.concurrency import Concurrency
 
 FAILURES_OF = timedelta(hours=24)
 """The period in which failures count."""

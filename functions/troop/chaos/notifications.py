@@ -12,13 +12,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from troop import moments
 from troop.chaos.changes import Change, request_of
 from troop.chaos.events import Event, Status, exception_of
 from troop.chaos.replacements import comparison
 from troop.chaos.slowness import is_slow
 from troop.chaos.strays import StrayRecord
-from troop.state_keys import REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
+from troop.shared import moments
+from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF, SWITCH, UNIT
 
 SCHEMA = 1
 """Version of the documents. A version can get additional fields; no field is removed or changes its meaning."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from troop.calendars import Calendar
 from troop.chaos.facts import Facts, UnitState
 from troop.chaos.groups import Group
 from troop.chaos.guards import (
@@ -35,8 +34,9 @@ from troop.chaos.guards import (
 )
 from troop.chaos.participation import protection
 from troop.chaos.policy import Policy, effective_policy
-from troop.records import record
-from troop.settings import Settings
+from troop.shared.calendars import Calendar
+from troop.shared.records import record
+from troop.shared.settings import Settings
 
 HORIZON = timedelta(days=6 * 366)
 """The longest time that is searched; it contains 250 business days of a calendar with one day a week."""

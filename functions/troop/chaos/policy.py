@@ -9,12 +9,13 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
-from troop import faults, values
+from troop import faults
 from troop.chaos.groups import Group
 from troop.chaos.near_keys import folded_tag, named, shown
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
-from troop.records import record
-from troop.settings import Settings
+from troop.shared import values
+from troop.shared.records import record
+from troop.shared.settings import Settings
 
 TAG_PREFIX = "troop:"
 

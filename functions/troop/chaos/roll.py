@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 
-from troop.calendars import MARGIN_MINUTES, Calendar
 from troop.chaos.groups import Instance
+from troop.shared.calendars import MARGIN_MINUTES, Calendar
 
 
 def fraction(salt: bytes, label: str, day: date, name: str) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from troop import zones
-from troop.calendars import Calendar
-from troop.settings import OLDEST_TICK
+from troop.shared import zones
+from troop.shared.calendars import Calendar
+from troop.shared.settings import OLDEST_TICK
 
 AROUND = timedelta(hours=3)
 """How far ticks are searched before and after the expected ones."""

@@ -13,7 +13,7 @@ from operator import attrgetter
 from urllib.parse import quote, unquote
 
 from troop.chaos.groups import Group
-from troop.tags import UNIT_TAG
+from troop.shared.tags import UNIT_TAG
 
 LONGEST_UNIT = 256
 """Characters; the limit of a tag's value."""

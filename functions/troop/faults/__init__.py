@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from troop import values
-from troop.errors import MissingFaultError
 from troop.faults.crash import CRASH
 from troop.faults.drain import DRAIN
 from troop.faults.fault import Fault
 from troop.faults.shutdown import SHUTDOWN
+from troop.shared import values
+from troop.shared.errors import MissingFaultError
 
 FAULTS: tuple[Fault, ...] = (CRASH, SHUTDOWN, DRAIN)
 """All faults, from the harshest to the gentlest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from troop.errors import TroopError
+from troop.shared.errors import TroopError
 
 _HERE = Path(__file__).resolve().parent
 PLACES: Final = (

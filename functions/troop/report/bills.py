@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from troop.bench.estimate import NODE_HOUR
-from troop.bench.money import MONTH_HOURS, TERMS
+from troop.bench.admission.estimate import NODE_HOUR
+from troop.bench.definition.money import MONTH_HOURS, TERMS
 from troop.report.document import Cell, Charge, Fleet, Line, Phase, Report
 from troop.report.fleets import system
 from troop.report.formatting import cell_name

@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from troop.bench.names import DATA_LIFETIME, data_prefix
-from troop.bench.record import CellStatus, RunStatus
-from troop.bench.stored_record import StoredRecord
-from troop.bench.verdicts import name_some
-from troop.garbage import without_collections
+from troop.bench.definition.names import DATA_LIFETIME, data_prefix
+from troop.bench.measuring.verdicts import name_some
+from troop.bench.records.archive import Archive
+from troop.bench.records.record import CellStatus, RunStatus
 from troop.report import cells as reading
 from troop.report import trust
-from troop.report.archive import Archive
 from troop.report.capacity import instance_types
 from troop.report.document import Cell, Finding, Report, Run
 from troop.report.money import money
 from troop.report.scaling import scaling
 from troop.report.sources import Sources, attempts, read
+from troop.report.stored_record import StoredRecord
 from troop.report.versions import versions
+from troop.shared.garbage import without_collections
 
 MOST_FINDINGS = 500
 """The most findings to list; the others are counted."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from troop.bench.definition import Benchmark, Volume
-from troop.bench.instance_types import MB, TypeFacts
-from troop.bench.prices import IOPS_INCLUDED, THROUGHPUT_INCLUDED
-from troop.bench.roster import Member, Roster
+from troop.bench.definition.definition import Benchmark, Volume
+from troop.bench.definition.roster import Member, Roster
+from troop.bench.fleets.instance_types import MB, TypeFacts
+from troop.bench.money.prices import IOPS_INCLUDED, THROUGHPUT_INCLUDED
 from troop.report.document import Capacity, InstanceType
 
 MIB = 1024**2

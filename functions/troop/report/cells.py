@@ -8,26 +8,27 @@ from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
-from troop.bench import judging, names, phase_limits
-from troop.bench.definition import parameter_of, plain_parameter
-from troop.bench.instance_types import TypeFacts
-from troop.bench.open_loop import targets
-from troop.bench.phase_limits import Outcome
-from troop.bench.plan import Variant
-from troop.bench.record import Cell as Recorded
-from troop.bench.record import CellStatus
-from troop.bench.roster import Roster
-from troop.bench.roster import from_document as roster_of
-from troop.bench.spending import Terms
-from troop.bench.verdicts import name_some
+from troop.bench.admission.spending import Terms
+from troop.bench.definition import names, phase_limits
+from troop.bench.definition.definition import parameter_of, plain_parameter
+from troop.bench.definition.phase_limits import Outcome
+from troop.bench.definition.plan import Variant
+from troop.bench.definition.roster import Roster
+from troop.bench.definition.roster import from_document as roster_of
+from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.measuring import judging
+from troop.bench.measuring.open_loop import targets
+from troop.bench.measuring.verdicts import name_some
+from troop.bench.records import archive as files
+from troop.bench.records.archive import Archive, DamagedError
+from troop.bench.records.record import Cell as Recorded
+from troop.bench.records.record import CellStatus
+from troop.bench.results.figures import DAMAGE, figures
+from troop.bench.results.operations import cost_per_million
 from troop.report import activity, fleets, limits, money, parts, saturation, traffic, trust
-from troop.report import archive as files
-from troop.report.archive import Archive, DamagedError
 from troop.report.capacity import capacity
 from troop.report.document import Attempt, Cell, Finding, Interruption, Limit, Operation, Phase, Search, Separate, Step
-from troop.report.figures import DAMAGE, figures
 from troop.report.fleets import Place
-from troop.report.operations import cost_per_million
 from troop.report.parts import Figures
 from troop.report.sources import PlannedCell, of_attempt
 

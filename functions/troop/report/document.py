@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from troop.bench.definition import is_load
-from troop.bench.phase_limits import FAILED, PASSED, Outcome
+from troop.bench.definition.definition import is_load
+from troop.bench.definition.phase_limits import FAILED, PASSED, Outcome
 
 FORMAT: Final = "troop.report/1"
 
@@ -345,7 +345,7 @@ class DeviceUse(Part):
 
 
 class Series(Part):
-    """Values over time in equal steps; at most a few hundred. :mod:`troop.report.series` describes the names."""
+    """Values over time in equal steps; at most a few hundred. :mod:`troop.bench.results.series` describes the names."""
 
     role: str
     node: str = Field(default="", description="Empty for all nodes of the role together")

@@ -11,17 +11,17 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from troop import moments
-from troop.bench.billing import HOUR, MONTH
-from troop.bench.definition import Benchmark, Volume, is_load
-from troop.bench.definition import Fleet as PlannedFleet
-from troop.bench.estimate import ROOT_VOLUME
-from troop.bench.money import TERMS, ZERO
-from troop.bench.prices import Prices, storage
-from troop.bench.roster import Member, Roster
-from troop.report import archive as files
-from troop.report.archive import Archive, DamagedError
+from troop.bench.admission.estimate import ROOT_VOLUME
+from troop.bench.definition.definition import Benchmark, Volume, is_load
+from troop.bench.definition.definition import Fleet as PlannedFleet
+from troop.bench.definition.money import TERMS, ZERO
+from troop.bench.definition.roster import Member, Roster
+from troop.bench.money.billing import HOUR, MONTH
+from troop.bench.money.prices import Prices, storage
+from troop.bench.records import archive as files
+from troop.bench.records.archive import Archive, DamagedError
 from troop.report.document import Charge, Fleet, Interruption, ReplacedNode
+from troop.shared import moments
 
 REBALANCE = "rebalance-recommended"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
-from troop.bench.money import USD
+from troop.bench.definition.money import USD
 from troop.report.document import Cell
 
 NOTHING = "\N{EN DASH}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from troop.bench.open_loop import Counted, done, misses
-from troop.bench.verdicts import name_some
+from troop.bench.measuring.open_loop import Counted, done, misses
+from troop.bench.measuring.verdicts import name_some
 from troop.measure.operations import MIXED, RESPONSE
 from troop.report.document import Cell, Phase
 from troop.report.formatting import plain

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from troop.bench.plan import shown_value
-from troop.bench.record import CellStatus
+from troop.bench.definition.plan import shown_value
+from troop.bench.records.record import CellStatus
 from troop.measure.operations import TOTAL
 from troop.report import points
 from troop.report.document import Cell, Operation, Phase, Report

@@ -1,14 +1,14 @@
-"""Reads the parts of a report that were stored with the results of its cells, see :mod:`troop.report.figures`."""
+"""Reads the parts of a report that were stored with the results of its cells, see :mod:`troop.bench.results.figures`."""
 
 from __future__ import annotations
 
 from hashlib import sha256
 from typing import Any
 
-from troop.report import archive as files
-from troop.report.archive import Archive
+from troop.bench.records import archive as files
+from troop.bench.records.archive import Archive
+from troop.bench.results.figures import FORMAT
 from troop.report.document import Operation, Part, Series, Use
-from troop.report.figures import FORMAT
 
 
 class Figures(Part):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from troop.bench.judging import bound, shown
-from troop.bench.phase_limits import FAILED, PASSED, PhaseLimit
-from troop.bench.search import ANSWERS, Outcome, interval
+from troop.bench.definition.phase_limits import FAILED, PASSED, PhaseLimit
+from troop.bench.definition.search import ANSWERS, Outcome, interval
+from troop.bench.measuring.judging import bound, shown
 from troop.report import formatting
 from troop.report.document import Cell, Limit, Phase, Report, Search
 

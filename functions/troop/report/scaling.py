@@ -8,8 +8,8 @@ from statistics import fmean, linear_regression
 
 from pydantic import JsonValue
 
-from troop.bench.plan import Variant
-from troop.bench.record import CellStatus
+from troop.bench.definition.plan import Variant
+from troop.bench.records.record import CellStatus
 from troop.report import points
 from troop.report.document import Cell, Point, Scaling
 

@@ -10,16 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from troop.bench import estimate, instance_types, names, stored_record
-from troop.bench.attempts import latest
-from troop.bench.definition import Benchmark, DefinitionError, from_document
-from troop.bench.instance_types import TypeFacts
-from troop.bench.plan import Variant, from_plan_document, on_demand
-from troop.bench.record import Cell
-from troop.bench.stored_record import RecordError, StoredRecord
-from troop.report import archive as files
-from troop.report.archive import Archive, DamagedError, ReportError
+from troop.bench.admission import estimate
+from troop.bench.definition import names
+from troop.bench.definition.definition import Benchmark, DefinitionError, from_document
+from troop.bench.definition.plan import Variant, from_plan_document, on_demand
+from troop.bench.fleets import instance_types
+from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.measuring.attempts import latest
+from troop.bench.records import archive as files
+from troop.bench.records.archive import Archive, DamagedError, ReportError
+from troop.bench.records.record import Cell
+from troop.report import stored_record
 from troop.report.document import Finding
+from troop.report.stored_record import RecordError, StoredRecord
 
 MOST_ATTEMPTS = 5
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from troop.bench.verdicts import name_some
+from troop.bench.measuring.verdicts import name_some
 from troop.report.document import Cell
 
 LIMITS = {

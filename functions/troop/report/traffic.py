@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from troop.bench.definition import Benchmark
-from troop.bench.prices import Prices
+from troop.bench.definition.definition import Benchmark
+from troop.bench.money.prices import Prices
 from troop.report.document import CrossZone, Fleet, Phase
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean, median
 from typing import Literal
 
-from troop.bench.definition import is_load
-from troop.bench.record import CellStatus
-from troop.bench.verdicts import name_some
+from troop.bench.definition.definition import is_load
+from troop.bench.measuring.verdicts import name_some
+from troop.bench.records.record import CellStatus
 from troop.measure.operations import MOST_LISTED, MOST_NAMES
 from troop.measure.summary import OK
 from troop.report import open_loop, processors, steadiness, tools

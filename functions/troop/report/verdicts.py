@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from troop.bench.money import shown
+from troop.bench.definition.money import shown
 from troop.measure.operations import TOTAL
 from troop.report import formatting
 from troop.report.comparison import Comparison, Figure, Need, Row, Spread

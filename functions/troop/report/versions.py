@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from troop.bench.names import node_of
-from troop.report import archive as files
-from troop.report.archive import Archive, DamagedError
+from troop.bench.definition.names import node_of
+from troop.bench.records import archive as files
+from troop.bench.records.archive import Archive, DamagedError
 from troop.report.document import Cell, Version
 from troop.report.sources import Sources
 

@@ -16,8 +16,8 @@ from agent.definition import steps
 from agent.pack import pack
 from tests.patience import PATIENCE
 from tests.unit.agent.fake_account import FakeAccount
-from troop.bench import names
-from troop.bench.user_data import user_data
+from troop.bench.definition import names
+from troop.bench.fleets.user_data import user_data
 
 RUN, CELL, ROLE, BUCKET, ID = "20261121-150312-1f0c9b2e", "c001", "drivers", "results", "i-0123456789abcdef0"
 BOOT = {

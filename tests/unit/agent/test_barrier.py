@@ -14,7 +14,7 @@ from agent.barrier import Address, Release, Waiter, read
 from agent.clock import ClockWatch
 from agent.store import Store
 from tests.unit.agent.fake_account import FakeAccount
-from troop.bench import barriers
+from troop.bench.measuring import barriers
 
 KEY = "results/barriers/prepare.json"
 

@@ -24,8 +24,8 @@ from tests.unit.agent import clean_root
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import BOOT, BUCKET, ID, RUN, Node, key
 from tests.unit.agent.simulated_ec2 import SimulatedEc2
-from troop.bench import names
-from troop.bench.user_data import user_data
+from troop.bench.definition import names
+from troop.bench.fleets.user_data import user_data
 from troop.measure import live as lives
 from troop.measure import summary as summaries
 from troop.measure.merge import Merger

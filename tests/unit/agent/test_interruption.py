@@ -13,7 +13,7 @@ from agent.keys import Keys
 from tests.patience import eventually
 from tests.unit.agent.fake_account import FakeAccount
 from tests.unit.agent.node import CELL, ID, RUN, Node, alive, key
-from troop.bench import names
+from troop.bench.definition import names
 from troop.measure import summary as summaries
 
 NOTICE = {"action": "terminate", "time": "2026-11-21T15:03:12Z"}

@@ -18,7 +18,7 @@ from agent.place import Place
 from agent.sampler import Series
 from tests.unit.agent.fake_account import REGION, FakeAccount
 from tests.unit.agent.test_phase import PHASE, place  # noqa: F401 - a fixture
-from troop.bench import names
+from troop.bench.definition import names
 from troop.measure.live import INTERVAL_SECONDS, MOST_BYTES, Live, LiveOperation, Recent, parse
 from troop.measure.live_writer import document_of
 from troop.measure.s3.addresses import address_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.agent.node import BUCKET, CELL, ID, ROLE, RUN, Node
-from troop.bench import names
+from troop.bench.definition import names
 from troop.measure import summary as summaries
 
 SHOWS = """

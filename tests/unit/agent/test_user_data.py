@@ -12,8 +12,8 @@ from agent import boot as agents_boot
 from agent import keys as agents_keys
 from agent.errors import AgentError
 from tests.unit.agent.node import BOOT, BUCKET, CELL, ID, ROLE, RUN, Node, key
-from troop.bench import names
-from troop.bench.user_data import LONGEST, user_data
+from troop.bench.definition import names
+from troop.bench.fleets.user_data import LONGEST, user_data
 
 
 def tell_only(node: Node) -> None:

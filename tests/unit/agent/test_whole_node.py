@@ -23,7 +23,7 @@ from tests.patience import PATIENCE, eventually
 from tests.unit.agent.fake_account import METADATA, FakeAccount
 from tests.unit.agent.node import AWAIT_SAMPLES, BUCKET, CELL, ID, ROLE, RUN, Node, alive, key
 from tests.unit.agent.pythons import python39
-from troop.bench import names
+from troop.bench.definition import names
 from troop.measure import summary as summaries
 
 READER = """

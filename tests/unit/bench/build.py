@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from troop.bench.booting import FleetStatus
-from troop.bench.definition import Benchmark, Fleet, Phase, Step
-from troop.bench.roster import Node, make_roster
+from troop.bench.definition.definition import Benchmark, Fleet, Phase, Step
+from troop.bench.definition.roster import Node, make_roster
+from troop.bench.fleets.booting import FleetStatus
 
 DRIVERS = Fleet("drivers", 3, "c5.large", 1, 300, 8)
 SERVERS = Fleet("servers", 2, "c7g.large", 2, 600, 8)

@@ -25,12 +25,12 @@ from cli.commands import terminate
 from cli.shared import context, watching
 from cli.web.proxy import Proxy
 from tests.unit.cli.bench_runs import TEXT
-from tests.unit.cli.proxying import Api as ProxiedApi
-from tests.unit.cli.proxying import Running
-from troop import moments, zones
+from tests.unit.cli.web.proxying import Api as ProxiedApi
+from tests.unit.cli.web.proxying import Running
 from troop.chaos.events import in_words
 from troop.chaos.outlook import NO_GROUPS, Outlook
 from troop.chaos.units import is_unit, unit_to_url
+from troop.shared import moments, zones
 
 ARN = "arn:aws:execute-api:eu-central-1:111122223333:abc123/v1"
 SOURCES = ("takes_part", "until", "probability", "reason", "owner")

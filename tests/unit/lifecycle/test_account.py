@@ -9,7 +9,7 @@ import pytest
 
 from lifecycle import account
 from tests.unit.lifecycle.world import DEPLOYED, Printed, Run, World
-from troop.service_roles import API_GATEWAY, SPOT
+from troop.shared.service_roles import API_GATEWAY, SPOT
 
 DONE = ["synth", "deploy"]
 

@@ -20,9 +20,9 @@ from lifecycle import deploy, project
 from lifecycle.changes import command_for
 from lifecycle.project import settings_with
 from tests.unit.lifecycle.world import DEPLOYED, KEY, Printed, Run, World
-from troop.bench.limits import setting
-from troop.flows.bench.benchmarks import BucketError
-from troop.outputs import SETTINGS_METADATA
+from troop.bench.definition.limits import setting
+from troop.bench.flows.benchmarks import BucketError
+from troop.shared.outputs import SETTINGS_METADATA
 
 NETWORK = '{"vpc": "vpc-0123abcd", "subnets": ["subnet-0123abcd"]}'
 OTHER = {

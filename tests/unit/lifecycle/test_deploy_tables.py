@@ -9,7 +9,7 @@ import pytest
 from cli.shared.errors import CliError, Exit
 from lifecycle.resources import Resource
 from tests.unit.lifecycle.world import DEPLOYED, STACKS, TABLES, Printed, Run, World, old
-from troop.tags import DECLINED_TAG
+from troop.shared.tags import DECLINED_TAG
 
 
 def test_an_update_beside_no_table_says_nothing_of_them(run: Run, world: World, capsys: Printed) -> None:

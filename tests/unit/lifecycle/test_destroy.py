@@ -18,7 +18,7 @@ from cli.shared import aws
 from cli.shared.errors import CliError, Exit
 from lifecycle import destroy
 from lifecycle.resources import resources_of
-from troop.tags import DATA_TAG, DEPLOYMENT_TAG
+from troop.shared.tags import DATA_TAG, DEPLOYMENT_TAG
 
 STACK_ID = "arn:aws:cloudformation:eu-west-1:111122223333:stack/Troop/1"
 Events = list[tuple[str, str, str]]

@@ -14,10 +14,10 @@ from cli.shared.errors import CliError, Exit
 from lifecycle import deploy, destroy
 from lifecycle.open_runs import refuse_while_open
 from tests.tables import create_table
-from troop.aws.bench.runs import RunTable
-from troop.bench.record import Cell, Run, RunStatus
-from troop.bench.standing import Standing
-from troop.tables import RUNS
+from troop.bench.aws.runs import RunTable
+from troop.bench.definition.standing import Standing
+from troop.bench.records.record import Cell, Run, RunStatus
+from troop.shared.tables import RUNS
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 STACK: dict[str, Any] = {

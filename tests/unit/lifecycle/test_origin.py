@@ -12,7 +12,7 @@ import pytest
 from cli.shared import aws
 from lifecycle.origin import proven
 from lifecycle.retained import RetainedTable
-from troop.tags import DEPLOYMENT_TAG, STACK_TAG, TABLE_TAG
+from troop.shared.tags import DEPLOYMENT_TAG, STACK_TAG, TABLE_TAG
 
 PREFIX = "arn:aws:cloudformation:eu-west-1:111122223333:stack/"
 FIRST, SECOND = f"{PREFIX}Troop/1", f"{PREFIX}Troop/2"

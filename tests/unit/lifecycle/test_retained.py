@@ -11,8 +11,8 @@ import pytest
 
 from cli.shared.errors import CliError, Exit
 from lifecycle.retained import RetainedTable, accept, choose, decline, find_retained, imports, refuse_shared, used
-from tests.unit.edge.account import calls, refusing
-from troop.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
+from tests.unit.account.account import calls, refusing
+from troop.shared.tags import DATA_TAG, DECLINED_TAG, DEPLOYMENT_TAG
 
 KEY = {"": (("HASH", "event_id"),), "by-time": (("HASH", "kind"), ("RANGE", "at"))}
 TEMPLATE: dict[str, Any] = {

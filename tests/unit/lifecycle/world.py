@@ -17,8 +17,8 @@ from infra.settings_record import metadata
 from lifecycle import retained
 from lifecycle.project import settings_with
 from lifecycle.resources import Resource
-from troop.service_roles import SERVICE_ROLES
-from troop.tags import DATA_TAG
+from troop.shared.service_roles import SERVICE_ROLES
+from troop.shared.tags import DATA_TAG
 
 SESSION = boto3.Session(aws_access_key_id="a", aws_secret_access_key="b", region_name="eu-west-1")
 PARAMETER = "/cdk-bootstrap/hnb659fds/version"

@@ -14,22 +14,24 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from troop.bench import instance_types, names, roster, stored_record
-from troop.bench.costs import Cost, Item, cost_of
-from troop.bench.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
-from troop.bench.estimate import estimate
-from troop.bench.estimate import to_document as estimate_document
-from troop.bench.instance_types import TypeFacts
-from troop.bench.plan import Plan, PlannedCell, Variant, to_plan_document
-from troop.bench.prices import Prices, VolumePrice
-from troop.bench.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
-from troop.bench.roster import Member, Roster
-from troop.bench.spending import terms_of
+from troop.bench.admission.estimate import estimate
+from troop.bench.admission.estimate import to_document as estimate_document
+from troop.bench.admission.spending import terms_of
+from troop.bench.definition import names, roster
+from troop.bench.definition.definition import SPOT, Artifact, Benchmark, Fleet, Phase, to_document
+from troop.bench.definition.plan import Plan, PlannedCell, Variant, to_plan_document
+from troop.bench.definition.roster import Member, Roster
+from troop.bench.fleets import instance_types
+from troop.bench.fleets.instance_types import TypeFacts
+from troop.bench.money.costs import Cost, Item, cost_of
+from troop.bench.money.prices import Prices, VolumePrice
+from troop.bench.records.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
 from troop.measure.device_samples import Device, DeviceSamples
 from troop.measure.histogram import Histogram
 from troop.measure.merge import Merger
 from troop.measure.operations import Operation, PerSecond
 from troop.measure.summary import EBS_EXCEEDED, LEVELS, NETWORK_EXCEEDED, SERIES, Clock, Samples, Summary
+from troop.report import stored_record
 
 AT = datetime(2026, 11, 20, 15, 0, tzinfo=UTC)
 RUN = "20261120-150000-1f0c9b2e"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.unit.report import sample_reports as samples
 from tests.unit.report.sample_cells import measured
-from troop.bench.costs import Item, cost_of
-from troop.bench.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC
+from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC
+from troop.bench.money.costs import Item, cost_of
 from troop.report import bills, traffic
 from troop.report.document import Cell, Charge, Fleet, Money, Operation, Phase, Use
 from troop.report.money import bill as bill_of

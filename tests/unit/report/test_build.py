@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
 from tests.unit.report.sample_cells import measured
-from troop.bench.record import CellStatus
+from troop.bench.records.archive import ReportError
+from troop.bench.records.record import CellStatus
 from troop.report import bills, fleets, trust
-from troop.report.archive import ReportError
 from troop.report.build import build
 from troop.report.document import Cell, Report, Series
 from troop.report.html import report_page

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.report.runs import TYPES, archive, benchmark, members
 from tests.unit.report.test_build import report_of
-from troop.bench.definition import Benchmark, Volume
+from troop.bench.definition.definition import Benchmark, Volume
 from troop.report.activity import devices, nodes
 from troop.report.capacity import capacity
 from troop.report.document import Capacity, Cell, Node, Phase, Report

@@ -9,10 +9,10 @@ import pytest
 
 from tests.unit.report import runs
 from tests.unit.report.sample_cells import measured
+from troop.bench.results.series import series
 from troop.measure.operations import TOTAL
 from troop.report import over_time
 from troop.report.document import Cell, Interruption, Node, Series, Step
-from troop.report.series import series
 from troop.report.series_names import PANELS
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.cli.reports import cell, operation
+from troop.bench.results.operations import cost_per_million, distribution
 from troop.measure.histogram import Histogram
 from troop.report import trust
 from troop.report.document import Attempt, Bill, Cell, Interruption, Node, Phase, Use
-from troop.report.operations import cost_per_million, distribution
 from troop.report.scaling import efficiencies, scaling
 
 

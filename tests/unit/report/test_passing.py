@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.report import runs
 from tests.unit.report.reading import Read
-from troop.bench.record import CellStatus
+from troop.bench.records.record import CellStatus
 from troop.report import overview, passing
 from troop.report.build import build
 from troop.report.document import Report

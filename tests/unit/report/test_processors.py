@@ -9,9 +9,10 @@ import pytest
 from agent.sampler import Series as Sampled
 from cli.bench.report_source import parsed
 from tests.unit.report.sample_reports import study
+from troop.bench.results import series
 from troop.measure.collectors import sysstat
 from troop.measure.summary import BUSIEST, SERIES, busy
-from troop.report import activity, limits, processors, saturation, series, trust
+from troop.report import activity, limits, processors, saturation, trust
 from troop.report.document import Cell, Fleet, Node, Operation, Phase, Point, Report, Scaling, Use
 
 WAITS = {"cpu_user": 9, "cpu_system": 6, "cpu_iowait": 980, "cpu_steal": 5, BUSIEST: 20}

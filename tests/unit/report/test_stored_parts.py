@@ -13,11 +13,11 @@ import pytest
 
 from tests.unit.report import runs
 from tests.unit.report.runs import InMemory
-from troop.flows.bench import cell as flow
-from troop.flows.bench.cell import Results
+from troop.bench.flows import cell as flow
+from troop.bench.flows.cell import Results
+from troop.bench.results.figures import FORMAT
 from troop.report import cells
 from troop.report.build import build
-from troop.report.figures import FORMAT
 
 
 def stored(archive: InMemory, change: Callable[[Any], None] = lambda _: None) -> tuple[InMemory, InMemory]:
@@ -139,5 +139,5 @@ def test_damaged_and_very_many_results_have_no_part(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_workflow_computes_parts_without_pydantic() -> None:
-    code = "import sys, troop.flows.bench.cell; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, troop.bench.flows.cell; sys.exit('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.unit.cli.reports import cell, operation, report
 from tests.unit.measure.build import START, histogram_of, latencies, summary
+from troop.bench.results.operations import operations
+from troop.bench.results.series import series
 from troop.measure.merge import Merger
 from troop.measure.operations import TOTAL, Operation, PerSecond, parse
 from troop.measure.windows import Windows
 from troop.report import document, overview, trust
 from troop.report.document import Phase, Use
 from troop.report.html import report_page
-from troop.report.operations import operations
 from troop.report.scaling import scaling
-from troop.report.series import series
 from troop.report.totals import leading, rate_of, rows_of
 
 TIMES = st.lists(st.integers(0, 10**7), max_size=40)

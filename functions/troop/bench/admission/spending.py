@@ -1,0 +1,392 @@
+"""Computes the cost of a run from its record, and checks whether another cell fits into its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+from math import ceil
+from typing import Any
+
+from troop.bench.admission.estimate import LICENSE, NODE_HOUR, OWN, TRAFFIC, Estimate, requests
+from troop.bench.definition import names
+from troop.bench.definition.definition import ON_DEMAND, SPOT
+from troop.bench.definition.limits import setting
+from troop.bench.definition.money import PER_SECOND, USD, ZERO, exact, rounded, shown, total
+from troop.bench.definition.problems import Problem
+from troop.bench.money import costs, prices
+from troop.bench.money.billing import billed, hours, months, seconds_between
+from troop.bench.money.costs import Cost, Item
+from troop.bench.money.prices import Prices, loading, storage
+from troop.bench.records.record import FINAL, Cell, CellStatus, Kind, Resource
+
+FORMAT = "troop.terms/1"
+
+UNKNOWN = "unknown"
+
+MEASURED = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID})
+"""Statuses of cells whose traffic between zones and requests count in full: as stated in the file, except for requests
+that nodes have counted.
+"""
+
+
+@dataclass(frozen=True)
+class CellTerms:
+    """A cell's part of the terms.
+
+    Attributes:
+        expected: expected cost of an attempt.
+        on_demand: expected cost of an attempt on demand, as the last of several is.
+        attempts: maximum number of attempts.
+        own: the part of ``expected`` for Troop's own calls.
+        hourly: hourly cost of one node of a standing fleet, by role; empty for one of an earlier version.
+        licenses: license fee of one node for an hour, by role; without roles that have none.
+        requests: as in :class:`troop.bench.definition.money.Money`.
+    """
+
+    expected: Decimal
+    on_demand: Decimal
+    attempts: int
+    own: Decimal
+    cross_zone_gb: Decimal
+    hourly: Mapping[str, Decimal] = field(default_factory=dict)
+    licenses: Mapping[str, Decimal] = field(default_factory=dict)
+    requests: Mapping[str, Decimal] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms for computing a run's cost, stored once at admission.
+
+    Attributes:
+        prices: AWS's, and the file's where AWS lists none; for limits, budget and metrics.
+        budget: maximum cost by the file.
+        ceiling: maximum cost by the deployment, regardless of the file.
+        of_file: prices for the author's figures; None for a file without prices.
+    """
+
+    prices: Prices
+    billing: str = PER_SECOND
+    budget: Decimal | None = None
+    cells: Mapping[str, CellTerms] = field(default_factory=dict)
+    ceiling: Decimal | None = None
+    of_file: Prices | None = None
+
+    @property
+    def limit(self) -> Decimal | None:
+        """The lower of budget and ceiling; None without both."""
+        return min((one for one in (self.budget, self.ceiling) if one is not None), default=None)
+
+    @property
+    def limit_name(self) -> str:
+        """A text for the limit: the budget or the setting."""
+        return "the budget" if self.limit == self.budget else "the deployment's setting troop:max_run_cost"
+
+    def expected(self, cell: str) -> Decimal:
+        """Returns the expected cost of one attempt, by its id; 0 for an unknown cell."""
+        first, attempt = names.attempt_of(cell)
+        cost = self.cells.get(first)
+        if cost is None:
+            return ZERO
+        return cost.on_demand if 1 < cost.attempts == attempt else cost.expected
+
+
+def terms_of(
+    estimate: Estimate,
+    book: Prices,
+    attempts: Mapping[str, int],
+    ceiling: Decimal | None = None,
+    of_file: Prices | None = None,
+) -> Terms:
+    """Returns the terms of a run from its estimate.
+
+    Args:
+        book: the prices of the estimate.
+        attempts: maximum number of attempts by cell.
+        ceiling, of_file: as in :class:`Terms`.
+    """
+    cells = {
+        cell.cell: CellTerms(
+            rounded(cell.expected.amount),
+            rounded(cell.on_demand),
+            attempts[cell.cell],
+            rounded(cell.own),
+            cell.cross_zone_gb,
+            {role: rounded(price) for role, price in cell.hourly.items()},
+            cell.licenses,
+            cell.requests,
+        )
+        for cell in estimate.cells
+    }
+    return Terms(book, estimate.billing, estimate.budget, cells, ceiling, of_file)
+
+
+# Cost so far
+
+
+def actual(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost:
+    """Computes the cost of cells so far.
+
+    A node costs from its start until it was seen to be gone, or until now.
+
+    Args:
+        cells: the cells to sum; each attempt is one.
+        resources: on record; those of other cells are ignored.
+    """
+    these = list(cells)
+    ids = {cell.cell for cell in these}
+    items: list[Item] = []
+    own = [resource for resource in resources if resource.cell in ids]
+    for resource in own:
+        if resource.created_at:
+            items += _resource(terms, resource, resource.created_at, now)
+    for cell in these:
+        items += _of_cell(terms, cell)
+    cost = costs.cost_of(items, terms.prices.currency)
+    saved = _saved(terms, _uses(terms, own, now))
+    return cost if saved is None else replace(cost, on_demand=cost.amount + saved)
+
+
+@dataclass(frozen=True)
+class Use:
+    """The use of one node so far.
+
+    Attributes:
+        hours: billed ones.
+        price: of one hour; None if unknown.
+    """
+
+    role: str
+    instance_type: str
+    purchase: str
+    hours: Decimal
+    price: Decimal | None
+
+
+@dataclass(frozen=True)
+class Bought:
+    """What was bought for a role in one way.
+
+    Attributes:
+        nodes: number of nodes so far, including those that are gone.
+        hours: their billed node-hours so far.
+    """
+
+    role: str
+    purchase: str
+    nodes: int
+    hours: Decimal
+
+
+def bought(terms: Terms, resources: Iterable[Resource], now: datetime) -> tuple[Bought, ...]:
+    """Sums the nodes that are on record, by role and purchase."""
+    sums: dict[tuple[str, str], Bought] = {}
+    for use in _uses(terms, resources, now):
+        key = use.role, use.purchase
+        before = sums.get(key, Bought(*key, nodes=0, hours=ZERO))
+        sums[key] = replace(before, nodes=before.nodes + 1, hours=before.hours + use.hours)
+    return tuple(sums[key] for key in sorted(sums))
+
+
+def _saved(terms: Terms, uses: Iterable[Use]) -> Decimal | None:
+    """Computes what the hours of spot nodes would have cost more on demand; None if unknown, or without spot nodes."""
+    saved: list[Decimal] = []
+    for use in uses:
+        if use.purchase == SPOT:
+            listed = terms.prices.hour(use.instance_type, ON_DEMAND)
+            if listed is None or use.price is None:
+                return None
+            saved.append(use.hours * (listed - use.price))
+    return total(saved) if saved else None
+
+
+def _uses(terms: Terms, resources: Iterable[Resource], now: datetime) -> Iterator[Use]:
+    for one in resources:
+        if one.kind is Kind.INSTANCE and one.created_at:
+            kind, purchase = one.instance_type or UNKNOWN, one.purchase or ON_DEMAND
+            seconds = seconds_between(one.started_at or one.created_at, one.gone_at or now)
+            price = terms.prices.hour(kind, purchase, one.zone)
+            node_hours = hours(billed(seconds, terms.billing))
+            yield Use(one.role or "nodes", kind, purchase, node_hours, price)
+
+
+def of_file(terms: Terms, cells: Iterable[Cell], resources: Iterable[Resource], now: datetime) -> Cost | None:
+    """Computes the same with the file's prices; None for a file without prices."""
+    if terms.of_file is None:
+        return None
+    return actual(replace(terms, prices=terms.of_file), cells, resources, now)
+
+
+def over_ceiling(terms: Terms, spent: Decimal) -> str | None:
+    """Returns why a run with this cost must be stopped; None if it may continue."""
+    if terms.ceiling is None or spent <= terms.ceiling:
+        return None
+    currency = terms.prices.currency
+    return (
+        f"it has cost {shown(spent, currency)}, more than the deployment's setting troop:max_run_cost allows: "
+        f"{shown(terms.ceiling, currency)}"
+    )
+
+
+def _resource(terms: Terms, resource: Resource, created_at: datetime, now: datetime) -> Iterator[Item]:
+    seconds = seconds_between(resource.started_at or created_at, resource.gone_at or now)
+    role = resource.role or "nodes"
+    if resource.kind is Kind.INSTANCE:
+        for use in _uses(terms, [resource], now):
+            yield Item(f"{role}, {use.instance_type}, {use.purchase}", use.hours, NODE_HOUR, use.price)
+            known = terms.cells.get(names.attempt_of(resource.cell)[0])
+            if known and (fee := known.licenses.get(role)):
+                yield Item(f"{role}, {LICENSE}", use.hours, NODE_HOUR, fee)
+    elif resource.kind is Kind.VOLUME and resource.disk:
+        disk, gib_months = resource.disk, months(billed(seconds, PER_SECOND))
+        for what, unit, size, month in storage(terms.prices, disk.type, disk.size_gib, disk.iops, disk.throughput_mib):
+            yield Item(f"{role}, {what}", size * gib_months, unit, month)
+        for what, unit, loaded, price in loading(terms.prices, disk.size_gib, disk.initialization_mib):
+            yield Item(f"{role}, {what}", loaded, unit, price)
+    elif resource.kind is Kind.VOLUME:
+        yield Item(f"{role}, storage {UNKNOWN}", months(billed(seconds, PER_SECOND)), "volume-month", None)
+
+
+def _of_cell(terms: Terms, cell: Cell) -> Iterator[Item]:
+    """Yields estimates of what is not measured, depending on the cell's progress."""
+    known = terms.cells.get(names.attempt_of(cell.cell)[0])
+    if known is None:
+        return
+    if cell.status in MEASURED:
+        yield Item(TRAFFIC, known.cross_zone_gb, "GB", terms.prices.cross_zone_gb)
+        yield from requests(known.requests, terms.prices.currency, cell.requests)
+    if cell.status is not CellStatus.PENDING and names.BOOT in cell.phases and terms.prices.currency == USD:
+        yield Item(OWN, Decimal(1), "cell", known.own)
+
+
+# Limits
+
+
+def over_budget(terms: Terms, cell: str, cells: Iterable[Cell]) -> str | None:
+    """Returns why an attempt at a cell must not be launched: with it, the run's expected cost exceeds its limit, see
+    :attr:`Terms.limit`. None if it fits, or without a limit.
+
+    The actual cost of finished cells and the expected cost of running cells count. Of two cells that begin at the same
+    time, only the later one by (moment, id) gives way.
+
+    Args:
+        cell: the id of the attempt; it may have begun already.
+        cells: all cells of the run on record, with or without this one.
+    """
+    if terms.limit is None:
+        return None
+    every = {one.cell: one for one in cells}
+    mine = _launched(every[cell]) if cell in every else None
+    others = [one for one in every.values() if one.cell != cell]
+    if mine is not None:
+        others = [one for one in others if (at := _launched(one)) is None or (at, one.cell) < (mine, cell)]
+    spent = sum((_committed(terms, one) for one in others), ZERO)
+    if names.attempt_of(cell)[1] > 1:  # another attempt must leave enough for cells that have not begun
+        spent += sum((terms.expected(one.cell) for one in others if one.status is CellStatus.PENDING), ZERO)
+    expected = terms.expected(cell)
+    left = terms.limit - spent
+    if expected <= left:
+        return None
+    currency = terms.prices.currency
+    return (
+        f"{terms.limit_name} of {shown(terms.limit, currency)} does not allow it: "
+        f"{shown(max(left, ZERO), currency)} is left, and it is expected to cost {shown(expected, currency, up=True)}"
+    )
+
+
+def too_many_nodes(terms: Terms, desired: Mapping[str, int], role: str, spent: Decimal, left: float) -> Problem | None:
+    """Returns why a standing fleet must not be resized: its expected cost would exceed its limit, see
+    :attr:`Terms.limit`. None if it fits, or without a limit.
+
+    Args:
+        desired: desired number of nodes by role.
+        role: the role that grows.
+        spent: cost so far.
+        left: seconds until it expires.
+    """
+    hourly = {name: price for cell in terms.cells.values() for name, price in cell.hourly.items()}
+    time = hours(max(int(left), 0))
+    cost = {name: count * hourly.get(name, ZERO) * time for name, count in desired.items()}
+    limit = terms.limit
+    if limit is None or not cost.get(role) or spent + total(cost.values()) <= limit:
+        return None
+    others = total(amount for name, amount in cost.items() if name != role)
+    most = max(0, int((limit - spent - others) // (hourly[role] * time)))
+    currency = terms.prices.currency
+    total_cost = spent + total(cost.values())
+    if terms.limit == terms.budget:
+        which = f"its budget is {shown(limit, currency)}"
+    else:
+        which = setting("max_run_cost", shown(limit, currency), str(ceil(total_cost)))
+    allowed = (
+        f"at most {most}: as requested, it is expected to cost {shown(total_cost, currency, up=True)} until it "
+        f"expires, but {which}"
+    )
+    return Problem(("count",), f"is {desired[role]}", allowed)
+
+
+def _launched(cell: Cell) -> datetime | None:
+    return cell.phases.get(names.LAUNCH)
+
+
+def _committed(terms: Terms, cell: Cell) -> Decimal:
+    if cell.cost is not None:
+        return max(cell.cost.amount, terms.expected(cell.cell)) if cell.cost.unknown else cell.cost.amount
+    if cell.status in FINAL and names.BOOT not in cell.phases:  # refused, or failed before anything cost money
+        return ZERO
+    return ZERO if cell.status is CellStatus.PENDING or not cell.phases else terms.expected(cell.cell)
+
+
+# Storage
+
+
+def to_document(terms: Terms) -> dict[str, Any]:
+    """Converts to values for DynamoDB, with amounts as decimals; the reverse of :func:`from_document`."""
+    cells = {
+        name: {
+            "expected": one.expected,
+            "on_demand": one.on_demand,
+            "attempts": one.attempts,
+            "own": one.own,
+            "cross_zone_gb": one.cross_zone_gb,
+            "hourly": dict(one.hourly),
+            "licenses": dict(one.licenses),
+            "requests": dict(one.requests),
+        }
+        for name, one in terms.cells.items()
+    }
+    return {
+        "format": FORMAT,
+        "prices": prices.to_document(terms.prices),
+        "billing": terms.billing,
+        "budget": terms.budget,
+        "cells": cells,
+        "ceiling": terms.ceiling,
+        "of_file": prices.to_document(terms.of_file) if terms.of_file else None,
+    }
+
+
+def from_document(document: Mapping[str, Any]) -> Terms:
+    cells = {
+        name: CellTerms(
+            Decimal(str(one["expected"])),
+            Decimal(str(one["on_demand"])),
+            int(one["attempts"]),
+            Decimal(str(one["own"])),
+            Decimal(str(one["cross_zone_gb"])),
+            {role: Decimal(str(price)) for role, price in one.get("hourly", {}).items()},
+            {role: Decimal(str(price)) for role, price in one.get("licenses", {}).items()},
+            {name: Decimal(str(count)) for name, count in one.get("requests", {}).items()},
+        )
+        for name, one in document["cells"].items()
+    }
+    of_file = document.get("of_file")
+    return Terms(
+        prices.from_document(document["prices"]),
+        document["billing"],
+        exact(document.get("budget")),
+        cells,
+        exact(document.get("ceiling")),
+        prices.from_document(of_file) if of_file else None,
+    )

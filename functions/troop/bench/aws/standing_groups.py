@@ -1,0 +1,87 @@
+"""Reads and resizes the Auto Scaling groups of a standing fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.bench.aws.backups import HEALTHY
+from troop.bench.aws.fleet_reader import ACTIVITIES, SERVING
+from troop.bench.definition import names
+from troop.bench.definition.standing import GroupStatus, Member, Place, Resize
+from troop.bench.fleets.refusals import of_launches
+
+
+@dataclass(frozen=True)
+class StandingGroups:
+    """The groups of standing fleets.
+
+    Attributes:
+        autoscaling: a client.
+    """
+
+    autoscaling: Any
+
+    def describe(self, run: str, cell: str, roles: Collection[str], backups: Collection[str] = ()) -> list[GroupStatus]:
+        """Returns the groups of each role, in the order of the roles; also those that do not exist.
+
+        Args:
+            backups: the roles with a backup group, which follows the role's own.
+        """
+        every = [(role, is_backup) for role in roles for is_backup in (False, True) if role in backups or not is_backup]
+        by_name = {group_name(run, cell, *one): one for one in every}
+        answer = self.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=list(by_name))
+        groups = {}
+        for group in answer["AutoScalingGroups"]:
+            if not group.get("Status"):  # a group that is being deleted has one
+                one = by_name[group["AutoScalingGroupName"]]
+                groups[one] = _status(group, *one)
+        return [groups.get(one) or GroupStatus(one[0], exists=False, is_backup=one[1]) for one in every]
+
+    def resize(self, run: str, cell: str, resize: Resize) -> None:
+        """Sets the size of a group; if it shrinks, Auto Scaling picks the instances to terminate, zone by zone.
+
+        Raises:
+            ClientError: Auto Scaling refused, as it does while the group is being deleted.
+        """
+        name, size = group_name(run, cell, resize.role, resize.is_backup), resize.size
+        self.autoscaling.update_auto_scaling_group(AutoScalingGroupName=name, MaxSize=size, DesiredCapacity=size)
+
+    def refusals(self, run: str, cell: str, group: GroupStatus) -> tuple[str, ...]:
+        """Returns why a group's latest launches failed, newest first, up to the latest success; earlier failures no
+        longer matter.
+        """
+        name = group_name(run, cell, group.role, group.is_backup)
+        answer = self.autoscaling.describe_scaling_activities(AutoScalingGroupName=name, MaxRecords=ACTIVITIES)
+        return tuple(of_launches(answer["Activities"], since_success=True))
+
+
+def group_name(run: str, cell: str, role: str, is_backup: bool) -> str:
+    return (names.backup_name if is_backup else names.fleet_name)(run, cell, role)
+
+
+def _status(group: Mapping[str, Any], role: str, is_backup: bool) -> GroupStatus:
+    members = tuple(
+        Member(
+            one["InstanceId"],
+            one["AvailabilityZone"],
+            one.get("InstanceType", ""),
+            _place(one["LifecycleState"], one["HealthStatus"]),
+        )
+        for one in group["Instances"]
+    )
+    return GroupStatus(
+        role,
+        group["DesiredCapacity"],
+        group["MaxSize"],
+        members,
+        is_backup=is_backup,
+        is_spot=bool(group.get("MixedInstancesPolicy")),  # only groups on spot have a policy
+    )
+
+
+def _place(lifecycle: str, health: str) -> Place:
+    if lifecycle.startswith("Pending"):
+        return Place.STARTING
+    return Place.SERVING if (lifecycle, health) == (SERVING, HEALTHY) else Place.LEAVING

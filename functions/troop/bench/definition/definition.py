@@ -1,0 +1,597 @@
+"""Defines a benchmark as accepted, with all defaults filled in.
+
+:mod:`troop.bench.file` builds it from the YAML file. Each run stores it once, under
+:func:`troop.bench.definition.names.definition_key`, and never changes it. The run's cells are made from it
+(:mod:`troop.bench.definition.plan`); the workflow and the nodes' agent read the definition of their cell. The stored document has
+the keys of the file, in the same places, and also ``format``, ``size`` and ``files``.
+
+All durations are whole seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypeVar
+
+from troop.bench.definition.money import ZERO, Money, exact, money_document, money_of, number
+from troop.bench.definition.phase_limits import PhaseLimit
+from troop.bench.definition.search import Search
+from troop.shared.errors import TroopError
+
+FORMAT = "troop.benchmark/1"
+
+ON_DEMAND, SPOT = "on-demand", "spot"
+"""Purchase options of a fleet's nodes."""
+
+CLUSTER, SPREAD, PARTITION = "cluster", "spread", "partition"
+"""Strategies of a fleet's placement group."""
+
+READ = "read"
+"""The initialization of a volume by reading it whole."""
+
+LOAD_ROLES = frozenset({"driver", "client", "generator", "loader"})
+"""Words in the names of roles that generate load unless the file states otherwise; also with an s."""
+
+Scalar = str | int | float | bool
+Parameter = Scalar | tuple[Scalar, ...] | Mapping[str, Scalar | tuple[Scalar, ...]]
+
+AROUND = 5 * 60
+"""Seconds allowed for launch, collect and teardown, in addition to all time-outs."""
+
+BETWEEN = 60
+"""Seconds until the workflow, which polls, notices the end of a phase."""
+
+WARM_UP = "warm_up"
+"""The key of a point in the file that is not a parameter."""
+
+_T = TypeVar("_T")
+
+
+class DefinitionError(TroopError):
+    """A stored document that is not a benchmark, or comes from a later version."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """An additional volume of each node of a fleet, empty at first unless it has a snapshot.
+
+    Attributes:
+        device: EC2's device name, such as ``/dev/sdf``.
+        type: one of :data:`troop.bench.definition.money.STORAGE`.
+        iops: provisioned; None for the default of ``gp3`` and for types without provisioned IOPS, never None for
+            ``io1`` and ``io2``.
+        throughput_mib: MiB a second, for ``gp3`` only; None for the default.
+        snapshot: id of the snapshot whose data it has; None for an empty volume.
+        initialize: :data:`READ` if nodes read it whole before the first phase; a number of MiB a second at which EBS
+            loads the snapshot; None for neither.
+    """
+
+    device: str
+    size_gib: int
+    type: str = "gp3"
+    iops: int | None = None
+    throughput_mib: int | None = None
+    snapshot: str | None = None
+    initialize: int | str | None = None
+
+    @property
+    def rate(self) -> int | None:
+        """The provisioned rate of initialization in MiB a second; None for none."""
+        return self.initialize if isinstance(self.initialize, int) else None
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The nodes of one role.
+
+    Attributes:
+        role: the fleet's name.
+        zones: number of availability zones it is spread over; at most ``count``.
+        boot_timeout: seconds within which all of its nodes must register.
+        root_volume_gib: size of a node's root volume.
+        purchase: :data:`ON_DEMAND` or :data:`SPOT`.
+        spot_timeout: seconds after which a backup group launches missing spot nodes on demand; unused for on-demand.
+        backup: :data:`ON_DEMAND` if a standing fleet on spot has a backup group; a benchmark's always has one.
+        max_price: the most that a spot node may cost an hour; None for the price on demand.
+        fixed: whether the role of a standing fleet keeps its number of nodes; those of benchmarks always do.
+        load: whether it only generates load; None if the file does not state it, see :func:`is_load`.
+        license_fee: price of the software on one node for an hour.
+        fallback_types: instance types of further attempts if EC2 lacks capacity, in order.
+        zone_names: zones to use, in order: the first ``zones`` of them, and later ones in further attempts if EC2 lacks
+            capacity; empty for any.
+        placement: strategy of its placement group; None for none.
+        image: id of its machine image, or name of an SSM parameter that contains the id; None for Amazon Linux 2023.
+    """
+
+    role: str
+    count: int
+    instance_type: str
+    zones: int
+    boot_timeout: int
+    root_volume_gib: int
+    volumes: tuple[Volume, ...] = ()
+    purchase: str = ON_DEMAND
+    spot_timeout: int = 300
+    load: bool | None = None
+    license_fee: Decimal = ZERO
+    image: str | None = None
+    placement: str | None = None
+    fallback_types: tuple[str, ...] = ()
+    zone_names: tuple[str, ...] = ()
+    backup: str | None = None
+    max_price: Decimal | None = None
+    fixed: bool = False
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """All instance types that it may have, in the order of the attempts."""
+        return self.instance_type, *self.fallback_types
+
+    @property
+    def is_spot(self) -> bool:
+        return self.purchase == SPOT
+
+    @property
+    def most(self) -> int:
+        """The most nodes at a time: while spot nodes replace those of a standing fleet's backup, both exist."""
+        return self.count + surge(self.count) if self.backup else self.count
+
+
+def surge(count: int) -> int:
+    """Computes how many spot nodes a standing fleet with a backup group may have beyond its count at a time: a fifth,
+    and at least one, so that large fleets also return to spot within an hour or two.
+    """
+    return -(-count // 5)
+
+
+def is_load(role: str, load: bool | None) -> bool:
+    """Checks whether the nodes of a role only generate load: as the file states, otherwise by the role's name."""
+    if load is not None:
+        return load
+    return any(word.removesuffix("s") in LOAD_ROLES for word in role.split("-"))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting of a phase that runs several times on the same nodes.
+
+    Attributes:
+        parameters: those that differ from the benchmark's, by name.
+        warm_up: seconds; None for that of the phase.
+    """
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    warm_up: int | None = None
+
+
+@dataclass(frozen=True)
+class Between:
+    """A script that runs before each further point, to restore the state; attributes as those of a phase."""
+
+    script: str
+    roles: tuple[str, ...]
+    timeout: int
+    expected: int | None = None
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One script, run at the same time on all nodes of some roles.
+
+    Attributes:
+        roles: roles whose nodes run the script; the others wait.
+        script: the name of one of the benchmark's files.
+        timeout: seconds the script may take; more than ``start_up + warm_up + measured``.
+        start_together: whether all nodes start at the same instant.
+        start_up: seconds before its beginning in which the script starts, and does not begin its load.
+        warm_up: seconds at its beginning that are not counted.
+        measured: counted seconds after the warm-up; 0 for a phase that measures nothing.
+        expected: expected seconds of the script, for the cost estimate; None if the file does not state them.
+        points: settings with which it runs one after another on the same nodes; empty for a phase that runs once.
+        repeat: how often it goes through the points.
+        between: runs before each point but the first; None for nothing.
+        nodes: for some roles, the parameter with the number of nodes that take part.
+        rate: for some roles, the parameter with the rate of each node, in operations per second; 0 for none.
+        limits: what its results, or those of each point, must hold.
+        search: chooses the points one by one, in place of ``points``; None for none.
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    script: str
+    timeout: int
+    start_together: bool = False
+    start_up: int = 0
+    warm_up: int = 0
+    measured: int = 0
+    expected: int | None = None
+    points: tuple[Point, ...] = ()
+    repeat: int = 1
+    between: Between | None = None
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    rate: Mapping[str, str] = field(default_factory=dict)
+    limits: tuple[PhaseLimit, ...] = ()
+    search: Search | None = None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether its summaries are results, which a lost node invalidates."""
+        return self.measured > 0
+
+    @property
+    def has_points(self) -> bool:
+        return bool(self.points) or self.repeat > 1 or self.search is not None
+
+    @property
+    def number_of_points(self) -> int:
+        """With repeats; of a search in the worst case. 1 for a phase that runs once."""
+        return self.search.most if self.search else (len(self.points) or 1) * self.repeat
+
+
+@dataclass(frozen=True)
+class PointOf:
+    """A point's place in its phase.
+
+    Attributes:
+        number: from 1, over all repeats, in the order of execution.
+        of: number of points of the phase, with repeats.
+        repeat: from 1; equal points of a phase have different ones.
+        parameters: of each name that some point of the phase sets, the value here.
+    """
+
+    number: int
+    of: int
+    repeat: int
+    parameters: Mapping[str, Parameter]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One execution of a script by all nodes together: of a phase, of one of its points, or between two points.
+
+    Attributes:
+        phase: as it runs. Its name is the step's: ``measure``; ``measure.3`` for a point; ``measure.3.between`` for
+            the script before that point. Names of phases have no dots.
+        of: the name of the phase in the file.
+        point: None for a phase that runs once.
+        is_between: whether it runs before the point.
+        limits: for some roles, the number of nodes that take part: those with the lowest ranks.
+        search: chooses the point's parameters when the step begins, see :meth:`Benchmark.step_at`; None for a planned
+            point.
+        is_skipped: whether the search was over before it, so that no node takes part.
+    """
+
+    phase: Phase
+    of: str
+    point: PointOf | None = None
+    is_between: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
+    search: Search | None = None
+    is_skipped: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.phase.name
+
+    def skipped(self) -> Step:
+        """Returns the step as one in which no node takes part."""
+        return replace(self, limits=dict.fromkeys(self.phase.roles, 0), is_skipped=True)
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A file too large for the benchmark's folder; staged under :func:`troop.bench.definition.names.artifact_key`.
+
+    Attributes:
+        name: file name on the nodes.
+        sha256: of its content, 64 lower-case hexadecimal digits.
+        source: where the command got it, for the record; nothing reads it.
+    """
+
+    name: str
+    sha256: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the nodes of some roles can reach besides S3 and each other. Exactly one of ``load_balancer``, ``addresses``
+    and ``security_group`` is set.
+
+    Attributes:
+        name: by which scripts find it.
+        ports: TCP ports, as ``443`` or ``8000-8100``.
+        roles: the only roles that can reach it.
+        load_balancer: name of an Application or Network Load Balancer.
+        addresses: IPv4 networks, such as ``10.20.0.0/16``.
+        security_group: id of a security group.
+    """
+
+    name: str
+    ports: tuple[str, ...]
+    roles: tuple[str, ...]
+    load_balancer: str | None = None
+    addresses: tuple[str, ...] = ()
+    security_group: str | None = None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A complete definition of a benchmark or a standing fleet.
+
+    Attributes:
+        expires_after: seconds after which everything that exists of a run is removed.
+        fleets: in the file's order; at least one.
+        phases: in order; at least one, except in a standing fleet.
+        parameters: for the scripts.
+        buckets: buckets that nodes may read in addition to the run's files.
+        own_data: whether its scripts create objects to measure with.
+        size: the selected size of the file; None for none.
+        files: sorted names of the files in the benchmark's folder, which are copied to every node.
+        attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
+        standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
+        ranks: whether the nodes of a standing fleet have ranks.
+        money: budget, billing and prices.
+        targets: in the file's order.
+    """
+
+    name: str
+    description: str
+    expires_after: int
+    fleets: tuple[Fleet, ...]
+    phases: tuple[Phase, ...]
+    parameters: Mapping[str, Parameter]
+    artifacts: tuple[Artifact, ...] = ()
+    buckets: tuple[str, ...] = ()
+    size: str | None = None
+    files: tuple[str, ...] = ()
+    attempts: int = 1
+    standing: bool = False
+    money: Money = field(default_factory=Money)
+    targets: tuple[Target, ...] = ()
+    own_data: bool = False
+    ranks: bool = False
+
+    @property
+    def rebalances(self) -> bool:
+        """Whether Auto Scaling may move nodes to other zones: in a standing fleet, unless each node has its place."""
+        return self.standing and not self.ranks
+
+    @property
+    def nodes(self) -> int:
+        """The most nodes of one cell at a time, in all fleets."""
+        return sum(fleet.most for fleet in self.fleets)
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """All executions of scripts, in order. Each waits until all nodes have finished the one before."""
+        return tuple(step for phase in self.phases for step in _steps(phase, self.parameters))
+
+    @property
+    def longest(self) -> int:
+        """Seconds of all time-outs together: the longest a cell takes without launch and teardown."""
+        return self.boot_timeout + sum(step.phase.timeout for step in self.steps)
+
+    @property
+    def needed(self) -> int:
+        """Maximum seconds of one attempt at a cell, with launch and teardown."""
+        return self.longest + AROUND + BETWEEN * len(self.steps)
+
+    @property
+    def boot_timeout(self) -> int:
+        """Seconds within which the nodes of all fleets must register: fleets boot in parallel."""
+        return max(fleet.boot_timeout for fleet in self.fleets)
+
+    def step_at(self, step: Step, parameters: Mapping[str, Parameter], repeat: int) -> Step:
+        """Returns a step of a search with the parameters of its point.
+
+        Args:
+            repeat: from 1; equal points of a phase have different ones.
+        """
+        if step.point is None:
+            raise ValueError(f"{step.name} has no point")
+        point = replace(step.point, parameters=parameters, repeat=repeat)
+        limits = {} if step.is_between else _limits(self.phase(step.of), {**self.parameters, **parameters})
+        return replace(step, point=point, limits=limits)
+
+    def fleet(self, role: str) -> Fleet:
+        """Returns the fleet of a role; raises KeyError if there is none."""
+        return next((fleet for fleet in self.fleets if fleet.role == role), None) or _missing(role)
+
+    def phase(self, name: str) -> Phase:
+        """Returns the phase of a name; raises KeyError if there is none."""
+        return next((phase for phase in self.phases if phase.name == name), None) or _missing(name)
+
+
+def _missing(name: str) -> Any:
+    raise KeyError(name)
+
+
+def point_document(point: PointOf) -> dict[str, Any]:
+    """Converts a point to JSON-like values."""
+    document: dict[str, Any] = plain_parameter(asdict(point))
+    return document
+
+
+def point_parameters(phase: Phase, parameters: Mapping[str, Parameter]) -> list[dict[str, Parameter]]:
+    """Returns for each point of a phase, without repeats, the value of each name that some point of it sets.
+
+    Args:
+        parameters: of the benchmark.
+    """
+    names = dict.fromkeys(name for point in phase.points for name in point.parameters)
+    return [{n: point.parameters.get(n, parameters.get(n, "")) for n in names} for point in phase.points or (Point(),)]
+
+
+def _steps(phase: Phase, parameters: Mapping[str, Parameter]) -> Iterator[Step]:
+    """Yields the executions of a phase. A repeat goes through all points, so that a slow change of the nodes does not
+    look like an effect of the parameters.
+    """
+    once = replace(phase, points=(), repeat=1, between=None, nodes={}, rate={}, search=None)
+    if not phase.has_points:
+        yield Step(once, phase.name, limits=_limits(phase, parameters))
+        return
+    points, settings = phase.points or (Point(),), point_parameters(phase, parameters)
+    for order in range(1, phase.number_of_points + 1):
+        repeat, position = (0, 0) if phase.search else divmod(order - 1, len(points))
+        point, its = points[position], settings[position]
+        at = PointOf(order, phase.number_of_points, repeat + 1, its)
+        if phase.between and order > 1:
+            between = phase.between
+            name = f"{phase.name}.{order}.between"
+            script = Phase(name, between.roles, between.script, between.timeout, expected=between.expected)
+            yield Step(script, phase.name, at, is_between=True, search=phase.search)
+        warm_up = phase.warm_up if point.warm_up is None else point.warm_up
+        limits = _limits(phase, {**parameters, **its})
+        own = replace(once, name=f"{phase.name}.{order}", warm_up=warm_up)
+        yield Step(own, phase.name, at, limits=limits, search=phase.search)
+
+
+def _limits(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, int]:
+    """Returns the number of nodes by role. The file's check refuses parameters that are not whole numbers."""
+    counts = {role: parameters.get(name) for role, name in phase.nodes.items()}
+    return {role: count for role, count in counts.items() if type(count) is int}
+
+
+def rates(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, float]:
+    """Returns the rate of each node by role, in operations per second; without roles that have none.
+
+    Args:
+        parameters: of the benchmark, with those of the point.
+    """
+    values = {role: parameters.get(name) for role, name in phase.rate.items()}
+    return {role: float(value) for role, value in values.items() if type(value) in (int, float) and value > 0}  # type: ignore[arg-type, operator]
+
+
+def to_document(benchmark: Benchmark) -> dict[str, Any]:
+    """Converts to JSON-like values; the reverse of :func:`from_document`. Omits None, except for ``size``, and if they
+    are false, ``standing`` and ``ranks``, which are not keys of benchmark files.
+    """
+    plain = _but(asdict(benchmark), "money")
+    document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
+    for key in ("standing", "ranks"):
+        if not document[key]:
+            del document[key]
+    targets = {one["name"]: {k: v for k, v in _but(one, "name").items() if v} for one in document.pop("targets")}
+    document |= {"targets": targets} if targets else {}
+    document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
+    for fleet in document["fleets"].values():
+        if fleet["purchase"] == ON_DEMAND:
+            del fleet["spot_timeout"]  # it has no effect
+        fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
+        fleet["max_price"] = number(fleet["max_price"])
+        for key in ("load", "image", "placement", "backup", "max_price"):
+            if fleet[key] is None:
+                del fleet[key]
+        for key in ("fallback_types", "zone_names", "fixed"):
+            if not fleet[key]:
+                del fleet[key]
+        fleet["license_fee"] = number(fleet["license_fee"])
+        if not fleet["license_fee"]:
+            del fleet["license_fee"]
+    document["phases"] = [_phase_document(phase) for phase in document["phases"]]
+    return document
+
+
+def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
+    """Omits what a phase without points does not have. A point is a mapping of its parameters, as in the file."""
+    document = _present(phase)
+    points = [point["parameters"] | _present(_but(point, "parameters")) for point in document.pop("points")]
+    repeat, between, nodes = document.pop("repeat"), document.pop("between", None), document.pop("nodes")
+    limits, search = [_present(limit) for limit in document.pop("limits")], document.pop("search", None)
+    document |= {"points": points} if points else {}
+    document |= {"repeat": repeat} if repeat > 1 else {}
+    document |= {"between": _present(between)} if between else {}
+    document |= {"rate": rate} if (rate := document.pop("rate")) else {}
+    document |= {"nodes": nodes} if nodes else {}
+    document |= {"search": Search(**search).document()} if search else {}
+    return document | ({"limits": limits} if limits else {})
+
+
+def from_document(document: Mapping[str, Any]) -> Benchmark:
+    """Reads a stored document. Ignores unknown keys, which later versions add.
+
+    Raises:
+        DefinitionError: the document has another format or is damaged.
+    """
+    if (format := document.get("format")) != FORMAT:
+        raise DefinitionError(
+            f"the benchmark's stored definition has the format {format!r}, not {FORMAT!r}: run the benchmark again"
+        )
+    try:
+        known = {
+            "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
+            "phases": tuple(map(_phase, document["phases"])),
+            "parameters": {key: parameter_of(value) for key, value in document["parameters"].items()},
+            "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
+            "buckets": tuple(document["buckets"]),
+            "files": tuple(document["files"]),
+            "money": money_of(document),
+            "targets": tuple(_target(name, one) for name, one in document.get("targets", {}).items()),
+        }
+        return _build(Benchmark, {**document, **known})
+    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        raise DefinitionError(
+            f"the benchmark's stored definition is damaged ({error!r}): run the benchmark again"
+        ) from None
+
+
+def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
+    volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
+    fee = exact(fleet.get("license_fee")) or ZERO
+    lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
+    most = exact(fleet.get("max_price"))
+    known = {"role": role, "volumes": volumes, "license_fee": fee, "max_price": most}
+    return _build(Fleet, {**fleet, **lists, **known})
+
+
+def _target(name: str, target: Mapping[str, Any]) -> Target:
+    lists = {key: tuple(target.get(key, ())) for key in ("ports", "roles", "addresses")}
+    return _build(Target, {**target, **lists, "name": name})
+
+
+def _phase(document: Mapping[str, Any]) -> Phase:
+    points = tuple(
+        Point({k: parameter_of(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
+        for one in document.get("points", ())
+    )
+    between = document.get("between")
+    between = between and _build(Between, {**between, "roles": tuple(between["roles"])})
+    search = Search.of(document["search"]) if document.get("search") else None
+    more = {
+        "points": points,
+        "between": between,
+        "search": search,
+        "limits": tuple(map(PhaseLimit.of, document.get("limits", ()))),
+    }
+    return _build(Phase, {**document, **more, "roles": tuple(document["roles"])})
+
+
+def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:
+    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(**{key: value for key, value in values.items() if key in known})
+
+
+def parameter_of(value: Any) -> Any:
+    """Converts a parameter from JSON: lists become tuples; the reverse of :func:`plain_parameter`."""
+    if isinstance(value, Mapping):
+        return {key: parameter_of(inner) for key, inner in value.items()}
+    return tuple(value) if isinstance(value, (list, tuple)) else value
+
+
+def plain_parameter(value: Any) -> Any:
+    """Replaces tuples by lists, so that the document equals the one read back from JSON."""
+    if isinstance(value, Mapping):
+        return {key: plain_parameter(inner) for key, inner in value.items()}
+    return [plain_parameter(inner) for inner in value] if isinstance(value, (list, tuple)) else value
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _but(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {k: v for k, v in values.items() if k != key}

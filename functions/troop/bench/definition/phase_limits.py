@@ -1,0 +1,96 @@
+"""Defines the limits of a measured phase: what its results must hold, as the benchmark's file states it.
+
+:mod:`troop.bench.measuring.judging` compares results with them. These limits are not those of a deployment, which
+:mod:`troop.bench.definition.limits` checks before a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from troop.bench.definition.search import ANSWERS
+
+MEAN, MAX, PER_SECOND, BYTES, ERROR_RATE = "mean_ms", "max_ms", "per_second", "bytes_per_second", "error_rate"
+
+PERCENTILES = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "p99_9_ms")
+TIMES = (MEAN, *PERCENTILES, MAX)
+"""Figures of the times of successes, in milliseconds."""
+
+FIGURES = (*TIMES, ERROR_RATE, PER_SECOND, BYTES)
+"""What a limit can be of."""
+
+TIMES_OVER_TIME = (*PERCENTILES, MAX)
+"""Times that are stored over time with a known precision: by step, in buckets of a sixteenth."""
+
+OVER_TIME = (*TIMES_OVER_TIME, ERROR_RATE, PER_SECOND)
+"""Figures whose limit can concern parts of the measured time."""
+
+RATES = (PER_SECOND, BYTES)
+"""Figures for which more is better: only these can have a least value."""
+
+
+@dataclass(frozen=True)
+class PhaseLimit:
+    """One limit, with either ``at_most`` or ``at_least``.
+
+    Attributes:
+        figure: one of :data:`FIGURES`. Times are in milliseconds; :data:`ERROR_RATE` is the part of all operations,
+            successes and errors, from 0 to 1.
+        every: seconds of the parts of the measured time, each of which must hold it; None for the whole time.
+        operation: None for the total over all operations of the role.
+        role: None for the role that generates load.
+    """
+
+    figure: str
+    at_most: float | None = None
+    at_least: float | None = None
+    every: int | None = None
+    operation: str | None = None
+    role: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Returns its keys as in the file, without None."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> PhaseLimit:
+        """Reads a document of :meth:`document`; ignores keys of later versions."""
+        return cls(document["figure"], *(document.get(key) for key in ("at_most", "at_least", *_PLACE)))
+
+
+_PLACE = ("every", "operation", "role")
+
+
+Outcome = Literal["PASSED", "FAILED"]
+PASSED: Final = "PASSED"
+FAILED: Final = "FAILED"
+"""Words for results that hold all limits, and for others. A cell can have SUCCEEDED and its results FAILED."""
+
+
+def verdict(
+    entries: Sequence[Mapping[str, Any]] | None, searches: Sequence[Mapping[str, Any]] | None = None
+) -> Outcome | None:
+    """Returns :data:`PASSED` or :data:`FAILED` for a cell; None if nothing was compared with a limit.
+
+    Points of a search are meant to reach what does not hold the limits. So a search passes if it has an answer: a value
+    that held them each time.
+
+    Args:
+        entries: of the cell's record, see :func:`troop.bench.measuring.judging.entry`.
+        searches: likewise, see :func:`troop.bench.definition.search.document`.
+    """
+    if not entries:
+        return None
+    return FAILED if missed(entries, searches) else PASSED
+
+
+def missed(entries: Sequence[Mapping[str, Any]], searches: Sequence[Mapping[str, Any]] | None = None) -> list[str]:
+    """Returns why a cell has failed: a text for each phase and point, and for each search without an answer."""
+    searched = {one["phase"] for one in searches or ()}
+    beyond = [one for one in entries if not one["held"] and one["phase"] not in searched]
+    return [
+        *(f"{', '.join(part for part in (one['phase'], one['setting']) if part)}: {one['reason']}" for one in beyond),
+        *(f"{one['phase']}: {one['text']}" for one in searches or () if one["outcome"] not in ANSWERS),
+    ]

@@ -1,0 +1,60 @@
+"""Takes inventory: compares the resources that carry runs' tags with the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from troop.bench.aws.runs import RunTable
+from troop.bench.aws.tagged_resources import Leftovers
+from troop.bench.definition.names import RUN
+from troop.bench.records.record import Resource, Run
+from troop.bench.removal.ownership import Inventory, Recorded, Site, take_inventory
+from troop.shared.errors import MissingRunError
+from troop.shared.malformed import MalformedItemError
+
+
+@dataclass(frozen=True)
+class Stocktaking:
+    """Takes the inventory of one deployment."""
+
+    runs: RunTable
+    leftovers: Leftovers
+    site: Site
+
+    def of(self, run: str, cell: str | None = None) -> tuple[Inventory, list[Resource]]:
+        """Returns the inventory of a run, or of one of its cells; and the resources of the whole run on record."""
+        known = self.run(run)
+        seen = self.leftovers.find(run, cell)
+        recorded = self.runs.resources.of(run)
+        return take_inventory(seen, {run: _keys(recorded) if known else None}, self.site), recorded
+
+    def of_all(self) -> tuple[Inventory, Mapping[str, Run | None], Mapping[str, MalformedItemError]]:
+        """Returns the inventory of all runs, the record of every run that a tag names (None for an unknown run), and
+        the runs whose record cannot be read. The inventory lacks their resources, so that nobody touches them.
+        """
+        seen = self.leftovers.find()
+        runs, records = dict[str, Run | None](), dict[str, Recorded | None]()
+        malformed: dict[str, MalformedItemError] = {}
+        for run in sorted({one.run for one in seen}):
+            try:
+                known = self.run(run)
+                records |= {run: _keys(self.runs.resources.of(run))} if known else {}
+                runs[run] = known
+            except MalformedItemError as error:
+                malformed[run] = error
+        readable = [one for one in seen if one.run not in malformed]
+        return take_inventory(readable, records, self.site), runs, malformed
+
+    def run(self, run: str) -> Run | None:
+        """Returns the run that a tag or an event names; None if there is none."""
+        if not RUN.fullmatch(run):
+            return None
+        try:
+            return self.runs.get(run)
+        except MissingRunError:
+            return None
+
+
+def _keys(recorded: Iterable[Resource]) -> Recorded:
+    return frozenset((one.kind, one.name) for one in recorded)

@@ -1,0 +1,1 @@
+"""Decides how a cell goes on: barriers, waits, verdicts, searches and attempts."""

@@ -1,0 +1,102 @@
+"""Builds barriers: documents that the workflow writes and that all nodes read before a phase.
+
+Each exists from the start in the state hold. Its release is written once and never changes, because nodes may have
+read it. A point's parameters are in its release, not in the definition that nodes read before, so that nothing but the
+workflow must know them before the point begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from troop.bench.definition.definition import Benchmark, Step, point_document
+
+FORMAT = "troop.barrier/1"
+
+LEAST_MARGIN, MOST_MARGIN = 8.0, 60.0
+"""Minimum and maximum seconds from a release to the common start. A node whose address is refused just then signs
+another one in this time.
+"""
+
+UNCERTAINTIES = 4
+"""Twice a clock's uncertainty in each direction; the other half gives the agent time for preparation."""
+
+NODES_A_SECOND = 50
+"""Number of nodes for which the margin grows by a second: all fetch roster and barrier at the same time."""
+
+
+A_SKIPPED_STEP = 5.0
+"""Seconds by which the margin grows for each step that a search has left out: nodes read the barrier of each of them,
+one after another, before they read the next one."""
+
+
+class BarrierState(StrEnum):
+    """State of a barrier. END: nodes stop waiting and end."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    END = "end"
+
+
+def barrier(step: Step, state: BarrierState) -> dict[str, Any]:
+    """Returns a barrier's document without a start."""
+    phase = step.phase
+    document = {
+        "format": FORMAT,
+        "phase": step.name,
+        "state": state.value,
+        "script": phase.script,
+        "timeout_seconds": phase.timeout,
+        "start_up_seconds": phase.start_up,
+        "warm_up_seconds": phase.warm_up,
+        "measured_seconds": phase.measured,
+        "start_at": None,
+    }
+    return document | ({"point": step.point.number} if step.point else {})
+
+
+def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, skipped: int = 0) -> dict[str, Any]:
+    """Returns the document that releases ``nodes`` nodes; only the workflow reads ``released_at``, ``repeat`` and
+    ``skipped``.
+
+    The argument ``skipped`` is the number of steps before this one that were released at the same time without nodes.
+
+    Nodes add ``parameters`` to those of the benchmark. Of a role in ``nodes``, only so many take part.
+    """
+    start_at = None
+    if step.phase.start_together:
+        start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) + step.phase.start_up
+    document = barrier(step, BarrierState.RELEASE)
+    document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
+    document |= {"nodes": dict(step.limits)} if step.limits else {}
+    if step.search and step.point:
+        document |= {"repeat": step.point.repeat, "skipped": step.is_skipped}
+    return document | {"start_at": start_at, "released_at": now.timestamp()}
+
+
+def chosen(benchmark: Benchmark, step: Step, document: Mapping[str, Any]) -> Step:
+    """Returns a step of a search as its released barrier has it; other steps unchanged."""
+    if step.search is None:
+        return step
+    if document["skipped"]:
+        return step.skipped()
+    return benchmark.step_at(step, document["parameters"], document["repeat"])
+
+
+def margin(nodes: int, clock_uncertainty: float, skipped: int = 0) -> float:
+    """Computes the seconds from a release to the common start."""
+    seconds = LEAST_MARGIN + UNCERTAINTIES * clock_uncertainty + nodes / NODES_A_SECOND + skipped * A_SKIPPED_STEP
+    return max(LEAST_MARGIN, min(MOST_MARGIN, seconds))
+
+
+def is_released(document: Mapping[str, Any]) -> bool:
+    return bool(document["state"] == BarrierState.RELEASE)
+
+
+def began(document: Mapping[str, Any]) -> datetime:
+    """Returns when a released phase begins: at its common start if it has one, otherwise at its release."""
+    start_at = document["start_at"]
+    return datetime.fromtimestamp(document["released_at"] if start_at is None else start_at, UTC)

@@ -1,0 +1,43 @@
+"""Computes the workflow's waits between polls: short while a change is likely, and few polls in total.
+
+An execution's history has at most 25,000 events, and a cell may last a day; tests/machines/test_benchmark.py checks
+that the history suffices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from math import ceil
+
+from troop.bench.definition.definition import Phase
+
+FIRST_WAIT, LONGEST_WAIT = 2, 60
+"""Seconds before the first poll, and maximum seconds between two."""
+
+GROWTH = 3
+"""A wait is the elapsed time divided by this, so the elapsed time grows by a third from poll to poll."""
+
+
+def wait(elapsed: float, moments: Iterable[float] = ()) -> int:
+    """Computes the seconds until the next poll of something that could have ended ``elapsed`` seconds ago.
+
+    Args:
+        moments: seconds after the same beginning at which there is something to decide; no wait goes on over one.
+    """
+    longest = min((ceil(moment - elapsed) for moment in moments if moment > elapsed), default=LONGEST_WAIT)
+    return int(max(FIRST_WAIT, min(LONGEST_WAIT, elapsed / GROWTH, longest)))
+
+
+def wait_in_phase(phase: Phase, began: datetime, now: datetime) -> int:
+    """Computes the seconds until the next poll of a phase. A measured phase cannot succeed before its measured time
+    ends.
+
+    Args:
+        began: when the phase starts; can be in the future.
+    """
+    elapsed = (now - began).total_seconds()
+    expected = phase.warm_up + phase.measured if phase.is_measured else 0
+    if elapsed < expected:
+        return int(max(FIRST_WAIT, min(LONGEST_WAIT, expected - elapsed + 1)))
+    return wait(elapsed - expected)

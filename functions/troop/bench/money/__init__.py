@@ -1,0 +1,1 @@
+"""Models prices, billed time and bills."""

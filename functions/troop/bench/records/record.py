@@ -1,0 +1,240 @@
+"""Defines the record of a run: its request, its progress, and the resources it has created and removed.
+
+A run has several items in the table ``Runs``; ``item`` is ``run``, ``cell#c001``, ``resource#<kind>#<name>`` or
+``launch#c001#<token>``. Moments are timezone-aware, in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+from troop.bench.definition.definition import PointOf
+from troop.bench.definition.money import ZERO, exact
+from troop.bench.definition.plan import Variant
+from troop.bench.definition.standing import Standing
+from troop.bench.money.costs import Cost
+
+SCHEMA = 1
+"""Version of the stored items' format."""
+
+
+class RunStatus(StrEnum):
+    ADMITTED = "ADMITTED"
+    RUNNING = "RUNNING"
+    STOPPING = "STOPPING"
+    SUCCEEDED = "SUCCEEDED"
+    PARTIAL = "PARTIAL"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+
+class CellStatus(StrEnum):
+    """Status of a cell. INVALID: it lost a node, or not all came up; another attempt can succeed."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    INVALID = "INVALID"
+    FAILED = "FAILED"
+    STOPPED = "STOPPED"
+
+
+FINAL = frozenset({CellStatus.SUCCEEDED, CellStatus.INVALID, CellStatus.FAILED, CellStatus.STOPPED})
+
+
+class Kind(StrEnum):
+    """Kinds of resources that a cell creates, in order of creation. Teardown uses the reverse order."""
+
+    SECURITY_GROUP = "security-group"
+    PLACEMENT_GROUP = "placement-group"
+    LAUNCH_TEMPLATE = "launch-template"
+    AUTO_SCALING_GROUP = "auto-scaling-group"
+    INSTANCE = "instance"
+    VOLUME = "volume"
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A volume as EBS bills it: type, GiB, provisioned IOPS and MiB a second, and MiB a second of its initialization;
+    None where nothing is provisioned.
+    """
+
+    type: str
+    size_gib: int
+    iops: int | None = None
+    throughput_mib: int | None = None
+    initialization_mib: int | None = None
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something a cell creates. Attributes from ``role`` on are None if unknown.
+
+    Attributes:
+        name: the name that identifies it; for instances and volumes, the id.
+        planned_at: when it was recorded, before its creation.
+        created_at: when it was first seen, or known to exist.
+        gone_at: when it was seen to be gone, after its cell or the run was closed.
+        role: role of the fleet of an instance or a volume.
+        instance_type: of an instance.
+        zone: of an instance.
+        purchase: of an instance: ``on-demand`` or ``spot``.
+        started_at: when EC2 launched an instance.
+        disk: of a volume.
+    """
+
+    run: str
+    cell: str
+    kind: Kind
+    name: str
+    planned_at: datetime
+    created_at: datetime | None = None
+    gone_at: datetime | None = None
+    role: str | None = None
+    instance_type: str | None = None
+    zone: str | None = None
+    purchase: str | None = None
+    started_at: datetime | None = None
+    disk: Disk | None = None
+
+
+@dataclass(frozen=True)
+class LeftBehind:
+    """A resource that carries a run's tags, but that Troop does not remove.
+
+    Attributes:
+        name: as in :class:`Resource`.
+        reason: why it stays, as a sentence without its subject.
+    """
+
+    kind: Kind
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a run.
+
+    Attributes:
+        phase: current step: ``launch``, ``boot``, the name of a phase, ``collect``, ``teardown`` or ``over``. Of a
+            phase with points, the name of :class:`troop.bench.definition.definition.Step`, such as ``measure.3``.
+        point: the point of the current step; None for none.
+        phases: when each of these steps began, by name, in order.
+        reason: why it is not SUCCEEDED, as a sentence.
+        results: the table of the measured phases, see :mod:`troop.measure.merge`; None before it is merged.
+        closed_at: since when nothing may be launched for it.
+        variant: what distinguishes it from the run's other cells.
+        attempt: from 1; only the last attempt at a cell counts.
+        cost: None until its teardown is complete.
+        order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
+        limits: whether the merged phases and points hold the file's limits, see :func:`troop.bench.measuring.judging.entry`; None
+            before the first one is merged, and without limits.
+        searches: where the searches of its phases stand, see :func:`troop.bench.definition.search.document`; None before the first
+            point is merged, and without a search.
+        replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.fleets.replacing.Dud` with ``at``;
+            at most :data:`troop.bench.fleets.replacing.MOST_RECORDED`. None without any.
+        requests: those that nodes have counted in measured phases, by :data:`troop.bench.definition.money.BILLED`; None for none.
+        data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.
+    """
+
+    run: str
+    cell: str
+    status: CellStatus = CellStatus.PENDING
+    phase: str = "launch"
+    phases: Mapping[str, datetime] = field(default_factory=dict)
+    reason: str | None = None
+    results: list[dict[str, Any]] | None = None
+    closed_at: datetime | None = None
+    variant: Variant = field(default_factory=Variant)
+    attempt: int = 1
+    cost: Cost | None = None
+    point: PointOf | None = None
+    order: int | None = None
+    limits: list[dict[str, Any]] | None = None
+    searches: list[dict[str, Any]] | None = None
+    data_gone_at: datetime | None = None
+    replaced_nodes: list[dict[str, str]] | None = None
+    requests: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A time-limited permission to create a cell's resources. Teardown does not end before it expires or is returned.
+
+    Each try of the step has its own, so that a late try cannot end that of another.
+
+    Attributes:
+        until: its holder creates nothing after this moment.
+    """
+
+    run: str
+    cell: str
+    token: str
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A run's estimate at admission: expected cost, highest possible cost, and the caller's budget."""
+
+    expected: Decimal
+    most: Decimal
+    currency: str
+    budget: Decimal | None = None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Expected:
+        """Reads its stored attributes: decimals, or JSON numbers."""
+        expected, most = Decimal(str(document["expected"])), Decimal(str(document["most"]))
+        return cls(expected, most, document["currency"], exact(document.get("budget")))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a benchmark, or a standing fleet.
+
+    Attributes:
+        name: the benchmark's name.
+        at: when it was admitted.
+        expires_at: when everything that still exists of it is removed.
+        requested_by: ARN of the caller.
+        cells: number of its cells.
+        nodes: maximum number of nodes at a time, in all parallel cells.
+        execution: ARN of its workflow's execution.
+        outcome: the status it will end with; set when it is closed.
+        closed_at: since when nothing may be launched for it.
+        ended_at: since when nothing of it exists except its results and ``left_behind``.
+        reason: why it is not SUCCEEDED, as a sentence.
+        standing: state of a standing fleet; None for a benchmark's run.
+        estimate: None for a run of an earlier version.
+        cost: of all cells and attempts; None until it has ended.
+        cost_of_file: the same with the file's prices; None for a file without prices.
+        counted: the part of its cost that the metric already includes.
+        left_behind: what carries its tags and is not removed; after the end of a run, protected resources, too.
+    """
+
+    run: str
+    name: str
+    at: datetime
+    expires_at: datetime
+    requested_by: str
+    cells: int
+    nodes: int
+    status: RunStatus = RunStatus.ADMITTED
+    execution: str | None = None
+    outcome: RunStatus | None = None
+    closed_at: datetime | None = None
+    ended_at: datetime | None = None
+    reason: str | None = None
+    standing: Standing | None = None
+    estimate: Expected | None = None
+    cost: Cost | None = None
+    cost_of_file: Cost | None = None
+    counted: Decimal = ZERO
+    left_behind: tuple[LeftBehind, ...] = ()

@@ -1,0 +1,1 @@
+"""Creates the adapters and steps of benchmarks from a function's environment."""

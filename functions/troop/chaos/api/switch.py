@@ -1,0 +1,107 @@
+"""Serves the routes of the switch: ``GET /switch`` and ``PATCH /switch``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler.exceptions import ServiceError
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import BaseModel, Field, StrictBool
+
+from troop.bench.api.run_answers import FORBIDDEN, check_switched_on
+from troop.chaos.flows.edits import ConflictError, EarlierTablesError, SwitchView
+from troop.chaos.wiring import services
+from troop.shared.api.errors import answers
+from troop.shared.api.models import In, Moment
+from troop.shared.api.requests import author_of
+from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+
+TURNED = ("halted", "leashed", REAPER_OFF, SCHEDULES_OFF)
+
+
+class SwitchOut(BaseModel):
+    """The switch of the whole deployment."""
+
+    halted: bool = Field(description="Ticks decide no termination, and claims are not carried out")
+    leashed: bool = Field(description="Ticks decide and record, but terminate nothing")
+    reaper_off: bool = Field(
+        description="The reaper of benchmarks reports leftovers but removes nothing; chaos is not affected"
+    )
+    schedules_off: bool = Field(description="Schedules start no runs of benchmarks; chaos is not affected")
+    changed_at: Moment | None = Field(
+        description="null while the settings apply, and after a manual halt by the runbook"
+    )
+    changed_by: str = Field(description="The caller's ARN in IAM")
+    reason: str
+
+    @classmethod
+    def of(cls, view: SwitchView) -> SwitchOut:
+        return cls(
+            halted=view.switch.halted,
+            leashed=view.switch.leashed,
+            reaper_off=view.switch.reaper_off,
+            schedules_off=view.switch.schedules_off,
+            changed_at=view.changed_at,
+            changed_by=view.changed_by,
+            reason=view.reason,
+        )
+
+
+class SwitchPatch(In):
+    """Changes of the switch. An omitted key keeps its value, except the reason, which belongs to each change."""
+
+    halted: StrictBool = Field(False, description="true halts, false resumes")
+    leashed: StrictBool = Field(False, description="true leashes, false unleashes")
+    reaper_off: StrictBool = Field(
+        False, description="true switches the reaper of benchmarks off, false switches it on"
+    )
+    schedules_off: StrictBool = Field(
+        False, description="true stops all schedules of benchmarks, false lets them start"
+    )
+    reason: str | None = Field(None, max_length=256, description="Why; null or omitted for no reason")
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The values to store by key, None to remove; empty when there are no changes."""
+        if not self.model_fields_set:
+            return {}
+        turned = {key: getattr(self, key) for key in TURNED if key in self.model_fields_set}
+        return turned | {"reason": (self.reason or "").strip() or None}
+
+
+@router.get(
+    "/switch",
+    operation_id="get_switch",
+    summary="Whether chaos is halted or leashed, and the reaper off",
+    responses=answers("The switch"),
+)
+def get_switch() -> SwitchOut:
+    """Returns the switch. Costs one item, and one more where the setting ``leashed`` is false."""
+    return SwitchOut.of(services.editor().switch())
+
+
+@router.patch(
+    "/switch",
+    operation_id="change_switch",
+    summary="Halt, resume, leash, unleash; switch the reaper off or on",
+    responses=answers("The switch, changed", 400, 409) | FORBIDDEN,
+)
+def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
+    """Changes the switch with immediate effect: a halt also stops claims made before it. Records the caller and the
+    change; a repeated request changes nothing. Without benchmarks, the deployment answers ``reaper_off``
+    and ``schedules_off`` with 403. While tables with data of an earlier deployment are neither used nor declined, it
+    refuses to unleash with 409; the message has the commands for both.
+    Costs two items and a transaction, repeated up to five times when other callers change it concurrently. To unleash
+    costs 1 call for a hundred tables with the deployment's tags in addition, and 2 for each undecided one.
+    """
+    if {REAPER_OFF, SCHEDULES_OFF} & body.model_fields_set:
+        check_switched_on()
+    try:
+        services.editor().change_switch(body.changes, author_of(router.current_event.raw_event))
+    except (ConflictError, EarlierTablesError) as conflict:
+        raise ServiceError(409, str(conflict)) from None
+    return SwitchOut.of(services.editor().switch())

@@ -1,0 +1,95 @@
+"""Serves the route of terminations on demand: ``POST /terminations``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.openapi.params import Body
+from aws_lambda_powertools.event_handler.router import APIGatewayRouter
+from pydantic import Field
+
+from troop.chaos.api.unit_models import Method
+from troop.chaos.events import to_url
+from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
+from troop.chaos.wiring import services
+from troop.shared.api.errors import ErrorOut, answers, message_response
+from troop.shared.api.models import EventOut, In
+from troop.shared.api.requests import received_at
+from troop.shared.errors import MissingGroupError
+from troop.shared.wiring import environment
+
+router = APIGatewayRouter()  # type: ignore[no-untyped-call]
+
+LONGEST_KEY = 128
+
+
+class TerminationIn(In):
+    """A termination to request."""
+
+    group: str = Field(
+        min_length=1,
+        max_length=255,
+        pattern=r"^[^\x00-\x1f\ufffe\uffff]*$",
+        description="The name of an Auto Scaling group",
+    )
+    idempotency_key: str = Field(
+        min_length=1,
+        max_length=LONGEST_KEY,
+        pattern=r"^[A-Za-z0-9._:-]+$",
+        description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
+    )
+    method: Method = Field(None, description="The unit's policy decides if omitted")
+
+
+class RefusedOut(ErrorOut):
+    """A refusal by a guard, or by the claim."""
+
+    reason: str | None = Field(default=None, description="The reason, as in decisions, such as leashed or unhealthy")
+    desired: int | None = Field(default=None, description="Desired capacity of the group, if a guard refuses")
+
+
+_EVENT = {"application/json": {"model": EventOut}}
+_REFUSED = {"application/json": {"model": RefusedOut}}
+_ANSWERS = answers("", 400, 404) | {
+    200: {"description": "The event that this key has already caused", "content": _EVENT},
+    202: {"description": "Claimed; the event shows the outcome", "content": _EVENT},
+    403: {"description": "IAM does not allow it, or the setting troop:on_demand is false", "content": {}},
+    409: {"description": "A guard refuses it: halted, leashed, protected, too small, a cap, ...", "content": _REFUSED},
+    410: {"description": "The group has no instance that can be terminated", "content": _REFUSED},
+}  # fmt: skip
+
+
+@router.post(
+    "/terminations", operation_id="terminate", summary="Terminate an instance of a group now", responses=_ANSWERS
+)
+def terminate(body: Annotated[TerminationIn, Body()]) -> Response[Any]:
+    """Terminates an instance of a group. Ignores probability, calendar and freezes; obeys halt, leash, opt-out,
+    protection, minimum size, health, stop alarms and caps. Counts as the unit's termination of the day, unless it is
+    abandoned. When the answer arrives, the instance is claimed and recorded; a workflow carries out the claim and
+    watches the group. The header Location points to the event. Repeating the key returns the recorded event, so a
+    retry is safe after any failure.
+
+    Finds the unit's groups in 3 calls, or lists all groups, as a tick does, if a pattern of troop:units names the
+    unit. Lists all protected instances. In addition it costs 3 calls, one call for each load balancer or target group
+    of the group, 8 items and a transaction; the last two are repeated up to 3 times when other callers change the
+    unit.
+    """
+    try:
+        received = received_at(router.current_event.raw_event, environment.now())
+        request = services.on_demand().ask(body.group, body.idempotency_key, received, body.method)
+    except NotAllowedError as error:
+        return message_response(403, str(error))
+    except MissingGroupError as error:
+        return message_response(404, str(error))
+    except OtherGroupError as error:
+        return message_response(409, str(error))
+    except RefusedError as error:
+        more = {} if error.desired is None else {"desired": error.desired}
+        return message_response(410 if error.none_left else 409, str(error), reason=error.reason, **more)
+    return Response(
+        status_code=200 if request.repeated else 202,
+        content_type=content_types.APPLICATION_JSON,
+        body=EventOut.of(request.event).model_dump(mode="json"),
+        headers={"Location": f"events/{to_url(request.event.event_id)}"},
+    )

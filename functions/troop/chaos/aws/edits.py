@@ -1,0 +1,165 @@
+"""Writes the changes that people make through the API: the change and its record, in one transaction."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.changes import Author, Change, request_of, version_of
+from troop.chaos.events import SCHEMA
+from troop.shared import moments
+from troop.shared.aws.dynamo import plain, typed
+from troop.shared.aws.transact import ConditionFailed, Sleep, transact
+from troop.shared.state_keys import SWITCH, UNIT, UNRECOVERED
+
+Item = Mapping[str, Any]
+
+
+class ChangedMeanwhile(Exception):
+    """The stored item is no longer as it was read, so nothing was written."""
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Changes items of ``GroupTags`` and ``State``.
+
+    Writes only the attributes of the change, and only if they are still as they were read. So concurrent changes by
+    others, even by hand, are neither lost nor missing in the record.
+    """
+
+    client: Any
+    group_tags: str
+    state: str
+    changes: ChangeTable
+    sleep: Sleep = time.sleep
+
+    def unit(
+        self, unit: str, read: Item, changes: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
+    ) -> None:
+        """Changes a unit's item, and returns the unit to chaos. Writes nothing if the values are already stored.
+
+        Args:
+            read: the unit's item in DynamoDB's types, as the caller has read it.
+            changes: plain values by key; None removes.
+            left_by: the event from which the unit did not recover, if the unit returns to chaos.
+
+        Raises:
+            ChangedMeanwhile: the item, or the unit's ``unrecovered``, is no longer as it was read.
+        """
+        differing = _differing(read, changes)
+        parts, record = [], _record(read, differing)
+        if differing:
+            bookkeeping = _signed(author, now) | {"version": version_of(plain(read)) + 1}
+            unchanged = ("version", "changed_request")
+            parts.append(_update(self.group_tags, {"unit": unit}, read, differing, bookkeeping, unchanged))
+        if left_by is not None:
+            parts += [self._unit_put_back(unit, left_by), self._unit_unlisted(unit)]
+            record["unrecovered"] = (left_by, None)
+        replaces = request_of(plain(read))
+        self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
+
+    def switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
+        """Changes the switch in the same way.
+
+        Raises:
+            ChangedMeanwhile: the switch is no longer as it was read.
+        """
+        differing = _differing(read, changes)
+        bookkeeping, unchanged = _signed(author, now), ("changed_request",)
+        parts = [_update(self.state, {"key": SWITCH}, read, differing, bookkeeping, unchanged)] if differing else []
+        replaces = request_of(plain(read))
+        self._write(parts, Change(SWITCH, now, author.caller, _record(read, differing), replaces), author)
+
+    def _write(self, parts: list[dict[str, Any]], change: Change, author: Author) -> None:
+        if not parts:
+            return
+        try:
+            transact(self.client, [*parts, self.changes.part(change, author)], self.sleep)
+        except ConditionFailed:
+            raise ChangedMeanwhile(change.subject) from None
+        except ClientError as error:
+            reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
+            if "TransactionConflict" in reasons:  # others wrote during every try
+                raise ChangedMeanwhile(change.subject) from None
+            raise
+
+    def _unit_put_back(self, unit: str, event_id: str) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": typed({"key": UNIT + unit}),
+                "UpdateExpression": "REMOVE unrecovered",
+                "ConditionExpression": "unrecovered = :event",
+                "ExpressionAttributeValues": typed({":event": event_id}),
+            }
+        }
+
+    def _unit_unlisted(self, unit: str) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": typed({"key": UNRECOVERED}),
+                "UpdateExpression": "DELETE #units :unit",
+                "ExpressionAttributeNames": {"#units": "units"},
+                "ExpressionAttributeValues": {":unit": {"SS": [unit]}},
+            }
+        }
+
+
+def _signed(author: Author, now: datetime) -> dict[str, Any]:
+    return {
+        "changed_at": moments.iso(now),
+        "changed_by": author.caller,
+        "changed_request": author.request_id,
+        "schema": SCHEMA,
+    }
+
+
+def _differing(read: Item, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the changes whose stored value differs (also in type, as people write it by hand)."""
+    new = typed(changes)
+    return {key: value for key, value in changes.items() if read.get(key) != new.get(key)}
+
+
+def _record(read: Item, differing: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    old = plain({key: read[key] for key in differing if key in read})
+    return {key: (old.get(key), new) for key, new in differing.items()}
+
+
+def _update(
+    table: str,
+    key: Mapping[str, str],
+    read: Item,
+    changes: Mapping[str, Any],
+    bookkeeping: Mapping[str, Any],
+    unchanged: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Sets and removes attributes, if they and those in ``unchanged`` are as they were read."""
+    new = typed({**changes, **bookkeeping})
+    names = {name: f"#a{index}" for index, name in enumerate([*changes, *bookkeeping])}
+    removed = [names[name] for name in changes if name not in new]
+    update = "SET " + ", ".join(f"{names[name]} = :n{names[name][1:]}" for name in new)
+    values = {f":n{names[name][1:]}": value for name, value in new.items()}
+    conditions = []
+    for name in [*changes, *unchanged]:
+        if name in read:
+            conditions.append(f"{names[name]} = :o{names[name][1:]}")
+            values[f":o{names[name][1:]}"] = read[name]
+        else:
+            conditions.append(f"attribute_not_exists({names[name]})")
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": typed(key),
+            "UpdateExpression": update + (" REMOVE " + ", ".join(removed) if removed else ""),
+            "ConditionExpression": " AND ".join(conditions),
+            "ExpressionAttributeNames": {short: name for name, short in names.items()},
+            "ExpressionAttributeValues": values,
+        }
+    }

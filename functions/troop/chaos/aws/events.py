@@ -1,0 +1,285 @@
+"""Reads and writes the table ``Events``: the events, and their steps after the claim.
+
+A step changes only its own attributes, and only if the event has the expected status.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from troop.chaos.aws.claim_rollback import rollback_writes
+from troop.chaos.aws.event_items import from_item, name_of, to_item, watch_value
+from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, USUAL_CAUSES, AbandonReason, Event, Status, is_on_demand
+from troop.faults import fault_named
+from troop.shared import moments
+from troop.shared.aws.dynamo import typed
+from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write
+from troop.shared.malformed import read_one
+from troop.shared.state_keys import IN_FLIGHT, UNIT, UNRECOVERED
+from troop.shared.tables import EVENT_OPEN, EVENTS_BY_OPEN
+
+LONGEST_NOTE = 500
+
+
+class StepRefused(Exception):
+    """The event does not have the status that the step expects: something else was faster."""
+
+
+@dataclass(frozen=True)
+class EventTable:
+    """The events of a deployment. ``state`` names the table with the counters that a closed event restores."""
+
+    client: Any
+    table: str
+    state: str = ""
+    sleep: Sleep = time.sleep
+
+    def get(self, event_id: str) -> Event | None:
+        """Reads an event by its id, strongly consistent.
+
+        Raises:
+            MalformedItemError: it cannot be read.
+        """
+        answer = self.client.get_item(TableName=self.table, Key=_key(event_id), ConsistentRead=True)
+        return read_one(answer["Item"], from_item, name_of) if "Item" in answer else None
+
+    def open_ids(self) -> list[str]:
+        """Lists the ids of the events in flight. The index lags slightly: read the event itself before acting on it."""
+        pages = self.client.get_paginator("query").paginate(
+            TableName=self.table,
+            IndexName=EVENTS_BY_OPEN.name,
+            KeyConditionExpression="#open = :open",
+            ExpressionAttributeNames={"#open": EVENTS_BY_OPEN.partition},
+            ExpressionAttributeValues={":open": {"S": EVENT_OPEN}},
+            ProjectionExpression="event_id",
+        )
+        return [item["event_id"]["S"] for page in pages for item in page["Items"]]
+
+    def record_leashed(self, event: Event) -> bool:
+        """Records what would have been terminated, and marks the unit's day as recorded; False if the day already has
+        its event.
+        """
+        put = {
+            "TableName": self.table,
+            "Item": to_item(event),
+            "ConditionExpression": "attribute_not_exists(event_id)",
+        }
+        mark = {
+            "TableName": self.state,
+            "Key": {"key": {"S": UNIT + event.unit}},
+            "UpdateExpression": "SET leashed_day = :day, #schema = :schema",
+            "ExpressionAttributeNames": {"#schema": "schema"},
+            "ExpressionAttributeValues": {":day": {"S": event.day.isoformat()}, ":schema": {"N": str(SCHEMA)}},
+        }
+        try:
+            transact(self.client, [{"Put": put}, {"Update": mark}], self.sleep)
+        except ConditionFailed:
+            return False
+        return True
+
+    def attempt(self, event: Event, now: datetime) -> Event:
+        """Counts an attempt just before its request to AWS. So an abandoned claim differs from an untouched one, and a
+        first attempt from a repeated one. Returns the updated event.
+
+        Raises:
+            StepRefused: this execution may no longer carry out the claim.
+            MissingFaultError: another version has claimed it, with a method that this one does not have.
+        """
+        answer = self._step(
+            event,
+            "SET attempted_at = if_not_exists(attempted_at, :now), os_shutdown = if_not_exists(os_shutdown, :shutdown)"
+            " ADD attempts :one",
+            "#status = :claimed AND execution = :execution",
+            {
+                ":now": moments.iso(now),
+                ":one": 1,
+                ":shutdown": fault_named(event.method).os_shutdown,
+                ":claimed": Status.CLAIMED.value,
+                ":execution": event.execution,
+            },
+            ReturnValues="ALL_NEW",
+        )
+        return from_item(answer["Attributes"])
+
+    def with_os_shutdown(self, event: Event) -> Event:
+        """Records that the operating system will be shut down although the fault has no shutdown. This precedes
+        the request, because its response can be lost.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        values = {":shutdown": True, ":claimed": Status.CLAIMED.value}
+        self._step(event, "SET os_shutdown = :shutdown", "#status = :claimed", values)
+        return replace(event, os_shutdown=True)
+
+    def note(self, event: Event, words: str) -> None:
+        """Adds a note to a claim about what prevents the termination.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        values = {":detail": words[:LONGEST_NOTE], ":claimed": Status.CLAIMED.value}
+        self._step(event, "SET detail = :detail", "#status = :claimed", values)
+
+    def terminated(self, event: Event, at: datetime, detail: str = "") -> Event:
+        """Moves an event from CLAIMED to TERMINATED; it stays in flight until its recovery is known.
+
+        Raises:
+            StepRefused: the event is no longer CLAIMED.
+        """
+        self._step(
+            event,
+            "SET #status = :terminated, terminated_at = :at, detail = :detail",
+            "#status = :claimed",
+            {
+                ":at": moments.iso(at),
+                ":detail": detail,
+                ":terminated": Status.TERMINATED.value,
+                ":claimed": Status.CLAIMED.value,
+            },
+        )
+        return replace(event, status=Status.TERMINATED, terminated_at=at, detail=detail)
+
+    def record_check(self, event: Event) -> None:
+        """Records the result of a check, so that any other watcher can continue.
+
+        Raises:
+            StepRefused: the event is no longer TERMINATED.
+        """
+        values = {":watch": watch_value(event.watch), ":terminated": Status.TERMINATED.value}
+        self._step(event, "SET watch = :watch", "#status = :terminated", values)
+
+    def close(
+        self,
+        event: Event,
+        status: Status,
+        detail: str,
+        recovered_at: datetime | None = None,
+        *,
+        cause: AbandonReason | None = None,
+        in_doubt: bool = False,
+    ) -> Event:
+        """Closes an event in flight in one transaction: writes its final status, releases its place in flight and, for
+        UNRECOVERED, removes the unit from chaos. A claim without a termination also restores the count of the day and
+        the unit's last termination. A scheduled claim still uses up its day, because the day's event is recorded.
+
+        Args:
+            cause: why a claim terminated nothing; None for the usual cause of the status.
+            in_doubt: AWS may have received the request to terminate, so a claim on demand also uses up its day.
+
+        Raises:
+            StepRefused: the event is no longer as it was read: its status has changed, or there was another attempt.
+        """
+        cause = cause or USUAL_CAUSES.get(status)
+        closed = replace(event, status=status, detail=detail, recovered_at=recovered_at, cause=cause)
+        parts = [self._closing(event, closed), self._release_place(event)]
+        if status is Status.UNRECOVERED:
+            parts += [self._unit_taken_out(event), self._unit_listed(event)]
+        spends = in_doubt or not is_on_demand(event.event_id)
+        for restoring in (True, False):
+            back = rollback_writes(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
+            try:
+                transact(self.client, [*parts, *back], self.sleep)
+            except ConditionFailed as failed:
+                if failed.part == 0:
+                    raise StepRefused(f"{event.event_id} is no longer as it was read ({event.status})") from None
+            else:
+                return closed
+        raise AssertionError("without restoring only the event's part has a condition")
+
+    def _step(
+        self,
+        event: Event,
+        update: str,
+        condition: str,
+        values: dict[str, Any],
+        **more: str,
+    ) -> Any:
+        try:
+            return write(
+                self.client.update_item,
+                self.sleep,
+                TableName=self.table,
+                Key=_key(event.event_id),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#status": "status"},
+                ExpressionAttributeValues=typed(values),
+                **more,
+            )
+        except ConditionFailed:
+            raise StepRefused(f"{event.event_id} is not as this step needs it ({condition})") from None
+
+    def _closing(self, event: Event, closed: Event) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            ":from": event.status.value,
+            ":status": closed.status.value,
+            ":detail": closed.detail,
+            ":watch": watch_value(closed.watch),
+        }
+        update = "SET #status = :status, detail = :detail, watch = :watch"
+        if closed.recovered_at:
+            update += ", recovered_at = :recovered_at, recovery_seconds = :seconds"
+            values[":recovered_at"], values[":seconds"] = moments.iso(closed.recovered_at), closed.recovery_seconds
+        if closed.build and closed.replacement:
+            update += ", build = :build, replacement = :replacement"
+            values[":build"], values[":replacement"] = asdict(closed.build), asdict(closed.replacement)
+        if closed.cause:
+            update, values[":cause"] = f"{update}, cause = :cause", closed.cause.value
+        condition, names = "#status = :from", {"#status": "status", "#open": "open"}
+        update += " REMOVE #open"
+        if event.status is Status.CLAIMED:
+            # To end a claim, the caller must know of every attempt: after another one it must read the event again.
+            if event.attempts:
+                condition, values[":attempts"] = f"{condition} AND attempts = :attempts", event.attempts
+            else:
+                condition += " AND attribute_not_exists(attempts)"
+        return {
+            "Update": {
+                "TableName": self.table,
+                "Key": _key(event.event_id),
+                "UpdateExpression": update,
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": typed(values),
+            }
+        }
+
+    def _release_place(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": IN_FLIGHT}},
+                "UpdateExpression": "ADD #count :back DELETE #instances :instance",
+                "ExpressionAttributeNames": {"#count": "count", "#instances": "instances"},
+                "ExpressionAttributeValues": {":back": {"N": "-1"}, ":instance": {"SS": [event.instance_id]}},
+            }
+        }
+
+    def _unit_taken_out(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNIT + event.unit}},
+                "UpdateExpression": "SET unrecovered = :event",
+                "ExpressionAttributeValues": {":event": {"S": event.event_id}},
+            }
+        }
+
+    def _unit_listed(self, event: Event) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self.state,
+                "Key": {"key": {"S": UNRECOVERED}},
+                "UpdateExpression": "ADD #units :unit SET #schema = :schema",
+                "ExpressionAttributeNames": {"#units": "units", "#schema": "schema"},
+                "ExpressionAttributeValues": {":unit": {"SS": [event.unit]}, ":schema": {"N": str(SCHEMA)}},
+            }
+        }
+
+
+def _key(event_id: str) -> dict[str, Any]:
+    return {"event_id": {"S": event_id}}

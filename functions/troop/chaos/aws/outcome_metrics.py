@@ -1,0 +1,25 @@
+"""Counts the outcomes of events as metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from troop.chaos.events import OPEN, Status
+from troop.shared.aws.metrics import emit
+from troop.shared.metrics import STATUS, Metric
+
+_OF_STATUS = {Status.RECOVERED.value: Metric.RECOVERIES, Status.UNRECOVERED.value: Metric.UNRECOVERED}
+_OPEN = frozenset(status.value for status in OPEN)
+
+
+def emit_outcomes(deployment: str, statuses: Iterable[str]) -> None:
+    """Counts ended events, with a line for each status; skips events in flight and missing events."""
+    ended = Counter(status for status in statuses if status and status not in _OPEN)
+    for status, count in ended.items():
+        emit(deployment, {Metric.OUTCOMES: count}, **{STATUS: status})
+
+
+def outcomes(statuses: Iterable[str]) -> dict[Metric, float]:
+    """Counts events by those final statuses that have a metric; skips other statuses."""
+    return dict(Counter(_OF_STATUS[status] for status in statuses if status in _OF_STATUS))

@@ -1,0 +1,202 @@
+"""Reads the tables ``State`` and ``GroupTags``: the switch, the counters, the units' state and policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from troop.chaos.aws import stray_items
+from troop.chaos.events import SCHEMA
+from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
+from troop.chaos.strays import StrayRecord
+from troop.shared import moments
+from troop.shared.aws.dynamo import batch_get, plain, scan
+from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, STRAYS, SWITCH, UNIT
+
+
+@dataclass(frozen=True)
+class DeploymentState:
+    """What the table ``State`` has of the whole deployment, without its units."""
+
+    switch: Switch
+    counts: Counts
+    strays: StrayRecord
+
+
+@dataclass(frozen=True)
+class StateView(DeploymentState):
+    """The whole table ``State`` as one tick has read it."""
+
+    units: Mapping[str, UnitState]
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """Reads the table ``State``.
+
+    Attributes:
+        leashed: the setting.
+    """
+
+    client: Any
+    table: str
+    leashed: bool
+
+    def view(self) -> StateView:
+        """Reads everything, strongly consistent."""
+        by_key = {item["key"]: item for item in scan(self.client, self.table)}
+        units = {k.removeprefix(UNIT): _unit(v) for k, v in by_key.items() if k.startswith(UNIT)}
+        return StateView(**vars(self._deployment(by_key)), units=units)
+
+    def switch(self) -> Switch:
+        return self.switch_of(self._get(SWITCH))
+
+    def counts(self, day: date) -> Counts:
+        """Reads the counters against which a claim on ``day`` is checked."""
+        return Counts(
+            by_day={day: int(self._get(f"{DAY}{day}").get("count", 0))},
+            in_flight=int(self._get(IN_FLIGHT).get("count", 0)),
+        )
+
+    def unit(self, unit: str) -> UnitState:
+        return _unit(self._get(UNIT + unit))
+
+    def deployment(self, days: Iterable[date]) -> DeploymentState:
+        """Reads the switch, the counters of some days (at most 90), and stray items. One call."""
+        names = [SWITCH, EARLIER_TABLES, IN_FLIGHT, STRAYS, *(f"{DAY}{day}" for day in sorted(set(days)))]
+        rows = batch_get(self.client, {self.table: [{"key": {"S": name}} for name in names]})[self.table]
+        return self._deployment({item["key"]: item for item in rows})
+
+    def _deployment(self, by_key: Mapping[str, Mapping[str, Any]]) -> DeploymentState:
+        return DeploymentState(
+            switch=self._switch(by_key.get(SWITCH, {}), lambda: EARLIER_TABLES in by_key),
+            counts=_counts(by_key),
+            strays=stray_items.from_item(by_key.get(STRAYS, {})),
+        )
+
+    def strays(self) -> StrayRecord:
+        """Reads what ticks have recorded of stray items."""
+        return stray_items.from_item(self._get(STRAYS))
+
+    def raw(self, key: str) -> dict[str, Any]:
+        """Reads an item in DynamoDB's types; empty if there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"key": {"S": key}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item
+
+    def switch_of(self, item: Mapping[str, Any]) -> Switch:
+        """Converts the switch's item, in plain values; an empty one means the initial state, which can cost a read."""
+        return self._switch(item, self.knows_earlier_tables)
+
+    def knows_earlier_tables(self) -> bool:
+        """Checks whether :meth:`note_earlier_tables` has ever been called."""
+        return bool(self.raw(EARLIER_TABLES))
+
+    def note_earlier_tables(self, now: datetime) -> None:
+        """Records that no table with data of an earlier deployment is undecided."""
+        self.client.update_item(
+            TableName=self.table,
+            Key={"key": {"S": EARLIER_TABLES}},
+            UpdateExpression="SET settled_at = :now, #schema = :schema",
+            ExpressionAttributeNames={"#schema": "schema"},
+            ExpressionAttributeValues={":now": {"S": moments.iso(now)}, ":schema": {"N": str(SCHEMA)}},
+        )
+
+    def _switch(self, item: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
+        leashed = item["leashed"] if "leashed" in item else self.leashed or not known()
+        return Switch(
+            halted=bool(item.get("halted", False)),
+            leashed=bool(leashed),
+            reaper_off=bool(item.get(REAPER_OFF, False)),
+            schedules_off=bool(item.get(SCHEDULES_OFF, False)),
+        )
+
+    def _get(self, key: str) -> dict[str, Any]:
+        return plain(self.raw(key))
+
+
+def _counts(by_key: Mapping[str, Mapping[str, Any]]) -> Counts:
+    return Counts(
+        by_day={
+            date.fromisoformat(k.removeprefix(DAY)): int(v.get("count", 0))
+            for k, v in by_key.items()
+            if k.startswith(DAY)
+        },
+        in_flight=int(by_key.get(IN_FLIGHT, {}).get("count", 0)),
+    )
+
+
+def _unit(item: Mapping[str, Any]) -> UnitState:
+    last, leashed, abandoned = item.get("last_day"), item.get("leashed_day"), item.get("abandoned_day")
+    return UnitState(
+        last_day=date.fromisoformat(last) if last else None,
+        unrecovered=item.get("unrecovered"),
+        last_event=item.get("last_event"),
+        leashed_day=date.fromisoformat(leashed) if leashed else None,
+        abandoned=Abandoned(
+            date.fromisoformat(abandoned), item.get("abandoned_event", ""), item.get("abandoned_why", "")
+        )
+        if abandoned
+        else None,
+    )
+
+
+LONGEST_KEY = 2048
+"""Bytes of a partition key; DynamoDB refuses to start after a longer one."""
+
+
+class BadUnitKey(ValueError):
+    """The unit cannot be the key of an item."""
+
+
+@dataclass(frozen=True)
+class PolicyTable:
+    """Reads the table ``GroupTags``. People edit the items, so their contents are not checked yet."""
+
+    client: Any
+    table: str
+
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Reads the items by unit, strongly consistent."""
+        return {item["unit"]: item for item in scan(self.client, self.table)}
+
+    def page(self, limit: int, after: str | None = None) -> tuple[list[dict[str, Any]], str | None]:
+        """Reads at most ``limit`` items, and returns them with the unit after which the next page begins; None at the
+        end. One read.
+
+        Args:
+            after: the last unit of the previous page.
+
+        Raises:
+            BadUnitKey: no item can have that key.
+        """
+        if after is not None and not 0 < len(after.encode()) <= LONGEST_KEY:
+            raise BadUnitKey(after[:80])
+        start = {"ExclusiveStartKey": {"unit": {"S": after}}} if after is not None else {}
+        answer = self.client.scan(TableName=self.table, Limit=limit, ConsistentRead=True, **start)
+        last = answer.get("LastEvaluatedKey")
+        return list(map(plain, answer["Items"])), str(last["unit"]["S"]) if last else None
+
+    def raw(self, unit: str) -> dict[str, Any]:
+        """Reads a unit's item in DynamoDB's types (which a claim compares exactly); empty if there is none."""
+        answer = self.client.get_item(TableName=self.table, Key={"unit": {"S": unit}}, ConsistentRead=True)
+        item: dict[str, Any] = answer.get("Item", {})
+        return item
+
+
+def read_units(
+    policies: PolicyTable, state: StateTable, units: Iterable[str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, UnitState]]:
+    """Reads the existing items in ``GroupTags`` and the stored states of at most 50 units, in one call for both."""
+    keys = sorted(set(units))
+    rows_by_table = batch_get(
+        state.client,
+        {
+            policies.table: [{"unit": {"S": unit}} for unit in keys],
+            state.table: [{"key": {"S": UNIT + unit}} for unit in keys],
+        },
+    )
+    items = {item["unit"]: item for item in rows_by_table[policies.table]}
+    return items, {item["key"].removeprefix(UNIT): _unit(item) for item in rows_by_table[state.table]}

@@ -1,0 +1,124 @@
+"""Makes the changes that people request through the API: to a unit's policy, and to the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop.chaos.aws.edits import ChangedMeanwhile, Edits
+from troop.chaos.aws.state import PolicyTable, StateTable
+from troop.chaos.changes import Author, version_of
+from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
+from troop.chaos.facts import Switch
+from troop.chaos.flows.initial_switch import InitialSwitch
+from troop.shared import moments
+from troop.shared.aws.dynamo import plain
+from troop.shared.errors import TroopError
+from troop.shared.state_keys import SWITCH
+
+TRIES = 5
+"""The number of tries of a change while others change the same item."""
+
+
+class ConflictError(TroopError):
+    """Someone else has changed the item. The message says what to do."""
+
+
+class EarlierTablesError(TroopError):
+    """Nobody has decided about tables with data of an earlier deployment. The message says how."""
+
+    def __init__(self, tables: Sequence[EarlierTable]) -> None:
+        super().__init__(
+            f"chaos stays leashed: this deployment does not use tables with data of an earlier one of this name: "
+            f"{listed(tables)}. Their opt-outs and their switch have no effect here. {ways_out(tables)}"
+        )
+
+
+@dataclass(frozen=True)
+class SwitchView:
+    """The switch, and the author of its last change; None and "" if there is none yet."""
+
+    switch: Switch
+    changed_at: datetime | None
+    changed_by: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Editor:
+    """Changes stored items, and records the author."""
+
+    policies: PolicyTable
+    state: StateTable
+    edits: Edits
+    initial: InitialSwitch
+    clock: Callable[[], datetime]
+
+    def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
+        """Changes a unit's policy.
+
+        Args:
+            changes: values as they are stored, by key; None removes.
+            put_back: whether to return an unrecovered unit to chaos.
+            version: the version that the change is based on; None for any.
+
+        Raises:
+            ConflictError: the version differs, or others keep changing the unit.
+        """
+        for _ in range(TRIES):
+            item = self.policies.raw(unit)
+            stored = version_of(plain(item))
+            if version is not None and version != stored:
+                raise ConflictError(
+                    f"version is {version}, but unit {unit!r} has {stored}: get it, and decide again what to change"
+                )
+            left_by = self.state.unit(unit).unrecovered if put_back else None
+            try:
+                self.edits.unit(unit, item, changes, left_by, author, self.clock())
+                return
+            except ChangedMeanwhile:
+                continue
+        raise ConflictError(f"others are changing unit {unit!r} at the same time: get it, and try again")
+
+    def switch(self) -> SwitchView:
+        """Returns the state of the switch. Before the first tick, it finds out whether the settings decide."""
+        self.initial.settle()
+        item = plain(self.state.raw(SWITCH))
+        return SwitchView(
+            switch=self.state.switch_of(item),
+            changed_at=_moment(item.get("changed_at")),
+            changed_by=str(item.get("changed_by") or ""),
+            reason=str(item.get("reason") or ""),
+        )
+
+    def change_switch(self, changes: Mapping[str, Any], author: Author) -> None:
+        """Changes the switch.
+
+        Args:
+            changes: ``halted``, ``leashed`` and ``reaper_off``, each only if it changes, and ``reason``; None removes a
+                reason.
+
+        Raises:
+            EarlierTablesError: it would unleash a deployment beside tables with data of an earlier one.
+            ConflictError: others keep changing the switch.
+        """
+        unleashes = changes.get("leashed") is False and self.switch().switch.leashed
+        if unleashes and (tables := with_data(self.initial.undecided())):
+            raise EarlierTablesError(tables)
+        for _ in range(TRIES):
+            try:
+                self.edits.switch(self.state.raw(SWITCH), changes, author, self.clock())
+                return
+            except ChangedMeanwhile:
+                continue
+        raise ConflictError("others are changing the switch at the same time: get it, and try again")
+
+
+def _moment(text: Any) -> datetime | None:
+    """Parses a moment from an item, which people may have edited."""
+    try:
+        return moments.parse(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
+        return None

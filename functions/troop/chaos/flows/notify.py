@@ -1,0 +1,143 @@
+"""Sends notifications: reads the tables' streams, and sends news to the event bus and the topic.
+
+The tables already have the records, and nothing waits for a notification. A failed one is retried automatically, and
+neither stops nor repeats what it reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from troop.chaos.aws import stray_items
+from troop.chaos.aws.bus import Bus
+from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.aws.changes import from_item as change_from_item
+from troop.chaos.aws.event_items import from_item as event_from_item
+from troop.chaos.aws.event_queries import EventFilter, EventQueries
+from troop.chaos.aws.stream import Record
+from troop.chaos.aws.topic import Topic
+from troop.chaos.changes import Change, request_of
+from troop.chaos.events import Event, Status
+from troop.chaos.notifications import Notification, edited_by_hand, of_change, of_event, of_strays
+from troop.chaos.slowness import LATEST, usual
+from troop.shared.aws.dynamo import jsonable, plain
+from troop.shared.state_keys import STRAYS, SWITCH, UNIT
+
+
+class UnreadableRecord(Exception):
+    """An item is not as Troop writes it, so there is no notification. A retry would not help."""
+
+
+@dataclass(frozen=True)
+class Notifier:
+    """Makes notifications of records, and sends them.
+
+    Attributes:
+        leashed: the initial state of the switch.
+        events, changes, group_tags, state: names of the tables.
+        change_table: distinguishes edits by hand from those of the API.
+    """
+
+    deployment: str
+    leashed: bool
+    events: str
+    changes: str
+    group_tags: str
+    state: str
+    change_table: ChangeTable
+    queries: EventQueries
+    bus: Bus
+    topic: Topic
+
+    def tell(self, record: Record) -> list[Notification]:
+        """Sends the notifications about a record, and returns them.
+
+        The topic gets them even if the bus fails. After an error both get them again: receivers recognise them by their
+        ``id``.
+
+        Raises:
+            UnreadableRecord: the item is malformed.
+            NotSent, ClientError, BotoCoreError: of the bus, the topic, or the table with the unit's history.
+        """
+        news = self._news(record)
+        try:
+            self.bus.send(news)
+        finally:
+            self.topic.send(news)
+        return news
+
+    def _news(self, record: Record) -> list[Notification]:
+        makers: dict[str, Callable[[Record], Iterable[Notification]]] = {
+            self.events: self._of_event,
+            self.changes: self._of_change,
+            self.group_tags: self._of_unit_edited,
+            self.state: self._of_state,
+        }
+        maker = makers.get(record.table)
+        return list(maker(record)) if maker else []
+
+    def _of_event(self, record: Record) -> Iterable[Notification]:
+        if not record.new:
+            return []
+        event, before = _read(lambda: (event_from_item(record.new), _status(record.old)))
+        recovered = event.status is Status.RECOVERED and before is not Status.RECOVERED
+        usually = self._usually(event) if recovered else None
+        return of_event(self.deployment, event, before, record.at, usually)
+
+    def _usually(self, event: Event) -> float | None:
+        """Returns the seconds that the unit usually took before this event, by the same method."""
+        alike = EventFilter(unit=event.unit, status=Status.RECOVERED, method=event.method, until=event.at)
+        page = self.queries.page(alike, LATEST)
+        return usual([e.recovery_seconds for e in page.events if e.recovery_seconds is not None])
+
+    def _of_change(self, record: Record) -> Iterable[Notification]:
+        if record.old or not record.new:  # a change is written only once
+            return []
+
+        def read() -> tuple[Change, str]:
+            item = plain(record.new)
+            return change_from_item(jsonable(item)), f"{item['subject']}#{item['at']}"
+
+        change, change_id = _read(read)
+        return of_change(self.deployment, change, change_id, self.leashed)
+
+    def _of_unit_edited(self, record: Record) -> Iterable[Notification]:
+        return self._edited(record, "unit", UNIT)
+
+    def _of_state(self, record: Record) -> Iterable[Notification]:
+        key = (record.new or record.old).get("key")
+        if key == {"S": SWITCH}:
+            return self._edited(record, "key", "")
+        if key == {"S": STRAYS} and record.new and record.new.get("version") != record.old.get("version"):
+            return of_strays(self.deployment, _read(lambda: stray_items.from_item(plain(record.new))))
+        return []
+
+    def _edited(self, record: Record, key: str, prefix: str) -> Iterable[Notification]:
+        old, new = (_plain(item) for item in (record.old, record.new))
+        subject = prefix + str((new or old)[key])
+        edited = edited_by_hand(old, new, self._recorded(subject, new), record.at)
+        change = Change(subject, record.at, "", edited)
+        return of_change(self.deployment, change, f"{subject}#{record.sequence}", self.leashed, by_hand=True)
+
+    def _recorded(self, subject: str, item: Mapping[str, Any]) -> Change | None:
+        """Returns the record of the change that an item names as its last."""
+        at, request = item.get("changed_at"), request_of(item)
+        return self.change_table.recorded(subject, at, request) if isinstance(at, str) and request else None
+
+
+def _plain(item: Mapping[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = _read(lambda: jsonable(plain(item)))
+    return read
+
+
+def _status(item: Mapping[str, Any]) -> Status | None:
+    return Status(item["status"]["S"]) if item else None
+
+
+def _read(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise UnreadableRecord(f"{type(error).__name__}: {error}") from error

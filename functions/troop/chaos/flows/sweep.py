@@ -1,0 +1,98 @@
+"""Sweeps: reconciles claims past their deadline, and checks groups whose watch has ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from troop.chaos.aws.events import EventTable, StepRefused
+from troop.chaos.aws.groups import instance_gone
+from troop.chaos.claim_rules import is_stale, reconciled
+from troop.chaos.events import Event, Status
+from troop.chaos.flows import clock_check
+from troop.chaos.flows.check_recovery import RecoveryCheck
+from troop.chaos.recovery import CONFIRM_WAIT, watch_lost
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The result of a sweep for one event. ``error`` says why it failed."""
+
+    event_id: str
+    status: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Sweeper:
+    """Reconciles, but never terminates."""
+
+    ec2: Any
+    autoscaling: Any
+    events: EventTable
+    watcher: RecoveryCheck
+    clock: Callable[[], datetime]
+    sleep: Callable[[float], None] = time.sleep
+
+    def run(self, started: datetime) -> list[Swept]:
+        """Sweeps every open event. A failure is reported and does not stop the rest. A tick that is too old, or a wrong
+        clock, sweeps nothing: it would end claims that are about to be carried out.
+
+        Args:
+            started: when the tick's execution started, by the workflow's own clock; or when the schedule that calls the
+                function was due, by EventBridge's.
+        """
+        if clock_check.is_stale(started, self.clock()):
+            return []
+        swept: dict[str, Swept] = {}
+        whole = self._each(self.events.open_ids(), started, swept, self._sweep)
+        if whole:
+            # Recovery needs two checks. The second must not wait for the next tick, which could terminate in the unit.
+            self.sleep(CONFIRM_WAIT)
+            self._each(whole, started, swept, self._check)
+        return list(swept.values())
+
+    def _each(
+        self,
+        event_ids: Iterable[str],
+        started: datetime,
+        swept: dict[str, Swept],
+        do: Callable[[str, datetime], Event | None],
+    ) -> list[str]:
+        """Applies ``do`` to each event; returns those whose group was found whole and needs one more check."""
+        whole = []
+        for event_id in event_ids:
+            try:
+                if (event := do(event_id, started)) is None:
+                    continue
+                swept[event_id] = Swept(event_id, event.status)
+                if event.status is Status.TERMINATED and event.watch.whole:
+                    whole.append(event_id)
+            except StepRefused:
+                continue  # the event's workflow was faster
+            except Exception as error:  # noqa: BLE001 - after any error, the others must be swept
+                swept[event_id] = Swept(event_id, "", f"{type(error).__name__}: {error}")
+        return whole
+
+    def _sweep(self, event_id: str, started: datetime) -> Event | None:
+        event = self.events.get(event_id)
+        if event is None:
+            return None
+        if is_stale(event, self.clock()):
+            status, detail = reconciled(event, instance_gone(self.ec2, self.autoscaling, event.instance_id))
+            if event.detail:
+                detail = f"{detail}; {event.detail}"
+            if status is not Status.TERMINATED:
+                in_doubt = status is Status.ABANDONED and event.attempts > 0
+                return self.events.close(event, status, detail, in_doubt=in_doubt)
+            self.events.terminated(event, event.attempted_at or event.at, detail)
+            return self._check(event_id, started)
+        if watch_lost(event, self.clock()):
+            return self._check(event_id, started)
+        return None
+
+    def _check(self, event_id: str, started: datetime) -> Event:
+        return self.watcher.check(event_id, started).event

@@ -1,0 +1,285 @@
+"""Runs one termination: check again, claim, terminate, record. Every step can be repeated; none can double the
+termination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from troop.chaos.aws.account_reader import AccountReader
+from troop.chaos.aws.claim_transaction import ClaimRefused, Claims
+from troop.chaos.aws.decisions import DecisionTable
+from troop.chaos.aws.events import LONGEST_NOTE, EventTable, StepRefused
+from troop.chaos.aws.groups import instance_gone, read_groups
+from troop.chaos.aws.termination import BUSY, SkipRejected, TerminationRefused, Terminator
+from troop.chaos.aws.termination_protection import shielded, spare_shielded
+from troop.chaos.aws.unit_groups import read_members
+from troop.chaos.change_calendars import period_at
+from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
+from troop.chaos.events import AbandonReason, Event, Status, is_on_demand
+from troop.chaos.facts import Facts
+from troop.chaos.flows.clock_check import is_stale
+from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
+from troop.chaos.on_demand import ON_DEMAND, beside
+from troop.chaos.roll import roll
+from troop.chaos.units import unit_of
+from troop.faults import fault_named
+from troop.faults.fault import Answer
+from troop.shared import moments
+from troop.shared.errors import TroopError
+
+BY_SOMEBODY_ELSE = "the instance was terminated by somebody else"
+
+
+TRIES = 4
+"""After so many attempts, a busy group is skipped: one fewer than the workflow's, so that its step does not fail."""
+
+
+class TerminationForbiddenError(TroopError):
+    """IAM does not allow Troop to terminate, which is no fault of the instance and needs a person.
+
+    Attributes:
+        status: of the event.
+    """
+
+    def __init__(self, event: Event) -> None:
+        self.status = event.status
+        super().__init__(f"{event.event_id}: {event.detail}")
+
+
+@dataclass(frozen=True)
+class Work:
+    """A tick's work item for one unit."""
+
+    event_id: str
+    unit: str
+    day: date
+    groups: tuple[str, ...]
+    tick: datetime
+    execution: str
+
+    @classmethod
+    def parse(cls, raw: Mapping[str, Any]) -> Work:
+        return cls(
+            event_id=raw["event_id"],
+            unit=raw["unit"],
+            day=date.fromisoformat(raw["day"]),
+            groups=tuple(raw["groups"]),
+            tick=moments.parse(raw["tick"]),
+            execution=raw["execution"],
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of the work: the event or, if a guard or the claim refused, the reason."""
+
+    event: Event | None
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Termination:
+    """Terminates one instance of one unit."""
+
+    reader: AccountReader
+    claims: Claims
+    decisions: DecisionTable
+    events: EventTable
+    terminator: Terminator
+    salt: Callable[[], bytes]
+    clock: Callable[[], datetime]
+
+    def run(self, work: Work) -> Outcome:
+        """Carries out the work, or continues where an earlier try stopped. A refusal replaces the tick's decision.
+
+        Raises:
+            TerminationForbiddenError: IAM refuses; the claim is closed, or has a note about it.
+            ClientError: AWS failed; the claim stays open with a note about it, and a later sweep reconciles it.
+        """
+        outcome = self._run(work)
+        if outcome.event is None and not is_on_demand(work.event_id):
+            # A failure to record must not fail the step: a retry could pass all guards.
+            with suppress(BotoCoreError, ClientError):
+                self.decisions.overrule(work.unit, work.tick, outcome.reason, outcome.detail)
+        return outcome
+
+    def _run(self, work: Work) -> Outcome:
+        event = self.events.get(work.event_id)
+        if event is None and is_on_demand(work.event_id):
+            return Outcome(None, "unclaimed", "only the API claims terminations on demand")
+        if event is None or event.status is Status.LEASHED:
+            outcome = self._claim(work)
+            if outcome.event is None:
+                return outcome
+            event = outcome.event
+        if event.execution != work.execution:
+            return Outcome(None, "already-today", f"{event.event_id} is {event.status} by another execution")
+        try:
+            return Outcome(self._carry_out(event))
+        except StepRefused:
+            # Another try of ours, or a sweep, was faster, or a response was lost: the record counts.
+            return Outcome(self.events.get(event.event_id) or event)
+
+    def _claim(self, work: Work) -> Outcome:
+        now = self.clock()
+        if is_stale(work.tick, now):
+            return Outcome(None, "stale", f"decided at {moments.iso(work.tick)}, but it is {moments.iso(now)} now")
+        settings = self.reader.settings
+        present = read_groups(self.reader.autoscaling, work.groups)
+        groups = [g for g in present if unit_of(g.name, g.tags, settings.units) == work.unit]
+        if not groups:
+            return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} still exists in {work.unit}")
+        item = self.reader.policies.raw(work.unit)
+        facts = spare_shielded(self.reader.ec2, self._facts(work, groups, item, now), SCHEDULED)
+        verdict = judge(facts)
+        if isinstance(verdict, Target):
+            last = self.events.get(facts.state.last_event) if facts.state.last_event else None
+            verdict = beside(last) or verdict
+        if isinstance(verdict, Refusal):
+            return Outcome(None, verdict.reason, verdict.detail)
+        if facts.day != work.day:
+            return Outcome(None, "stale", f"decided for {work.day}, but it is {facts.day} now")
+        event = _event(work, facts, verdict, now)
+        if not may_carry_out(event, now):
+            return Outcome(None, "outside-window", "too close to the end of the window to be carried out")
+        try:
+            event = self.claims.make(event, item, facts.state, settings.max_per_day, settings.max_in_flight)
+        except ClaimRefused as refused:
+            # The response to our own claim may have been lost: then the event exists, and is ours.
+            stored = self.events.get(work.event_id)
+            if stored is not None and stored.execution == work.execution and stored.status is not Status.LEASHED:
+                return Outcome(stored)
+            return Outcome(None, refused.reason, refused.detail)
+        return Outcome(event)
+
+    def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
+        facts = self.reader.unit(work.unit, groups, groups, item, self.salt(), now)
+        name = facts.policy.calendar.value
+        if facts.policy.problems or name not in self.reader.settings.calendars:
+            return facts
+        return replace(facts, change=period_at(self.reader.changes([name], now).get(name, ()), now))
+
+    def _carry_out(self, event: Event) -> Event:
+        if not may_carry_out(event, self.clock()):
+            return event
+        switch = self.reader.state.switch()
+        if switch.halted or switch.leashed:
+            if event.attempts:
+                return event  # a request that was sent cannot be cancelled; a sweep determines the outcome
+            return self._abandon(event, switched_off(switch), AbandonReason.SWITCHED_OFF)
+        if is_on_demand(event.event_id) and not event.attempts and (why := self._against(event)):
+            if self._is_gone(event):
+                return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+            return self._abandon(event, why)
+        event = self.events.attempt(event, self.clock())
+        answer = self.terminator.check(event.method, event.instance_id)
+        attempted_at = self.clock()
+        if answer is None:
+            if not may_carry_out(event, attempted_at):
+                return event  # the checks took too long
+            again = event.attempts > 1 and not fault_named(event.method).refused_if_protected
+            if again and shielded(self.reader.ec2, event.instance_id):
+                # The choice may be minutes old, and AWS ignores the protection. An earlier request may have succeeded
+                # before the owner protected the instance, so a sweep checks later.
+                self.events.note(event, f"{event.instance_id} is protected by EC2 now")
+                return event
+            try:
+                try:
+                    answer = self._ask(event)
+                except SkipRejected:
+                    event, attempted_at = self.events.with_os_shutdown(event), self.clock()
+                    if not may_carry_out(event, attempted_at):
+                        return event  # the rejected call took too long
+                    answer = self._ask(event)
+            except TerminationRefused as refused:
+                if not (refused.forbidden and self._is_gone(event)):
+                    return self._refused(event, refused)
+                # EC2 takes the tags from a terminated instance, and IAM allows requests for tagged ones only.
+                answer = Answer.REQUESTED if refused.repeated else Answer.GONE
+        if answer is Answer.REQUESTED:
+            return self.events.terminated(event, attempted_at)
+        if event.attempts > 1:
+            # Gone: by an earlier request. Alive but out of service: that may still be in progress, so a sweep checks.
+            return event if answer is Answer.LEFT else self.events.terminated(event, event.attempted_at or attempted_at)
+        if answer is Answer.LEFT:
+            return self._abandon(event, "the instance lives, but has left the service of its group")
+        return self.events.close(event, Status.GONE_ELSEWHERE, BY_SOMEBODY_ELSE)
+
+    def _is_gone(self, event: Event) -> bool:
+        return instance_gone(self.reader.ec2, self.reader.autoscaling, event.instance_id)
+
+    def _against(self, event: Event) -> str:
+        """Returns the objection to an instance that was claimed on demand, "" for none: minutes can pass between the
+        claim and the workflow that carries it out.
+        """
+        groups = read_members(self.reader.autoscaling, event.unit, self.reader.settings.units)
+        named = [group for group in groups if group.name == event.group]
+        if not named:
+            return f"{event.group} is no longer a group of {event.unit}"
+        facts = self.reader.unit(event.unit, named, groups, self.reader.policies.raw(event.unit), b"", self.clock())
+        passed = pass_guards(
+            facts, [guard for guard in ON_DEMAND if guard not in CAPS]
+        )  # the counts include this claim
+        if isinstance(passed, Refusal):
+            return f"{passed.reason}: {passed.detail}"
+        fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
+        if event.instance_id not in fit:
+            return f"{event.instance_id} is no longer fit to be terminated"
+        return f"{event.instance_id} is protected by EC2 now" if shielded(self.reader.ec2, event.instance_id) else ""
+
+    def _ask(self, event: Event) -> Answer:
+        try:
+            return self.terminator.terminate(event.method, event.instance_id, os_shutdown=bool(event.os_shutdown))
+        except ClientError as error:
+            with suppress(BotoCoreError, ClientError, StepRefused):
+                self.events.note(event, f"AWS said: {error}")
+            if error.response["Error"]["Code"] in BUSY and event.attempts >= TRIES:
+                return Answer.LEFT  # its owner is changing it: neither a time for chaos nor a fault
+            raise
+
+    def _refused(self, event: Event, refused: TerminationRefused) -> Event:
+        """Closes a claim that AWS refuses permanently, so that it is no longer in flight."""
+        words = f"AWS refused: {refused}"[:LONGEST_NOTE]
+        if event.attempts > 1 or refused.repeated:
+            # An earlier request without a known response may have succeeded before the refusal: a sweep checks later.
+            self.events.note(event, words)
+            event = replace(event, detail=words)
+        else:
+            event = self._abandon(event, words)
+        if refused.forbidden:
+            raise TerminationForbiddenError(event)
+        return event
+
+    def _abandon(self, event: Event, why: str, cause: AbandonReason = AbandonReason.REFUSED) -> Event:
+        return self.events.close(event, Status.ABANDONED, why, cause=cause)
+
+
+def _event(work: Work, facts: Facts, target: Target, now: datetime) -> Event:
+    until = deadline(now, facts.calendar)
+    if facts.change and facts.change.end:  # then an SSM Change Calendar closes
+        until = min(until, facts.change.end)
+    return Event(
+        event_id=work.event_id,
+        unit=work.unit,
+        day=work.day,
+        status=Status.CLAIMED,
+        at=now,
+        group=target.group.name,
+        instance_id=target.instance.instance_id,
+        zone=target.instance.zone,
+        method=str(facts.policy.method.value),
+        rolled=roll(facts.salt, facts.day, facts.unit),
+        probability=float(facts.policy.probability.value),
+        desired=target.group.desired,
+        deadline=until,
+        execution=work.execution,
+        build=target.instance.build,
+    )

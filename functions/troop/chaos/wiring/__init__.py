@@ -1,0 +1,1 @@
+"""Creates the adapters and steps of chaos from a function's environment."""

@@ -1,0 +1,42 @@
+"""Creates what sends notifications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from troop.chaos.aws.bus import Bus
+from troop.chaos.aws.queue import Queue
+from troop.chaos.aws.stream import Streams
+from troop.chaos.aws.topic import Topic
+from troop.chaos.flows.notify import Notifier
+from troop.chaos.flows.repairs import Redrive
+from troop.chaos.wiring import tables
+from troop.shared.aws.clients import client, quick_client
+from troop.shared.variables import Variable
+from troop.shared.wiring import environment
+from troop.shared.wiring.environment import settings, variable
+
+
+@cache
+def notifier(of: Callable[[str], Any] = client) -> Notifier:
+    """Creates the notifier. ``of``: returns a service's client."""
+    return Notifier(
+        deployment=settings().deployment,
+        leashed=settings().leashed,
+        events=variable(Variable.EVENTS_TABLE),
+        changes=variable(Variable.CHANGES_TABLE),
+        group_tags=variable(Variable.GROUP_TAGS_TABLE),
+        state=variable(Variable.STATE_TABLE),
+        change_table=tables.changes(of),
+        queries=tables.event_queries(),
+        bus=Bus(of("events"), variable(Variable.EVENT_BUS)),
+        topic=Topic(of("sns"), variable(Variable.NEWS_TOPIC)),
+    )
+
+
+@cache
+def redrive() -> Redrive:
+    queue = Queue(quick_client("sqs"), variable(Variable.UNTOLD_QUEUE))
+    return Redrive(queue, Streams(quick_client("dynamodbstreams")), notifier(quick_client), environment.now)

@@ -1,0 +1,64 @@
+"""Creates what the API needs of chaos, to read and to change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from troop.chaos.aws.edits import Edits
+from troop.chaos.aws.on_demand_executions import Starts
+from troop.chaos.aws.request_dedup import Repeats
+from troop.chaos.flows.edits import Editor
+from troop.chaos.flows.on_demand import OnDemand
+from troop.chaos.flows.units import Units
+from troop.chaos.wiring import tables
+from troop.chaos.wiring.account import account_reader
+from troop.shared.aws.clients import client
+from troop.shared.variables import Variable
+from troop.shared.wiring import environment
+from troop.shared.wiring.environment import settings, variable
+
+
+@cache
+def on_demand() -> OnDemand:
+    return OnDemand(
+        reader=account_reader(),
+        claims=tables.claims(),
+        events=tables.events(),
+        starts=Starts(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
+        settle=tables.initial_switch().settle,
+        clock=environment.now,
+    )
+
+
+@cache
+def repeats() -> Repeats:
+    return Repeats(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+
+
+@cache
+def units(of: Callable[[str], Any] = client) -> Units:
+    """Creates the reader of units. ``of``: returns a service's client."""
+    return Units(
+        settings=settings(),
+        autoscaling=of("autoscaling"),
+        policies=tables.policies(of),
+        state=tables.state(of),
+        decisions=tables.decision_queries(of),
+        events=tables.event_queries(of),
+        changes=tables.changes(of),
+    )
+
+
+@cache
+def editor() -> Editor:
+    edits = Edits(
+        client("dynamodb"),
+        variable(Variable.GROUP_TAGS_TABLE),
+        variable(Variable.STATE_TABLE),
+        tables.changes(),
+        environment.sleep,
+    )
+    initial = tables.initial_switch()
+    return Editor(tables.policies(), tables.state(), edits, initial, environment.now)

@@ -1,0 +1,1 @@
+"""Reads what the widgets of dashboards show."""

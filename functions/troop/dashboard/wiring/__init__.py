@@ -1,0 +1,1 @@
+"""Creates the widgets of dashboards."""

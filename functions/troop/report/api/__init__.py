@@ -1,0 +1,1 @@
+"""Defines the API's routes of reports."""

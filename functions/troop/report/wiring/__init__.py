@@ -1,0 +1,1 @@
+"""Creates what makes reports, and what finds them."""

@@ -1,0 +1,1 @@
+"""Contains what both halves use: values, settings, times, tables, and the layers below it."""

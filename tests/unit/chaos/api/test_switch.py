@@ -1,0 +1,120 @@
+"""GET and PATCH /switch: what it says, what it stops, and who is on record for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.account.account import Account, calls
+from tests.unit.account.asking import ANNA, ask, get, patch
+from tests.unit.account.changing import BEN, NOW, before, recorded
+from troop.shared.aws.dynamo import typed
+
+
+class TestSwitch:
+    def test_before_anybody_has_set_it_the_settings_hold(self, account: Account) -> None:
+        assert get("/switch") == {
+            "halted": False,
+            "leashed": False,
+            "reaper_off": False,
+            "schedules_off": False,
+            "changed_at": None,
+            "changed_by": "",
+            "reason": "",
+        }
+
+    @pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+    def test_unleashing(self, account: Account) -> None:
+        assert get("/switch")["leashed"] is True
+        account.group("web")
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "leashed"
+        switch = patch("/switch", {"leashed": False, "reason": "game day"})
+        assert switch == {
+            "halted": False,
+            "leashed": False,
+            "reaper_off": False,
+            "schedules_off": False,
+            "changed_at": NOW,
+            "changed_by": ANNA,
+            "reason": "game day",
+        }
+        assert switch == get("/switch")
+        account.clock.forward(minutes=1)
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "terminate"
+
+    def test_the_reaper_s_switch_is_apart_from_chaos_and_on_record(self, account: Account) -> None:
+        switch = patch("/switch", {"reaper_off": True, "reason": "incident"}, BEN)
+        assert (switch["reaper_off"], switch["halted"], switch["changed_by"]) == (True, False, BEN)
+        assert recorded(account)[0]["changes"]["reaper_off"] == {"old": None, "new": True}
+        account.group("web")
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "terminate"
+        assert patch("/switch", {"halted": True})["reaper_off"] is True
+        assert patch("/switch", {"reaper_off": False})["reaper_off"] is False
+
+    @pytest.mark.parametrize("settings", [{"benchmarks": False}], indirect=True)
+    def test_without_benchmarks_there_is_no_reaper_to_switch(self, account: Account) -> None:
+        status, body = ask("PATCH", "/switch", {"reaper_off": True})
+        assert status == 403
+        assert "troop:benchmarks" in body["message"]
+        assert patch("/switch", {"halted": True})["halted"] is True
+
+    def test_halting_stops_what_is_on_its_way(self, account: Account) -> None:
+        account.group("web")
+        (item,) = account.work(account.decide())
+        patch("/switch", {"halted": True})
+        assert account.terminate(item)["reason"] == "halted"
+        assert account.gone() == []
+
+    def test_the_record(self, account: Account) -> None:
+        patch("/switch", {"halted": True, "reason": "outage"})
+        account.clock.forward(minutes=5)
+        assert patch("/switch", {"halted": False}, BEN)["reason"] == ""
+        first, second = recorded(account)
+        assert first["changes"] == {
+            "halted": {"old": None, "new": True},
+            "reason": {"old": None, "new": "outage"},
+        }
+        assert second["changes"] == {
+            "halted": {"old": True, "new": False},
+            "reason": {"old": "outage", "new": None},
+        }
+        assert (first["subject"], first["caller"], second["caller"]) == ("switch", ANNA, BEN)
+
+    def test_the_same_again_and_nothing_change_nothing(self, account: Account) -> None:
+        first = patch("/switch", {"halted": True, "reason": "outage"})
+        account.clock.forward(minutes=5)
+        assert patch("/switch", {"halted": True, "reason": "outage"}, BEN) == first
+        assert patch("/switch", {}, BEN) == first
+        assert len(recorded(account)) == 1
+
+    def test_attributes_that_others_changed_meanwhile_stay(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with calls(monkeypatch, before("TransactWriteItems", lambda: account.switch(halted=True, leashed=False))):
+            switch = patch("/switch", {"leashed": True})
+        assert (switch["halted"], switch["leashed"]) == (True, True)
+        assert recorded(account)[0]["changes"]["leashed"] == {"old": False, "new": True}
+
+    def test_malformed_switch_is_shown_as_far_as_possible(self, account: Account) -> None:
+        item = {"key": "switch", "halted": True, "changed_at": "yesterday", "changed_by": 5, "reason": ["x"]}
+        account.dynamodb.put_item(TableName="State", Item=typed(item))
+        switch = get("/switch")
+        assert (switch["halted"], switch["changed_at"], switch["changed_by"]) == (True, None, "5")
+
+    @pytest.mark.parametrize(
+        ("body", "words"),
+        [
+            ({"halted": "yes"}, "body.halted: is 'yes', must be true or false"),
+            ({"leashed": None}, "body.leashed"),
+            ({"halt": True}, "body: halt is unknown, must be spelled halted"),
+            ({"reason": "x" * 257}, "body.reason: has 257 characters, must have at most 256 characters"),
+        ],
+    )
+    def test_refusals(self, account: Account, body: Any, words: str) -> None:
+        status, answer = ask("PATCH", "/switch", body)
+        assert status == 400
+        assert words in answer["message"]

@@ -1,0 +1,174 @@
+"""Builders: a unit against which nothing speaks, and what differs from it said in one argument."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from troop.chaos.decisions import Decision, decide_all
+from troop.chaos.events import Event, Status
+from troop.chaos.facts import Account, Counts, Facts, Switch, UnitState, facts_of_units
+from troop.chaos.groups import Group, Instance
+from troop.chaos.policy import Policy, effective_policy
+from troop.shared.calendars import Calendar, parse_calendar
+from troop.shared.settings import SETTINGS, Settings, parse_settings
+
+SALT = b"a fixed salt, so that a test says the same every time"
+
+FRIDAY = date(2026, 11, 20)
+"""A business day, as is the Thursday before; a weekend follows, then a week with Thanksgiving Day (the 26th)."""
+
+DEFAULTS: dict[str, Any] = {key: one.default for key, one in SETTINGS.items()} | {"leashed": False, "probability": 1}
+DEFAULT_CALENDAR: dict[str, Any] = DEFAULTS["calendars"]["default"]
+
+RUNNING = Switch(halted=False, leashed=False)
+
+
+def raw_settings(**changes: Any) -> dict[str, Any]:
+    return {**DEFAULTS, **changes}
+
+
+def settings(**changes: Any) -> Settings:
+    """Unleashed, probability 1, otherwise the defaults."""
+    return parse_settings(raw_settings(**changes))
+
+
+def raw_calendar(**changes: Any) -> dict[str, Any]:
+    return {**DEFAULT_CALENDAR, **changes}
+
+
+def calendar(name: str = "default", **changes: Any) -> Calendar:
+    return parse_calendar("troop:calendars", name, raw_calendar(**changes))
+
+
+def calendars(**changes: Any) -> dict[str, Any]:
+    """The setting ``calendars`` with one calendar, ``default``."""
+    return {"default": raw_calendar(**changes)}
+
+
+def at(clock: str, day: date = FRIDAY, zone: str = "America/Los_Angeles", fold: int = 0) -> datetime:
+    """The moment, in UTC, at which the clocks of ``zone`` show ``clock`` (``HH:MM`` or ``HH:MM:SS``)."""
+    local = datetime.fromisoformat(f"{day.isoformat()}T{clock}").replace(tzinfo=ZoneInfo(zone), fold=fold)
+    return local.astimezone(UTC)
+
+
+LAST_TICK = at("14:45")
+"""Every roll of :data:`FRIDAY` is due by now."""
+
+
+def instance(number: int = 0, **changes: Any) -> Instance:
+    return Instance(**{"instance_id": f"i-{number:017x}", "zone": "us-west-2a", **changes})
+
+
+def group(name: str = "web", size: int = 3, first: int = 0, **changes: Any) -> Group:
+    """A healthy group of ``size`` instances numbered from ``first``; ``desired`` is their number."""
+    instances = tuple(instance(first + n) for n in range(size))
+    return Group(
+        **{"name": name, "desired": len(changes.get("instances", instances)), "instances": instances, **changes}
+    )
+
+
+def policy(
+    groups: tuple[Group, ...] | None = None,
+    item: Mapping[str, Any] | None = None,
+    chosen: Settings | None = None,
+    day: date = FRIDAY,
+) -> Policy:
+    """The effective policy, on ``day`` in every zone."""
+    return effective_policy(groups or (group(),), item or {}, chosen or settings(), lambda _: day)
+
+
+def facts(
+    unit: str = "web",
+    item: Mapping[str, Any] | None = None,
+    chosen: Settings | None = None,
+    groups: tuple[Group, ...] | None = None,
+    now: datetime = LAST_TICK,
+    **changes: Any,
+) -> Facts:
+    """The facts of a unit that is due: nothing speaks against its termination, unless ``changes`` do."""
+    configured, members = chosen or settings(), groups or (group(unit),)
+    defaults: dict[str, Any] = {
+        "unit": unit,
+        "now": now,
+        "salt": SALT,
+        "settings": configured,
+        "switch": RUNNING,
+        "groups": members,
+        "policy": effective_policy(members, item or {}, configured, lambda c: configured.calendars[c].at(now).day),
+        "state": UnitState(),
+        "counts": Counts(),
+        "refreshing": frozenset(),
+        "alarms": {},
+    }
+    return Facts(**{**defaults, **changes})
+
+
+def account(*groups: Group, **changes: Any) -> Account:
+    return Account(**{"groups": groups, "items": {}, "states": {}, "switch": RUNNING, "counts": Counts(), **changes})
+
+
+def event(**changes: Any) -> Event:
+    """A termination of one of three instances of ``web``, on its way to recovery."""
+    return Event(
+        **{
+            "event_id": "2026-11-20#web",
+            "unit": "web",
+            "day": FRIDAY,
+            "status": Status.TERMINATED,
+            "at": at("12:00"),
+            "group": "web",
+            "instance_id": instance(0).instance_id,
+            "zone": "us-west-2a",
+            "method": "crash",
+            "rolled": 0.1,
+            "probability": 0.2,
+            "desired": 3,
+            "deadline": at("12:10"),
+            "execution": "arn:execution",
+            "attempted_at": at("12:00:01"),
+            "terminated_at": at("12:00:02"),
+            **changes,
+        }
+    )
+
+
+def days(first: date, last: date) -> list[date]:
+    """Every day from ``first`` to ``last``, both included."""
+    return [first + timedelta(days=n) for n in range((last - first).days + 1)]
+
+
+def closed(moment: datetime, **changes: Any) -> tuple[str, str] | None:
+    closure = calendar(**changes).at(moment).closure
+    return (closure.kind, closure.detail) if closure else None
+
+
+TWO_MORE = {**calendars(), "night": raw_calendar(), "day": raw_calendar()}
+"""Calendars to choose from, all alike."""
+
+
+def tagged(name: str = "web", **tags: str) -> Group:
+    return group(name, tags={f"troop:{key}": value for key, value in tags.items()})
+
+
+def unit_policy(*groups: Group, item: dict[str, Any] | None = None, day: date = FRIDAY, **changes: Any) -> Policy:
+    return policy(groups, item, settings(calendars=TWO_MORE, **changes), day)
+
+
+def fleet(count: int, **changes: Any) -> list[Group]:
+    return [group(f"service-{n:02}", first=10 * n, **changes) for n in range(count)]
+
+
+def tick(read: Account, chosen: Settings | None = None, now: datetime = LAST_TICK) -> dict[str, Decision]:
+    return {d.unit: d for d in decide_all(list(facts_of_units(read, chosen or settings(), SALT, now)))}
+
+
+def reasons(decisions: dict[str, Decision]) -> Counter[str]:
+    return Counter(d.reason for d in decisions.values())
+
+
+def units(decisions: dict[str, Decision], reason: str) -> list[str]:
+    return sorted(unit for unit, d in decisions.items() if d.reason == reason)

@@ -1,0 +1,72 @@
+"""The watchdog: what it finds it says as metrics, and what it cannot see it does not say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from handlers import watchdog
+from tests.unit.account.account import CONTEXT, calls
+from tests.unit.account.deployed import Deployed
+from troop.chaos.health import Grade
+from troop.shared.aws.clients import client
+
+
+def metrics(capsys: pytest.CaptureFixture[str]) -> dict[str, list[float]]:
+    """The values in the one metrics line that was written."""
+    (line,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert (directive["Namespace"], directive["Dimensions"]) == ("Troop", [["deployment"]])
+    assert line["deployment"] == "Troop"
+    assert {m["Unit"] for m in directive["Metrics"]} == {"Count"}
+    return {m["Name"]: line[m["Name"]] for m in directive["Metrics"]}
+
+
+def test_the_watchdog_says_it_as_metrics(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert metrics(capsys) == {
+        "UnitsUnrecovered": [0],
+        "MissingTicks": [0],
+        "FailingChecks": [0],
+    }
+
+
+def test_the_watchdog_counts_what_is_wrong(deployed: Deployed, capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.unrecovered("web", "db")
+    client("sqs").send_message(QueueUrl=deployed.queue, MessageBody="{}")
+    answer = watchdog.handler({}, CONTEXT)
+    assert answer == {"status": Grade.FAIL, "failing": ["dead-letters", "units-unrecovered"]}
+    measurements = metrics(capsys)
+    assert (measurements["UnitsUnrecovered"], measurements["FailingChecks"]) == ([2], [2])
+
+
+def test_unreadable_check_has_no_metric_and_silences_the_watchdog(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A zero would say that all is well, and end an alarm; the alarm on silence counts FailingChecks."""
+
+    def intercept(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        if operation == "GetItem":
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        return call()
+
+    with calls(monkeypatch, intercept):
+        answer = watchdog.handler({}, CONTEXT)
+    assert metrics(capsys) == {"MissingTicks": [0]}
+    assert answer["failing"] == ["units-unrecovered"]
+
+
+def test_the_watchdog_looks_at_no_alarm(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its metrics are what alarms are made of: one of these would keep itself on."""
+    deployed.alarm("Troop-TicksFailed", deployed.topic)
+    monkeypatch.delenv("TROOP_ACT_NOW_TOPIC")
+    with calls(monkeypatch) as operations:
+        assert watchdog.handler({}, CONTEXT) == {"status": "ok", "failing": []}
+    assert not {"DescribeAlarms", "GetTopicAttributes"} & set(operations)
+    assert metrics(capsys)["FailingChecks"] == [0]

@@ -1,0 +1,489 @@
+"""From what is written into the tables to the bus and the topic, by the streams' own records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import jsonschema_rs
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+from handlers import notify
+from tests.unit.account.account import CONTEXT, FRIDAY, OVERDUE, WEB, Account, calls
+from tests.unit.account.asking import patch
+from tests.unit.account.changing import before
+from tests.unit.chaos.flows.test_check_recovery import never_whole
+from tests.unit.shared.aws.test_metrics import written
+from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.aws.edits import Edits
+from troop.chaos.aws.event_items import to_item
+from troop.chaos.changes import Author
+from troop.chaos.events import Event, Status
+from troop.shared.aws.clients import client
+from troop.shared.aws.dynamo import plain, typed
+from troop.shared.wiring import environment
+
+ANN = Author("arn:aws:iam::123456789012:user/ann", "request-1")
+SCHEMA = jsonschema_rs.validator_for(
+    json.loads((Path(__file__).parents[3] / "docs" / "notifications.schema.json").read_text(encoding="utf-8"))
+)
+
+
+class Listeners:
+    """What the bus and the topic have taken, and the streams' records that were not handed on yet."""
+
+    def __init__(self, account: Account, topic: str) -> None:
+        self.account, self.topic = account, topic
+        self.bus: list[dict[str, Any]] = []
+        self.published: list[dict[str, Any]] = []
+        self.fail: Callable[[str], None] = lambda operation: None
+        self._streams = boto3.client("dynamodbstreams")
+        self._seen: dict[str, int] = {}
+        for table in ("Events", "Changes", "GroupTags", "State"):
+            view = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+            account.dynamodb.update_table(TableName=table, StreamSpecification=view)
+
+    def records(self) -> list[dict[str, Any]]:
+        """What was written since this was last asked, as Lambda hands it to a function."""
+        pairs = []
+        for table in ("Events", "Changes", "GroupTags", "State"):
+            arn = self.account.dynamodb.describe_table(TableName=table)["Table"]["LatestStreamArn"]
+            (shard,) = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+            iterator = self._streams.get_shard_iterator(
+                StreamArn=arn, ShardId=shard["ShardId"], ShardIteratorType="TRIM_HORIZON"
+            )["ShardIterator"]
+            records = self._streams.get_records(ShardIterator=iterator)["Records"]
+            pairs += [(arn, record) for record in records[self._seen.get(table, 0) :]]
+            self._seen[table] = len(records)
+        return [self._as_lambda(arn, record) for arn, record in pairs]
+
+    def _as_lambda(self, arn: str, record: dict[str, Any]) -> dict[str, Any]:
+        change = dict(record["dynamodb"])
+        change["ApproximateCreationDateTime"] = self.account.clock().timestamp()
+        raw = {**record, "eventSourceARN": arn, "dynamodb": change}
+        assert json.loads(json.dumps(raw)) == raw
+        return raw
+
+    def tell(self, records: list[dict[str, Any]] | None = None) -> list[str]:
+        """Hands records on; the numbers of those that are to be tried again."""
+        event = {"Records": self.records() if records is None else records}
+        answer = notify.handler(event, CONTEXT)
+        return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+    def heard(self) -> list[dict[str, Any]]:
+        """Documents since this was last asked; both channels must have had the same."""
+        details = [json.loads(entry["Detail"]) for entry in self.bus]
+        assert [json.loads(message["Message"]) for message in self.published] == details
+        for entry, message, detail in zip(self.bus, self.published, details, strict=True):
+            SCHEMA.validate(detail)
+            assert (entry["Source"], entry["EventBusName"]) == ("troop", "chaos")
+            assert message["TopicArn"] == self.topic
+            assert message["MessageAttributes"]["kind"] == {"DataType": "String", "StringValue": detail["kind"]}
+            assert message["Subject"].startswith(f"Troop: {entry['DetailType']}")
+        self.bus.clear()
+        self.published.clear()
+        return details
+
+    def kinds(self) -> list[str]:
+        self.tell()
+        return [detail["kind"] for detail in self.heard()]
+
+
+@pytest.fixture
+def listeners(account: Account, monkeypatch: pytest.MonkeyPatch) -> Listeners:
+    topic = client("sns").create_topic(Name="news")["TopicArn"]
+    monkeypatch.setenv("TROOP_NEWS_TOPIC", topic)
+    listeners = Listeners(account, topic)
+    real = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def call(self: Any, operation: str, parameters: dict[str, Any]) -> Any:
+        listeners.fail(operation)
+        answer = real(self, operation, parameters)
+        if operation == "PutEvents":
+            listeners.bus += parameters["Entries"]
+        if operation == "Publish":
+            listeners.published.append(parameters)
+        return answer
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    return listeners
+
+
+def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Account, listeners: Listeners) -> None:
+    account.group("web")
+    account.policy("Web", opt_out=True, owner="team")
+    listeners.tell()
+    listeners.heard()  # of the edit
+    account.decide()
+    assert listeners.kinds() == []
+    account.clock.forward(days=1)
+    account.decide()
+    listeners.tell()
+    (stray,) = listeners.heard()
+    assert stray.pop("summary") == (
+        "The policy of 'Web' (nearest unit: 'web') has had no effect since 2026-11-20T22:46:00.000Z: "
+        "no Auto Scaling group has this unit"
+    )
+    assert stray == {
+        "schema": 1,
+        "id": "stray-item#Web#2026-11-20T22:46:00.000Z",
+        "kind": "stray-item",
+        "deployment": "Troop",
+        "at": "2026-11-21T22:46:00.000Z",
+        "unit": "Web",
+        "owner": "team",
+        "since": "2026-11-20T22:46:00.000Z",
+        "nearest": "web",
+    }
+    account.clock.forward(days=1)
+    account.decide()
+    assert listeners.kinds() == []
+    account.dynamodb.delete_item(TableName="GroupTags", Key={"unit": {"S": "Web"}})
+    account.decide()
+    assert listeners.kinds() == ["policy-changed"]
+
+
+def edits() -> Edits:
+    return Edits(client("dynamodb"), "GroupTags", "State", ChangeTable(client("dynamodb"), "Changes"))
+
+
+def test_a_termination_and_its_recovery(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    listeners.tell()
+    (terminated,) = listeners.heard()
+    victim = account.event(WEB).instance_id
+    assert (terminated["kind"], terminated["event_id"], terminated["instance_id"]) == ("terminated", WEB, victim)
+    account.clock.forward(seconds=7)
+    with calls(monkeypatch, never_whole):
+        account.check_recovery(WEB)
+    assert listeners.kinds() == []
+    account.check_recovery(WEB)
+    listeners.tell()
+    (recovered,) = listeners.heard()
+    assert (recovered["kind"], recovered["recovery_seconds"]) == ("recovered", 7.0)
+
+
+def test_a_unit_that_does_not_recover(account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    account.terminate(account.item("web"))
+    account.clock.forward(minutes=31)
+    with calls(monkeypatch, never_whole):
+        account.check_recovery(WEB)
+    listeners.tell()
+    _, detail = listeners.heard()
+    assert (detail["kind"], detail["unit"], detail["status"]) == ("unrecovered", "web", "UNRECOVERED")
+    assert detail["terminated_at"] == "2026-11-20T22:46:00.000Z"
+
+
+def test_claim_without_a_termination_is_notified_as_failed(account: Account, listeners: Listeners) -> None:
+    account.dynamodb.put_item(TableName="Events", Item=to_item(_claimed()))
+    account.clock.forward(minutes=1)
+    account.sweep()
+    listeners.tell()
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["status"], detail["terminated_at"]) == ("failed", "GONE_ELSEWHERE", None)
+
+
+def _claimed() -> Event:
+    long_ago = OVERDUE - timedelta(hours=1)
+    return Event(
+        event_id=WEB,
+        unit="web",
+        day=FRIDAY,
+        status=Status.CLAIMED,
+        at=long_ago,
+        group="web",
+        instance_id="i-0123456789abcdef0",
+        zone="eu-central-1a",
+        method="crash",
+        rolled=0.1,
+        probability=1.0,
+        desired=3,
+        deadline=long_ago + timedelta(minutes=10),
+    )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "method", "kinds"),
+    [
+        (5, "crash", ["recovered", "slow-recovery"]),
+        (4, "crash", ["recovered"]),
+        (5, "drain", ["recovered"]),  # another method takes its own time
+    ],
+)
+def test_slow_by_the_units_own_history(
+    account: Account,
+    listeners: Listeners,
+    capsys: pytest.CaptureFixture[str],
+    earlier: int,
+    method: str,
+    kinds: list[str],
+) -> None:
+    for number in range(earlier):
+        _recovered(account, f"2026-10-{number + 1:02}#web", OVERDUE - timedelta(days=30 - number), 20, method)
+        _recovered(account, f"2026-10-{number + 1:02}#db", OVERDUE - timedelta(days=30 - number), 9000, method)
+    listeners.records()  # which tells of nothing: they were not seen on their way
+    now = _claimed_and_terminated(account)
+    _close(account, now, 100)
+    listeners.tell()
+    heard = listeners.heard()
+    assert [detail["kind"] for detail in heard] == ["terminated", *kinds]
+    assert heard[-1].get("usual_seconds") == (20.0 if len(kinds) == 2 else None)
+    counted = [values["SlowRecoveries"] for _, values in written(capsys) if "SlowRecoveries" in values]
+    assert counted == ([[1]] if len(kinds) == 2 else [])
+
+
+def test_many_recoveries_by_another_method_hide_none_of_its_own(account: Account, listeners: Listeners) -> None:
+    for number in range(25):
+        by, day = ("crash", 30) if number < 5 else ("drain", 20)
+        at = OVERDUE - timedelta(days=day, minutes=number)
+        _recovered(account, f"2026-10-{number + 1:02}#web", at, 20, by)
+    listeners.records()
+    now = _claimed_and_terminated(account)
+    _close(account, now, 100)
+    listeners.tell()
+    assert [detail["kind"] for detail in listeners.heard()] == ["terminated", "recovered", "slow-recovery"]
+
+
+def _recovered(account: Account, event_id: str, at: Any, seconds: float, method: str) -> None:
+    event = Event(
+        **{
+            **vars(_claimed()),
+            "event_id": event_id,
+            "unit": event_id.partition("#")[2],
+            "status": Status.RECOVERED,
+            "at": at,
+            "method": method,
+            "terminated_at": at,
+            "recovered_at": at + timedelta(seconds=seconds),
+        }
+    )
+    account.dynamodb.put_item(TableName="Events", Item=to_item(event))
+
+
+def _claimed_and_terminated(account: Account) -> Event:
+    claimed = _claimed()
+    account.dynamodb.put_item(TableName="Events", Item=to_item(claimed))
+    return account.events.terminated(claimed, claimed.at)
+
+
+def _close(account: Account, event: Event, seconds: float) -> None:
+    account.events.close(event, Status.RECOVERED, "", (event.terminated_at or event.at) + timedelta(seconds=seconds))
+
+
+def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account, listeners: Listeners) -> None:
+    edits().unit("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
+    edits().switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
+    listeners.tell()
+    changed, halted = sorted(listeners.heard(), key=lambda detail: str(detail["kind"]), reverse=True)
+    assert (changed["kind"], changed["unit"], changed["caller"]) == ("policy-changed", "web", ANN.caller)
+    assert changed["changes"]["reason"] == {"old": None, "new": "Grüße"}
+    assert (halted["kind"], halted["caller"], halted["reason"]) == ("halted", ANN.caller, "incident")
+
+
+def test_edits_by_hand_are_notified(account: Account, listeners: Listeners) -> None:
+    account.policy("web", opt_out=True, stop_alarms={"a", "b"})
+    account.switch(halted=True)
+    listeners.tell()
+    changed, halted = listeners.heard()
+    assert (changed["kind"], changed["by_hand"], changed["caller"]) == ("policy-changed", True, None)
+    assert changed["changes"] == {
+        "opt_out": {"old": None, "new": True},
+        "stop_alarms": {"old": None, "new": ["a", "b"]},
+    }
+    assert (halted["kind"], halted["by_hand"]) == ("halted", True)
+    account.dynamodb.delete_item(TableName="State", Key={"key": {"S": "switch"}})
+    account.dynamodb.delete_item(TableName="GroupTags", Key={"unit": {"S": "web"}})
+    assert sorted(listeners.kinds()) == ["policy-changed", "resumed"]
+
+
+def _stored(account: Account, table: str, key: dict[str, str]) -> dict[str, Any]:
+    item: dict[str, Any] = account.dynamodb.get_item(TableName=table, Key=typed(key)).get("Item", {})
+    return item
+
+
+UNLEASHED, LEASHED = {"leashed": False}, {"leashed": True}
+
+
+@pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"changed_at": "2026-11-20T22:46:00.000Z", "changed_by": "arn:aws:iam::123456789012:user/bob"},
+        {"changed_at": "2026-11-20T22:46:00.000Z", "changed_by": ANN.caller, "changed_request": "request-9"},
+        {"changed_at": "2026-11-20T22:46:00.000Z#request-1", "changed_request": "x" * 5000},
+        {"changed_at": "#", "changed_request": "request-1"},
+        {"changed_at": 5, "changed_request": True},
+    ],
+)
+def test_unleashing_by_hand_with_a_forged_signature_is_notified(
+    account: Account, listeners: Listeners, forged: dict[str, Any]
+) -> None:
+    edits().switch({}, {"halted": True}, ANN, account.clock())
+    assert listeners.kinds() == ["halted"]
+    item = plain(_stored(account, "State", {"key": "switch"}))
+    account.put("State", typed(item | UNLEASHED | forged))
+    listeners.tell()
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("unleashed", True, None)
+
+
+@pytest.mark.parametrize("settings", [{"leashed": True}], indirect=True)
+@pytest.mark.parametrize("later", [timedelta(seconds=20), timedelta(hours=3)])
+def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Listeners, later: timedelta) -> None:
+    """The same edit, with the record that the API has made of it the first time."""
+    edits().switch({}, UNLEASHED, ANN, account.clock())
+    unleashed = _stored(account, "State", {"key": "switch"})
+    edits().switch(unleashed, LEASHED, Author(ANN.caller, "request-2"), account.clock())
+    assert listeners.kinds() == ["unleashed", "leashed"]
+    account.clock.forward(seconds=later.total_seconds())
+    account.put("State", unleashed)
+    listeners.tell()
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"]) == ("unleashed", True)
+
+
+def test_forged_policy_is_notified_with_the_forged_values(account: Account, listeners: Listeners) -> None:
+    edits().unit("web", {}, {"opt_out": True}, None, ANN, account.clock())
+    listeners.kinds()
+    item = plain(_stored(account, "GroupTags", {"unit": "web"}))
+    account.clock.forward(minutes=1)
+    account.put("GroupTags", typed(item | {"opt_out": False, "changed_request": "request-2", "version": 2}))
+    listeners.tell()
+    (detail,) = listeners.heard()
+    assert (detail["kind"], detail["by_hand"], detail["caller"]) == ("policy-changed", True, None)
+    assert set(detail["changes"]) == {"opt_out", "changed_request"}
+
+
+def test_a_record_that_is_malformed_vouches_for_nothing(account: Account, listeners: Listeners) -> None:
+    at = "2026-11-20T22:46:00.000Z"
+    account.put("Changes", typed({"subject": "unit#web", "at": f"{at}#request-9", "caller": "x", "changes": "none"}))
+    account.policy("web", opt_out=True, changed_at=at, changed_request="request-9")
+    listeners.tell()
+    assert [detail["by_hand"] for detail in listeners.heard()] == [True]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"probability": 0.2, "min_healthy": 3, "stop_alarms": ["b", "a"], "until": "2026-12-04"},
+        {"opt_out": True, "reason": "Grüße", "owner": None},
+        {"probability": None, "stop_alarms": None},
+    ],
+)
+def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listeners, changes: dict[str, Any]) -> None:
+    """Also over an item that was written by hand, in types of its own."""
+    account.policy("web", opt_out="yes", probability="0.2", stop_alarms={"a", "b"}, owner="ann")
+    listeners.kinds()
+    for number in range(2):
+        read = _stored(account, "GroupTags", {"unit": "web"})
+        author = Author(ANN.caller, f"request-{number}")
+        edits().unit("web", read, changes | {"min_days_between": number}, None, author, account.clock())
+        account.clock.forward(seconds=5)
+        listeners.tell()
+        assert [(detail["kind"], detail["by_hand"]) for detail in listeners.heard()] == [("policy-changed", False)]
+
+
+def test_changes_of_the_switch_at_once_are_both_the_apis(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = before("TransactWriteItems", lambda: patch("/switch", {"halted": True}) and None)
+    with calls(monkeypatch, between):
+        patch("/switch", {"leashed": True})
+    listeners.tell()
+    assert {(detail["kind"], detail["by_hand"]) for detail in listeners.heard()} == {
+        ("halted", False),
+        ("leashed", False),
+    }
+
+
+@pytest.mark.parametrize("operation", ["PutEvents", "Publish", "Query"])
+def test_failed_notification_is_repeated_and_harms_nothing(
+    account: Account, listeners: Listeners, operation: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account.policy("web", reason="x")
+    _close(account, _claimed_and_terminated(account), 100)
+    records = sorted(listeners.records(), key=lambda record: "table/Events" in record["eventSourceARN"])
+    before = account.event(WEB)
+
+    def fail(called: str) -> None:
+        if called == operation:
+            raise ClientError({"Error": {"Code": "InternalError", "Message": ""}}, operation)
+
+    listeners.fail = fail
+    capsys.readouterr()
+    failed = listeners.tell(records)
+    expected = records[-1] if operation == "Query" else records[0]
+    assert failed == [expected["dynamodb"]["SequenceNumber"]]
+    assert any(values.get("NotificationsFailed") == [1] for _, values in written(capsys))
+    assert account.event(WEB) == before
+    listeners.fail = lambda called: None
+    listeners.bus.clear()
+    listeners.published.clear()
+    again = records[records.index(expected) :]
+    assert listeners.tell(again) == []
+    assert listeners.heard()[-1]["kind"] == "recovered"
+
+
+def test_an_entry_that_the_bus_refuses_is_sent_again(
+    account: Account, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.policy("web", reason="x")
+    (record,) = listeners.records()
+
+    def refuse(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        if operation == "PutEvents":
+            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
+        return answer
+
+    with calls(monkeypatch, refuse) as operations:
+        assert listeners.tell([record]) == [record["dynamodb"]["SequenceNumber"]]
+    assert operations.count("Publish") == 1, "the topic hears of it all the same"
+
+
+def test_a_record_that_nobody_can_read_holds_up_no_other(
+    account: Account, listeners: Listeners, capsys: pytest.CaptureFixture[str]
+) -> None:
+    account.dynamodb.put_item(TableName="Changes", Item={"subject": {"S": "unit#web"}, "at": {"S": "some day"}})
+    account.policy("db", opt_out=True)
+    capsys.readouterr()
+    assert listeners.tell() == []
+    assert [detail["unit"] for detail in listeners.heard()] == ["db"]
+    values = [values for _, values in written(capsys)]
+    assert values == [{"Notifications": [1], "NotificationsFailed": [1]}]
+
+
+def test_other_tables_and_other_items_are_no_news(account: Account, listeners: Listeners) -> None:
+    account.policy("web", opt_out=True)
+    (record,) = listeners.records()
+    elsewhere = record | {"eventSourceARN": record["eventSourceARN"].replace("GroupTags", "Other")}
+    assert listeners.tell([elsewhere]) == []
+    account.dynamodb.put_item(TableName="State", Item={"key": {"S": "in-flight"}, "halted": {"BOOL": True}})
+    assert listeners.kinds() == []
+
+
+@pytest.mark.parametrize("unit", ["w" * 255, "Grüße\nan alle", "x"])
+def test_a_subject_is_as_sns_takes_it(account: Account, listeners: Listeners, unit: str) -> None:
+    account.policy(unit, opt_out=True)
+    listeners.tell()
+    subject = listeners.published[0]["Subject"]
+    assert subject.isascii()
+    assert subject.isprintable()
+    assert len(subject) < 100
+    listeners.heard()
+
+
+def test_the_settings_say_what_leashed_was(account: Account, listeners: Listeners) -> None:
+    assert environment.settings().leashed is False
+    edits().switch({}, {"leashed": False}, ANN, account.clock())
+    assert listeners.kinds() == []

@@ -1,0 +1,114 @@
+"""Commands are imported when they run; until then, lists show their names and helps."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.app import app
+from cli.shared.lazy import LazyCommand
+
+ROOT = Path(__file__).resolve().parents[3]
+TROOP: Any = typer.main.get_command(app)
+
+
+def entries(group: Any) -> Iterator[LazyCommand]:
+    for command in group.commands.values():
+        if isinstance(command, LazyCommand):
+            yield command
+        loaded = command.load() if isinstance(command, LazyCommand) else command
+        if hasattr(loaded, "commands"):
+            yield from entries(loaded)
+
+
+@pytest.mark.parametrize("entry", list(entries(TROOP)), ids=lambda entry: entry.source)
+def test_the_listed_name_and_help_are_those_of_the_command(entry: LazyCommand) -> None:
+    command = entry.load()
+    first, *_ = inspect.cleandoc(command.help).split("\n\n")
+    assert (entry.name, entry.help) == (command.name, " ".join(first.split()))
+
+
+def test_every_command_is_listed() -> None:
+    folder = ROOT / "cli" / "commands"
+    listed = {entry.source.partition(":")[0].rpartition(".")[2] for entry in entries(TROOP)}
+    assert listed == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+
+
+MODULES = """import sys
+from cli.app import app
+try:
+    app(sys.argv[1:])
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+
+
+def imported(*words: str) -> set[str]:
+    """Lists the modules that a run of the command imports."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "functions")])
+    line = [sys.executable, "-c", MODULES, *words]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60, env=os.environ | {"PYTHONPATH": paths})
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.split())
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",)])
+def test_help_imports_no_command_and_no_sdk(words: tuple[str, ...]) -> None:
+    modules = imported(*words)
+    assert "cli.app" in modules
+    assert not {name for name in modules if name.startswith("cli.commands.")}
+    assert not modules & {"boto3", "botocore", "pydantic", "yaml", "holidays", "troop.bench", "troop.chaos"}
+
+
+@pytest.mark.parametrize(
+    ("words", "needless"),
+    [
+        (("events", "--help"), {"yaml", "holidays", "troop.bench.definition.plan", "troop.report", "troop.shared.aws"}),
+        (("bench", "--help"), {"troop.report", "troop.shared.aws", "cli.commands.bench_compare"}),
+        (("simulate", "--help"), {"boto3", "troop.bench", "troop.report", "troop.shared.aws"}),
+        (("policy", "diff", "--help"), {"troop.bench.definition.plan", "troop.report", "troop.shared.aws"}),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(words: tuple[str, ...], needless: set[str]) -> None:
+    modules = imported(*words)
+    assert f"cli.commands.{words[0]}" in modules
+    assert not modules & needless
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["evnts"], "'events'"), (["bench", "comprae"], "'compare'"), (["reaper", "of"], "'off'")]
+)
+def test_a_misspelt_command_gets_a_hint(words: list[str], meant: str) -> None:
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 2
+    assert f"Did you mean {meant}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("troop e", {"events"}),
+        ("troop bench re", {"results", "report"}),
+        ("troop policy d", {"diff"}),
+        ("troop reaper o", {"off", "on"}),
+        ("troop events --fo", {"--follow"}),
+        ("troop set web own", {"owner="}),
+    ],
+)
+def test_completion_knows_commands_and_their_arguments(
+    monkeypatch: pytest.MonkeyPatch, line: str, expected: set[str]
+) -> None:
+    monkeypatch.setenv("_TROOP_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    result = CliRunner().invoke(app, [], prog_name="troop")
+    assert set(result.stdout.split()) == expected

@@ -1,0 +1,152 @@
+"""Checks every view and dialog in a browser by the rules of axe-core: wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import accessibility
+from tests.unit.cli.conftest import event
+from tests.unit.cli.web.page.conftest import SETTLED, Looking
+from tests.unit.cli.web.page_world import RUN, World, cell, live_answer, live_cell, run
+
+OTHER = "20261122-080000-0badcafe"
+RUNNING = "20261123-080000-0badcafe"
+
+
+def _open_policy(page: Page) -> None:
+    page.get_by_label("Probability").fill("1")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("button", name="Save this policy")).to_be_visible()
+
+
+def _wrong_policy(page: Page) -> None:
+    page.get_by_label("Probability").fill("often")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("must be a number from 0 to 1")).to_be_visible()
+
+
+def _press(name: str) -> Callable[[Page], None]:
+    def press(page: Page) -> None:
+        page.get_by_role("button", name=name).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+
+    return press
+
+
+def _compare(page: Page) -> None:
+    for one in (RUN, OTHER):
+        page.get_by_label(f"Compare {one}").check()
+    expect(page.get_by_role("link", name="Compare 2026")).to_be_visible()
+
+
+def _estimate(page: Page) -> None:
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+
+
+def _keys(page: Page) -> None:
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+
+
+VIEWS: tuple[tuple[str, tuple[Callable[[Page], None], ...]], ...] = (
+    ("overview", (_press("Leash"), _press("Halt"), _keys)),
+    ("units", ()),
+    ("units/web", (_press("Opt out"),)),
+    ("units/ledger", (_press("Opt in"),)),
+    ("units/web/policy", (_wrong_policy, _open_policy)),
+    ("units/nobody", ()),
+    ("events", ()),
+    ("events/2026-11-20~web", ()),
+    ("calendar", ()),
+    ("runs", (_compare,)),
+    (f"runs/{RUN}", ()),
+    (f"runs/{RUNNING}", (_press("Stop"),)),
+    ("start", (_estimate, _press("Start the run"))),
+)
+"""Each view, with steps of a user there, each after the one before."""
+
+WIDTHS = (1280, 390)
+"""Views load in the last width, on a phone, and become wide and narrow again. Loading each twice takes longer."""
+
+DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Something for every view; the deployment is unleashed."""
+    world.switch["leashed"] = False
+    world.units["ledger"]["item"] = {"opt_out": True, "reason": "closing", "owner": "finance"}
+    world.add("lost", unrecovered="2026-11-19#lost")
+    world.add("bad", problem="tag troop:probability is 'often'")
+    world.events = [
+        event(unit, f"2026-11-{20 - n}", status)
+        for n, (unit, status) in enumerate(
+            [("web", "RECOVERED"), ("lost", "UNRECOVERED"), ("web", "TERMINATED"), ("ledger", "LEASHED")]
+        )
+    ]
+    cells = [cell(1, "n3"), cell(2, "n6", "FAILED")]
+    running = run(run=RUNNING, status="RUNNING", ended_at=None, closed_at=None)
+    world.runs = {
+        RUNNING: {"run": running, "cells": [cell(1, "n3", "RUNNING")], "resources": []},
+        OTHER: {
+            "run": run(run=OTHER, status="PARTIAL", reason="i-0abc was lost\nlast lines of i-0abc:\nout of memory"),
+            "cells": cells,
+            "resources": [],
+        },
+        RUN: {"run": run(), "cells": [cell(1, "n3"), cell(2, "n6")], "resources": []},
+    }
+    world.live = live_answer(live_cell())
+    return world
+
+
+def _problems(page: Page) -> list[str]:
+    problems = accessibility.findings(page) + accessibility.hidden_cells(page)
+    if accessibility.overflow(page) > 0:
+        problems.append(f"the page is {accessibility.overflow(page)} pixels too wide")
+    if page.locator("nav").evaluate("nav => nav.scrollWidth > nav.clientWidth"):
+        problems.append("the navigation is cut off")
+    page.emulate_media(color_scheme="dark")
+    page.evaluate(DRAWN)
+    problems += [f"dark: {one}" for one in accessibility.findings(page, only_colours=True)]
+    page.emulate_media(color_scheme="light")
+    return problems
+
+
+def test_every_view_and_dialog_is_accessible_and_fits(looking: Looking) -> None:
+    page = looking.page
+    page.set_viewport_size({"width": WIDTHS[-1], "height": 800})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    wrong: dict[str, list[str]] = {}
+    for view, steps in VIEWS:
+        page.locator("h1").evaluate("heading => heading.remove()")  # the next heading is the next view's
+        looking.go(view)
+        expect(page.locator("#switch .badge")).to_be_visible()
+        expect(page.locator("h1")).to_be_visible()
+        expect(page.locator(".loading")).to_have_count(0)
+        page.evaluate(SETTLED)
+        for number in range(len(steps) + 1):
+            if number:
+                steps[number - 1](page)
+            for width in WIDTHS:
+                page.set_viewport_size({"width": width, "height": 800})
+                page.evaluate(DRAWN)
+                if problems := _problems(page):
+                    wrong[f"{number} {view} {width}"] = problems
+            page.keyboard.press("Escape")
+            expect(page.locator("dialog")).to_have_count(0)  # until then, no other dialog opens
+    assert wrong == {}
+
+
+def test_the_checks_find_what_is_wrong(looking: Looking) -> None:
+    page = looking.page
+    page.evaluate(
+        "document.querySelector('main').append(Object.assign(document.createElement('img'), {src: 'icon.svg'}))"
+    )
+    assert any(one.startswith("image-alt: ") for one in accessibility.findings(page))
+    page.evaluate("document.querySelector('td').style.display = 'none'")
+    assert len(accessibility.hidden_cells(page)) == 1

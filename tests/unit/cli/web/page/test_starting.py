@@ -1,0 +1,176 @@
+"""Tests the page in a browser: starting benchmark runs, and comparing two of them."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from cli.bench import files, report_source
+from cli.client.api import Answer
+from tests.unit.cli import reports
+from tests.unit.cli.web.page.conftest import Looking
+from tests.unit.cli.web.page_world import RUN, report_answer, run
+
+OTHER = "20261122-080000-0badcafe"
+ESTIMATE = {
+    "expected": 1.31,
+    "most": 4.4,
+    "currency": "USD",
+    "budget": 5,
+    "unknown": [],
+    "warnings": [],
+    "problems": [],
+    "cells": [],
+}
+
+
+@pytest.fixture
+def sent(looking: Looking) -> list[tuple[str, dict[str, Any]]]:
+    """What the page asked of the API, by path, with an API that estimates and starts runs."""
+    requests: list[tuple[str, dict[str, Any]]] = []
+    request = looking.world.request
+
+    def answered(method: str, path: str, query: Any = None, body: Any = None) -> Answer:
+        if method != "POST" or path not in ("benchmarks", "benchmarks/estimate"):
+            return request(method, path, query, body)
+        requests.append((path, dict(body)))
+        if path == "benchmarks/estimate":
+            return Answer(200, dict(ESTIMATE))
+        looking.world.runs[RUN] = {"run": run(status="ADMITTED", ended_at=None, cost=None), "cells": []}
+        return Answer(202, looking.world.runs[RUN]["run"])
+
+    looking.world.request = answered  # type: ignore[method-assign]
+    return requests
+
+
+def test_a_run_of_the_catalogue_starts_after_its_estimate(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]]
+) -> None:
+    page = looking.go("runs")
+    page.get_by_role("link", name="Start a benchmark …").click()
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    source = files.load(files.CATALOGUE / "s3-range-read" / files.NAME)
+    size = next(iter(source.document["sizes"]))
+    page.get_by_label("Size").fill(size)
+    page.get_by_label("Changes").fill("budget=9")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_text("expected to cost $1.31, at most $4.40, of a budget of $5")).to_be_visible()
+    page.get_by_role("button", name="Start the run").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("cost money")
+    assert [path for path, _ in sent] == ["benchmarks/estimate"]  # nothing starts before the confirmation
+    dialog.get_by_role("button", name="Start the run").click()
+    expect(page).to_have_url(f"{looking.server.address}/#/runs/{RUN}")
+    (_, estimated), (_, started) = sent
+    key = started.pop("key")
+    assert len(key) == 36
+    assert started == estimated
+    assert (started["size"], started["set"]) == (size, {"budget": 9})
+    assert started["files"] == source.encoded()
+
+
+def test_a_change_of_the_form_removes_the_estimate(looking: Looking, sent: list[tuple[str, dict[str, Any]]]) -> None:
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+    page.get_by_label("Changes").fill("budget=9")
+    expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
+    page.get_by_label("Changes").fill("nonsense")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("not an assignment")
+    assert len(sent) == 1
+
+
+def test_own_files_start_and_their_problems_name_no_folder_of_the_command(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]], tmp_path: Path
+) -> None:
+    folder = files.CATALOGUE / "s3-range-read"
+    whole = [path for path in folder.iterdir() if path.is_file()]
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option(label="My own files …")
+    page.get_by_label("Files").set_input_files([path for path in whole if path.name != files.NAME])
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("Choose benchmark.yaml")
+    page.get_by_label("Files").set_input_files(whole)
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("button", name="Start the run")).to_be_visible()
+    names = {path.name for path in whole} - {files.NAME}
+    assert sent[0][1]["files"] == {name: base64.b64encode((folder / name).read_bytes()).decode() for name in names}
+    bad = tmp_path / files.NAME
+    bad.write_text((folder / files.NAME).read_text() + "\nbogus: 1\n")
+    page.get_by_label("Files").set_input_files(bad)
+    page.get_by_role("button", name="Check and estimate").click()
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("bogus")
+    expect(alert).not_to_contain_text("troop-ui-")
+
+
+def test_the_page_makes_the_command_read_no_file_of_the_machine(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]], tmp_path: Path
+) -> None:
+    """Neither through a file of the browser, nor through a change of the catalogue's."""
+    secret = tmp_path / "secret"
+    secret.write_text("x")
+    change = f"artifacts=[{{name: secret, source: {secret}, sha256: {'0' * 64}}}]"
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_label("Changes").fill(change)
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
+    folder = files.CATALOGUE / "s3-range-read"
+    page.get_by_label("Benchmark").select_option(label="My own files …")
+    page.get_by_label("Files").set_input_files([path for path in folder.iterdir() if path.is_file()])
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_role("alert")).to_contain_text("which the page does not read")
+    assert sent == []
+
+
+def test_a_run_that_would_be_refused_cannot_start(
+    looking: Looking, sent: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = {"loc": ["budget"], "where": "budget", "problem": "is too small", "allowed": "at least 4.4"}
+    monkeypatch.setitem(ESTIMATE, "problems", [problem])
+    page = looking.go("start")
+    page.get_by_label("Benchmark").select_option("s3-range-read")
+    page.get_by_role("button", name="Check and estimate").click()
+    expect(page.get_by_text("this would be refused: budget is too small")).to_be_visible()
+    expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
+
+
+def test_a_recorded_run_starts_again_from_the_catalogue(looking: Looking) -> None:
+    looking.world.runs = {RUN: {"run": run(name="s3-range-read"), "cells": [], "resources": []}}
+    page = looking.go(f"runs/{RUN}")
+    page.get_by_role("link", name="Start again").click()
+    expect(page.get_by_label("Benchmark")).to_have_value("s3-range-read")
+    expect(page.locator("main")).to_contain_text(f"As the run {RUN}")
+    expect(page.get_by_label("Files")).to_be_hidden()
+
+
+def test_two_runs_are_compared_in_a_tab_of_their_own(looking: Looking, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, page = looking.world, looking.page
+    world.runs = {
+        OTHER: {"run": run(run=OTHER), "cells": [], "resources": []},
+        RUN: {"run": run(), "cells": [], "resources": []},
+    }
+    world.report = report_answer("1")
+    documents = [
+        reports.report(reports.repeated(rates), run=one).model_dump_json().encode()
+        for one, rates in ((RUN, (100.0, 101.0, 99.0)), (OTHER, (50.0, 51.0, 49.0)))
+    ]
+    monkeypatch.setattr(report_source, "download", lambda _address: documents.pop(0))
+    looking.go("runs")
+    page.get_by_label(f"Compare {OTHER}").check()
+    expect(page.get_by_text("Select a second run")).to_be_visible()
+    page.get_by_label(f"Compare {RUN}").check()
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name=f"Compare {OTHER} with {RUN}").click()
+    expect(opened.value.locator("body")).to_contain_text("0.5")
+    assert "/ui/served/" in opened.value.url
+    assert opened.value.evaluate("self.origin") == "null"  # it cannot use the page's server
+    requested = [call[1] for call in world.calls if call[1].endswith("/report")]
+    assert requested == [f"benchmarks/{RUN}/report", f"benchmarks/{OTHER}/report"]  # the older one is the baseline

@@ -1,0 +1,165 @@
+"""What the page's overview reads, how often, and a year of terminations."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cli.chaos import year
+from cli.client.api import Answer
+from cli.client.client import TroopClient
+from cli.commands.ui import NextTick
+from cli.shared.errors import CliError, Exit
+from cli.web import overview_reader
+from cli.web.overview_reader import OverviewReader
+from tests.unit.cli.conftest import ARN, event
+from tests.unit.cli.web.page_world import World, _deployed
+from troop.chaos.slowness import ENOUGH
+
+DENIED = Answer(403, {"Message": "User: x is not authorized to perform: y"})
+
+
+class Desk:
+    """A reader with a clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.world, self.at = World(), datetime(2026, 11, 23, 12, tzinfo=UTC)
+        self.world.add("web")
+        client = TroopClient(self.world, ARN, "Troop", sleep=lambda _: None)
+        self.reader = OverviewReader(client, lambda now: (now, "default"), self.ungrouped, now=lambda: self.at)
+        self.looks = 0
+
+    def ungrouped(self) -> dict[str, Any]:
+        self.looks += 1
+        return {"count": 0, "limited": False, "instances": []}
+
+    def requests(self, seconds: float = 0) -> list[str]:
+        """The paths that another look requests, so much later."""
+        self.at += timedelta(seconds=seconds)
+        before = len(self.world.calls)
+        self.reader.document()
+        self.reader.units()
+        self.reader.year()
+        return sorted(path for _, path, _ in self.world.calls[before:])
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def test_each_part_is_read_at_its_own_pace_for_all_tabs(desk: Desk) -> None:
+    light = ["benchmarks", "events", "fleets"]
+    assert desk.requests() == sorted([*light, "health", "groups", "events"])
+    assert desk.requests(seconds=10) == []
+    assert desk.requests(seconds=25) == light
+    assert desk.requests(seconds=100) == sorted([*light, "health"])
+    assert "groups" in desk.requests(seconds=600)
+
+
+def test_instances_outside_groups_are_read_rarely(desk: Desk) -> None:
+    for seconds, looks in ((0, 1), (300, 1), (310, 2)):
+        desk.requests(seconds)
+        assert desk.looks == looks
+    desk.reader.forget()
+    desk.requests()
+    assert desk.looks == 2  # no change of Troop affects them
+    part = desk.reader.units()["ungrouped"]
+    assert (part["value"]["count"], part["at"], part["error"]) == (0, "2026-11-23T12:10:10.000Z", None)
+
+
+def test_a_change_is_seen_at_the_next_request(desk: Desk) -> None:
+    desk.requests()
+    desk.reader.forget()
+    assert desk.requests() == ["benchmarks", "events", "fleets", "groups"]
+
+
+def test_a_part_that_cannot_be_read_keeps_its_value_with_its_time(desk: Desk) -> None:
+    desk.requests()
+    first = desk.reader.document()["today"]["at"]
+    desk.world.refusals["GET", "events"] = [DENIED]
+    assert "events" in desk.requests(seconds=40)
+    part = desk.reader.document()["today"]
+    assert part["at"] == first
+    assert part["value"]["by_status"] == {}
+    assert "permission denied" in part["error"]
+    assert desk.reader.document()["health"]["error"] is None
+    del desk.world.refusals["GET", "events"]
+    assert desk.reader.document()["today"]["error"] is None  # an error is tried again at once
+
+
+def test_a_year_is_read_once_and_then_only_what_is_new_or_can_change(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.world.events = [event("b", "2026-11-20"), event("a", "2026-11-19", "TERMINATED"), event("c", "2026-11-02")]
+    assert desk.reader.year()["value"]["days"]["2026-11-19"]["unrecovered"] == 0
+    desk.world.events = [event("d", "2026-11-23"), event("a", "2026-11-19", "UNRECOVERED")]
+    desk.at += timedelta(hours=1)
+    days = desk.reader.year()["value"]["days"]
+    assert desk.world.calls[-1][2]["since"] == "2026-11-19T10:00:00.000Z"  # the oldest that can still change
+    assert list(days) == ["2026-11-02", "2026-11-19", "2026-11-20", "2026-11-23"]
+    assert days["2026-11-19"] == {"terminations": 1, "unrecovered": 1, "leashed": 0}
+    monkeypatch.setattr(overview_reader, "MOST_OF_YEAR", 2)
+    desk.world.events = [event("f", "2026-11-23"), *desk.world.events]  # earlier ones may be missing between
+    desk.at += timedelta(hours=1)
+    value = desk.reader.year()["value"]
+    assert (value["complete_since"], list(value["days"])) == ("2026-11-23", ["2026-11-23"])
+
+
+def test_days_and_weeks_count_what_was_terminated() -> None:
+    events = [
+        event("a", "2026-11-20", "ABANDONED"),
+        event("b", "2026-11-20", "LEASHED"),
+        event("c", "2026-11-19", recovery_seconds=10.0),
+        event("d", "2026-11-16", recovery_seconds=40.0),
+        event("e", "2026-11-13", recovery_seconds=7.0),
+    ]
+    assert year.days(events)["2026-11-20"] == {"terminations": 0, "unrecovered": 0, "leashed": 1}
+    assert year.weeks(events) == [
+        {"week": "2026-11-09", "recoveries": 1, "median": 7.0, "longest": 7.0},
+        {"week": "2026-11-16", "recoveries": 2, "median": 25.0, "longest": 40.0},
+    ]
+
+
+def test_slow_goes_by_earlier_recoveries_of_the_same_method() -> None:
+    first = date(2026, 1, 5)
+    usual = [event("web", str(first + timedelta(days=n)), recovery_seconds=100.0) for n in range(ENOUGH)]
+    drained = event("web", "2026-02-01", method="drain", recovery_seconds=900.0)
+    slow = event("web", "2026-02-02", recovery_seconds=201.0)
+    lost = event("web", "2026-02-03", "UNRECOVERED")
+    points = year.recoveries([lost, slow, drained, *reversed(usual)])
+    assert [(p["slow_above"], p["slow"]) for p in points] == [
+        *[(None, False)] * (ENOUGH + 1),
+        (200.0, True),
+        (200.0, False),
+    ]
+    assert points[-1]["seconds"] is None
+
+
+def test_the_next_tick_skips_closed_days_and_settings_are_read_once() -> None:
+    reads = 0
+
+    def read() -> object:
+        nonlocal reads
+        reads += 1
+        return _deployed(("web",))[0]
+
+    next_tick = NextTick(read)  # type: ignore[arg-type]
+    assert next_tick(datetime(2026, 11, 23, 13, 50, tzinfo=UTC)) == (
+        datetime(2026, 11, 24, 6, 0, tzinfo=UTC),
+        "night",
+    )  # 01:00 in New York is before 09:00 in Vienna
+    assert next_tick(datetime(2026, 11, 30, 8, 50, tzinfo=UTC)) == (datetime(2026, 11, 30, 9, 0, tzinfo=UTC), "default")
+    assert next_tick(datetime(2026, 11, 27, 9, 0, tzinfo=UTC)) == (datetime(2026, 11, 30, 6, 0, tzinfo=UTC), "night")
+    assert reads == 1
+
+
+def test_without_the_settings_the_next_tick_is_unknown(desk: Desk) -> None:
+    def refused(_: datetime) -> None:
+        raise CliError(Exit.FORBIDDEN, "you may not read the template")
+
+    desk.reader.next_tick = refused
+    part = desk.reader.document()["next_tick"]
+    assert (part["value"], part["error"]) == (None, "you may not read the template")

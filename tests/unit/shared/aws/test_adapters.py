@@ -1,0 +1,313 @@
+"""Adapters where AWS answers otherwise than one might think."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from boto3.dynamodb.types import TypeSerializer
+from botocore.exceptions import ClientError
+
+from tests.unit.account.account import FRIDAY, OVERDUE, Account, calls
+from tests.unit.account.asking import ask
+from troop.chaos.aws import groups
+from troop.chaos.aws.balancers import Balancers
+from troop.chaos.aws.event_items import from_item, to_item
+from troop.chaos.aws.termination import Terminator
+from troop.chaos.events import Event, Status, Watch
+from troop.chaos.groups import Group
+from troop.faults.fault import Answer
+from troop.shared.aws.clients import client
+from troop.shared.aws.dynamo import plain, typed
+from troop.shared.aws.transact import ATTEMPTS, ConditionFailed, transact, write
+
+
+def test_groups_are_read_page_by_page_and_by_name(account: Account) -> None:
+    for number in range(120):
+        account.group(f"g{number:03d}", size=0)
+    account.group("tagged", size=2, tags={"troop:unit": "u", "other": ""})
+    assert len(groups.read_groups(account.autoscaling)) == 121
+    (tagged,) = groups.read_groups(account.autoscaling, ["tagged", "missing"])
+    assert tagged.tags == {"troop:unit": "u", "other": ""}
+    assert tagged.desired == tagged.capacity_in_service == 2
+    assert {i.zone for i in tagged.instances} <= {"eu-central-1a", "eu-central-1b"}
+    many = [f"g{number:03d}" for number in range(120)]
+    assert [g.name for g in groups.read_groups(account.autoscaling, many)] == many
+    assert groups.read_groups(account.autoscaling, []) == []
+
+
+def test_weights_protection_and_health_as_the_service_spells_them(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account.group("web", size=1)
+
+    def spelled(number: int, operation: str, call: Any) -> Any:
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            instance = answer["AutoScalingGroups"][0]["Instances"][0]
+            instance |= {"WeightedCapacity": "4", "ProtectedFromScaleIn": True, "HealthStatus": "HEALTHY"}
+        return answer
+
+    with calls(monkeypatch, spelled):
+        (web,) = groups.read_groups(account.autoscaling, ["web"])
+    (instance,) = web.instances
+    assert (instance.weight, instance.scale_in_protected, instance.serving) == (4, True, True)
+
+
+def test_a_group_being_deleted_is_gone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+
+    def deleting(number: int, operation: str, call: Any) -> Any:
+        answer = call()
+        answer["AutoScalingGroups"][0]["Status"] = "Delete in progress"
+        return answer
+
+    with calls(monkeypatch, deleting):
+        assert groups.read_groups(account.autoscaling, ["web"]) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "under_way"),
+    [
+        ("Pending", True),
+        ("InProgress", True),
+        ("Cancelling", True),
+        ("RollbackInProgress", True),
+        ("Baking", True),
+        ("Successful", False),
+        ("Failed", False),
+        ("Cancelled", False),
+        ("RollbackFailed", False),
+        ("RollbackSuccessful", False),
+    ],
+)
+def test_every_status_of_a_refresh_is_known(account: Account, status: str, under_way: bool) -> None:
+    enum = client("autoscaling").meta.service_model.shape_for("InstanceRefreshStatus").enum
+    assert status in enum
+    assert len(enum) == 10
+    account.refreshes["web"] = status
+    assert groups.refreshing(account.autoscaling, ["web"]) == (frozenset({"web"}) if under_way else frozenset())
+
+
+def test_a_group_that_vanished_counts_as_refreshing_and_other_errors_count(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, words = "ValidationError", "AutoScalingGroup name not found - AutoScalingGroup web not found"
+
+    def failing(number: int, operation: str, call: Any) -> Any:
+        raise ClientError({"Error": {"Code": code, "Message": words}}, operation)
+
+    with calls(monkeypatch, failing):
+        assert groups.refreshing(account.autoscaling, ["web"]) == {"web"}
+        code, words = "AccessDenied", "no"
+        with pytest.raises(ClientError):
+            groups.refreshing(account.autoscaling, ["web"])
+
+
+def test_lifecycle_states_that_mean_leaving_are_the_services_own() -> None:
+    states = client("autoscaling").meta.service_model.shape_for("LifecycleState").enum
+    assert {s for s in states if s.startswith(groups.LEAVING)} == {
+        "Terminating",
+        "Terminating:Wait",
+        "Terminating:Proceed",
+        "Terminating:Retained",
+        "Terminated",
+    }
+
+
+def test_a_deleted_target_group_has_no_healthy_targets(account: Account) -> None:
+    arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/gone/0123456789abcdef"
+    seen = Group("web", 1, target_groups=(arn,), load_balancers=("gone",))
+    assert Balancers(client).healthy(seen) == {arn: frozenset(), "gone": frozenset()}
+
+
+def test_who_is_healthy_behind_a_classic_load_balancer(account: Account) -> None:
+    listener = {"Protocol": "HTTP", "LoadBalancerPort": 80, "InstancePort": 80}
+    client("elb").create_load_balancer(
+        LoadBalancerName="old", Listeners=[listener], AvailabilityZones=["eu-central-1a", "eu-central-1b"]
+    )
+    account.group("web", size=2, LoadBalancerNames=["old"])
+    (seen,) = groups.read_groups(account.autoscaling)
+    ill, well = account.instances("web")
+    account.ec2.stop_instances(InstanceIds=[ill])
+    assert seen.load_balancers == ("old",)
+    assert Balancers(client).healthy(seen) == {"old": frozenset([well])}
+
+
+LATTICE = "arn:aws:vpc-lattice:eu-central-1:123456789012:targetgroup/tg-0123456789abcdef0"
+
+
+def test_who_is_healthy_behind_vpc_lattice(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    statuses = client("vpc-lattice").meta.service_model.shape_for("TargetStatus").enum
+
+    def answer(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        assert operation == "ListTargets"
+        return {"items": [{"id": status, "status": status} for status in statuses]}
+
+    with calls(monkeypatch, answer):
+        healthy = Balancers(client).healthy(Group("web", 1, lattice_groups=(LATTICE,)))
+    assert healthy == {LATTICE: frozenset({"HEALTHY", "UNUSED", "UNAVAILABLE"})}
+
+
+def test_both_fields_for_traffic_sources_of_a_group_are_read(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+    arn = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:targetgroup/web/0123456789abcdef"
+
+    def with_traffic(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        answer["AutoScalingGroups"][0] |= {
+            "TargetGroupARNs": [arn],
+            "TrafficSources": [
+                {"Identifier": arn, "Type": "elbv2"},
+                {"Identifier": f"{arn}0"},
+                {"Identifier": "old", "Type": "elb"},
+                {"Identifier": LATTICE},
+                {"Identifier": "x", "Type": "of another year"},
+            ],
+        }
+        return answer
+
+    with calls(monkeypatch, with_traffic):
+        (seen,) = groups.read_groups(account.autoscaling)
+    assert seen.target_groups == (arn, f"{arn}0")
+    assert (seen.load_balancers, seen.lattice_groups) == (("old",), (LATTICE,))
+
+
+def test_a_group_that_a_service_operates_is_left_alone(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    account.group("web")
+
+    def operated(number: int, operation: str, call: Callable[[], Any]) -> Any:
+        answer = call()
+        if operation == "DescribeAutoScalingGroups":
+            answer["AutoScalingGroups"][0]["Operator"] = {"Principal": "eks.amazonaws.com"}
+        return answer
+
+    with calls(monkeypatch, operated):
+        account.decide()
+        assert account.decisions()["web"]["reason"] == "operated"
+        assert account.terminate(account.item("web"))["reason"] == "operated"
+        assert ask("POST", "/terminations", {"group": "web", "idempotency_key": "k"})[1]["reason"] == "operated"
+    assert account.all_events() == account.gone() == []
+
+
+def test_alarms_by_the_hundred(account: Account) -> None:
+    names = {f"a{number:03d}" for number in range(130)}
+    for name in names:
+        client("cloudwatch").put_metric_alarm(
+            AlarmName=name, EvaluationPeriods=1, ComparisonOperator="GreaterThanThreshold", Threshold=1.0,
+            MetricName="m", Namespace="n", Period=60, Statistic="Sum",
+        )  # fmt: skip
+    assert set(groups.alarm_states(client("cloudwatch"), names | {"missing"})) == names
+    assert groups.alarm_states(client("cloudwatch"), []) == {}
+
+
+def test_draining_what_auto_scaling_no_longer_knows(account: Account) -> None:
+    account.group("web", size=2)
+    terminator = Terminator({"ec2": account.ec2, "autoscaling": account.autoscaling})
+    detached, terminated = account.instances("web")
+    account.autoscaling.detach_instances(
+        InstanceIds=[detached], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
+    )
+    assert terminator.check("drain", detached) is Answer.LEFT
+    account.autoscaling.detach_instances(
+        InstanceIds=[terminated], AutoScalingGroupName="web", ShouldDecrementDesiredCapacity=True
+    )
+    account.ec2.terminate_instances(InstanceIds=[terminated])
+    assert terminator.check("drain", terminated) is Answer.GONE
+
+
+def test_terminating_what_ec2_does_not_know(account: Account) -> None:
+    terminator = Terminator({"ec2": account.ec2, "autoscaling": account.autoscaling})
+    assert terminator.terminate("crash", "i-0123456789abcdef0") is Answer.GONE
+
+
+class _Refusing:
+    """A client that refuses some times, then takes it."""
+
+    def __init__(self, code: str, times: int, reasons: list[str] | None = None) -> None:
+        self.code, self.left, self.calls = code, times, 0
+        self.reasons = [{"Code": reason} for reason in reasons or []]
+
+    def transact_write_items(self, **request: Any) -> str:
+        self.calls += 1
+        if self.left:
+            self.left -= 1
+            response: Any = {"Error": {"Code": self.code, "Message": ""}, "CancellationReasons": self.reasons}
+            raise ClientError(response, "TransactWriteItems")
+        return "done"
+
+    put_item = transact_write_items
+
+
+def test_transactions_that_meet_are_tried_again_a_bounded_number_of_times() -> None:
+    pauses: list[float] = []
+    busy = _Refusing("TransactionCanceledException", 3, ["None", "TransactionConflict"])
+    transact(busy, [], pauses.append)
+    assert (busy.calls, len(pauses)) == (4, 3)
+    assert all(pause <= 0.05 * 2**n for n, pause in enumerate(pauses, 1))
+    for_ever = _Refusing("TransactionCanceledException", 99, ["TransactionConflict"])
+    with pytest.raises(ClientError):
+        transact(for_ever, [], pauses.append)
+    assert for_ever.calls == ATTEMPTS
+
+
+def test_first_failed_condition_is_named_even_among_conflicts() -> None:
+    refusing = _Refusing("TransactionCanceledException", 99, ["None", "TransactionConflict", "ConditionalCheckFailed"])
+    with pytest.raises(ConditionFailed) as failed:
+        transact(refusing, [], lambda seconds: None)
+    assert failed.value.part == 2
+    assert refusing.calls == 1
+
+
+def test_other_refusals_are_not_tried_again() -> None:
+    for code, reasons in [("AccessDeniedException", []), ("TransactionCanceledException", ["ValidationError"])]:
+        refusing = _Refusing(code, 99, reasons)
+        with pytest.raises(ClientError):
+            transact(refusing, [], lambda seconds: None)
+        assert refusing.calls == 1
+
+
+def test_a_plain_write_that_meets_a_transaction_is_tried_again() -> None:
+    busy = _Refusing("TransactionConflictException", 2)
+    assert write(busy.put_item, lambda seconds: None, Item={}) == "done"
+    with pytest.raises(ConditionFailed):
+        write(_Refusing("ConditionalCheckFailedException", 1).put_item, lambda seconds: None)
+    with pytest.raises(ClientError):
+        write(_Refusing("ThrottlingException", 1).put_item, lambda seconds: None)
+
+
+def test_an_event_survives_its_way_through_the_table() -> None:
+    event = Event(
+        event_id=f"{FRIDAY}#web",
+        unit="web",
+        day=FRIDAY,
+        status=Status.TERMINATED,
+        at=OVERDUE,
+        group="web-v041",
+        instance_id="i-1",
+        zone="",
+        method="crash",
+        rolled=0.1 + 0.2,
+        probability=1 / 3,
+        desired=3,
+        deadline=OVERDUE,
+        execution="e",
+        attempted_at=OVERDUE,
+        terminated_at=OVERDUE,
+        watch=Watch(3, 1, OVERDUE, OVERDUE),
+        detail="x",
+    )
+    assert from_item(to_item(event)) == event
+    assert to_item(event)["open"] == {"S": "open"}
+
+
+def test_values_come_back_exactly() -> None:
+    values = {"a": 0.1, "b": [1, 2.5, {"c": 1e-9}], "d": True, "e": None}
+    assert plain(typed(values)) == {"a": Decimal("0.1"), "b": [1, Decimal("2.5"), {"c": Decimal("1e-9")}], "d": True}
+
+
+def test_values_are_typed_as_boto3_types_them() -> None:
+    values = {"a": "", "b": {"c": ["d", None, False, {}]}, "e": {"f"}, "g": b"h", "i": Status.CLAIMED, "j": 10**30}
+    assert typed(values) == {key: TypeSerializer().serialize(value) for key, value in values.items()}

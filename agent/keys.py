@@ -1,4 +1,6 @@
-"""Builds keys in the results bucket. A test compares them with :mod:`troop.bench.definition.names`, which needs a newer Python."""
+"""Builds keys in the results bucket. A test compares them with :mod:`troop.bench.definition.names`, which needs a
+newer Python.
+"""
 
 from __future__ import annotations
 

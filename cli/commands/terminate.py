@@ -16,8 +16,9 @@ from cli.shared import idempotency, show
 from cli.shared.context import confirm, to_type
 from cli.shared.errors import CliError, Exit
 from troop.chaos.events import OPEN, Status
-from troop.faults import names, parse_name
+from troop.faults import names
 from troop.shared import moments
+from troop.shared.settings import parse_method
 from troop.shared.values import BadValue
 
 _POLL_SECONDS = 2.0
@@ -32,7 +33,7 @@ _OPEN = frozenset(str(status) for status in OPEN)
 
 def _method(text: str) -> str:
     try:
-        return parse_name(text)
+        return parse_method(text)
     except BadValue as error:
         raise typer.BadParameter(f"{text!r} must be {error}") from None
 

@@ -173,7 +173,7 @@ def test_the_command_needs_only_what_the_wheel_requires_and_nothing_of_a_checkou
         "for module in pkgutil.walk_packages(cli.__path__, cli.__name__ + '.'):\n"
         "    if not module.name.endswith('__main__'):\n"
         "        __import__(module.name)\n"
-        f"from {PACKAGE}.troop.bench_file import read, read_fleet\n"
+        f"from {PACKAGE}.troop.bench.file import read, read_fleet\n"
         f"from {PACKAGE}.troop.report import html, assets, build\n"
         "assert len(assets.chart_script()) > 100_000\n"
         "for module in list(sys.modules.values()):\n"

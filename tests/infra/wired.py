@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 
 from infra import FUNCTIONS
 from troop.shared.variables import Variable
 
-WIRING = "troop.shared.wiring"
+WIRING = re.compile(r"troop\.\w+\.wiring")
 OWN_FILES = frozenset({Variable.DEPLOYMENT_FILE, Variable.AGENT_FILE})
 """Asked for, and not given: what a function finds there without them is bundled with it."""
 
 Name = tuple[str, str]
-"""A module of the wiring, and something at its top."""
+"""A module of a flat's wiring, and something at its top."""
 
 
 def variables_of(handler: str) -> frozenset[Variable]:
     """All variables that a function may ask for, and that the stack has to give it.
 
     Args:
-        handler: its module's name; the API's is all of :mod:`troop.shared.api` as well.
+        handler: its module's name; the API's are all modules of the layer ``api`` as well.
     """
     sources = [FUNCTIONS / "handlers" / f"{handler}.py"]
-    sources += (FUNCTIONS / "troop" / "api").glob("*.py") if handler == "api" else []
+    sources += (FUNCTIONS / "troop").glob("*/api/*.py") if handler == "api" else []
     variables: set[Variable] = set()
     pending: set[Name] = set()
     for source in sources:
@@ -44,18 +45,18 @@ def variables_of(handler: str) -> frozenset[Variable]:
 
 @cache
 def _module(name: str) -> ast.Module:
-    return ast.parse(FUNCTIONS.joinpath(*WIRING.split("."), f"{name}.py").read_text())
+    return ast.parse(FUNCTIONS.joinpath(*name.split(".")).with_suffix(".py").read_text())
 
 
 def _imported(tree: ast.Module) -> dict[str, Name]:
     """What is imported from the wiring, by its name here; of a whole module the second part is empty."""
     imports: dict[str, Name] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == WIRING:
-            imports |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{WIRING}."):
-            module = str(node.module).removeprefix(f"{WIRING}.")
-            imports |= {alias.asname or alias.name: (module, alias.name) for alias in node.names}
+        source = str(node.module) if isinstance(node, ast.ImportFrom) else ""
+        if isinstance(node, ast.ImportFrom) and WIRING.fullmatch(source):
+            imports |= {alias.asname or alias.name: (f"{source}.{alias.name}", "") for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and WIRING.match(source):
+            imports |= {alias.asname or alias.name: (source, alias.name) for alias in node.names}
     return imports
 
 

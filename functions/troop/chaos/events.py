@@ -9,6 +9,8 @@ from urllib.parse import quote, unquote
 
 from troop.chaos.replacements import Build, Replacement
 from troop.faults import find_fault
+from troop.faults.fault import Fault
+from troop.shared.errors import MissingFaultError
 
 _ON_DEMAND = "od#"
 
@@ -160,6 +162,18 @@ def in_words(event_id: str) -> str:
     'its termination of 2026-11-20'
     """
     return "a termination on demand" if is_on_demand(event_id) else f"its termination of {event_id.partition('#')[0]}"
+
+
+def fault_named(name: str) -> Fault:
+    """Returns the fault of an event by its method.
+
+    Raises:
+        MissingFaultError: this version does not have it.
+    """
+    fault = find_fault(name)
+    if fault is None:
+        raise MissingFaultError(name)
+    return fault
 
 
 def exception_of(method: str, os_shutdown: bool | None) -> str:

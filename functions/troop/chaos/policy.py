@@ -15,7 +15,7 @@ from troop.chaos.near_keys import folded_tag, named, shown
 from troop.chaos.units import LONGEST_UNIT_BYTES, is_unit
 from troop.shared import values
 from troop.shared.records import record
-from troop.shared.settings import Settings
+from troop.shared.settings import Settings, parse_method
 
 TAG_PREFIX = "troop:"
 
@@ -41,7 +41,7 @@ PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "owner": values.text(),
     "stop_alarms": _alarms,
     "calendar": values.text(),
-    "method": faults.parse_name,
+    "method": parse_method,
 }
 """The keys that people can set: in a unit's table item or, with the prefix ``troop:``, as tags of a group."""
 

@@ -6,14 +6,10 @@ AWS, permissions and documents.
 
 from __future__ import annotations
 
-from typing import Any
-
 from troop.faults.crash import CRASH
 from troop.faults.drain import DRAIN
 from troop.faults.fault import Fault
 from troop.faults.shutdown import SHUTDOWN
-from troop.shared import values
-from troop.shared.errors import MissingFaultError
 
 FAULTS: tuple[Fault, ...] = (CRASH, SHUTDOWN, DRAIN)
 """All faults, from the harshest to the gentlest."""
@@ -29,30 +25,9 @@ def find_fault(name: str) -> Fault | None:
     return next((fault for fault in FAULTS if fault.name == name), None)
 
 
-def fault_named(name: str) -> Fault:
-    """Returns a fault by its name.
-
-    Raises:
-        MissingFaultError: this version does not have it.
-    """
-    fault = find_fault(name)
-    if fault is None:
-        raise MissingFaultError(name)
-    return fault
-
-
 def gentleness(name: str) -> int:
     """Returns the place of a fault in the table: the higher, the gentler."""
     return names().index(name)
-
-
-def parse_name(value: Any) -> str:
-    """Parses the name of a fault that people write: in settings, tags, table items and requests.
-
-    Raises:
-        BadValue: no fault has this name.
-    """
-    return str(values.one_of(*names())(value))
 
 
 def services() -> frozenset[str]:

@@ -1,4 +1,6 @@
-"""Reads the parts of a report that were stored with the results of its cells, see :mod:`troop.bench.results.figures`."""
+"""Reads the parts of a report that were stored with the results of its cells, see
+:mod:`troop.bench.results.figures`.
+"""
 
 from __future__ import annotations
 

@@ -75,6 +75,13 @@ class RunClosedError(TroopError):
         super().__init__(f"the {of} is closed: start another run")
 
 
+class NoBenchmarksError(TroopError):
+    """The deployment does not include the part that runs benchmarks."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment does not run benchmarks: its setting troop:benchmarks is false")
+
+
 class NotEndedError(TroopError):
     """A run that has not ended has no report."""
 

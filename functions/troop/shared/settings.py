@@ -241,7 +241,7 @@ class Settings:
         "Business days from one termination of a unit to its next; 0 and 1 both allow one on every business day. An "
         "owner's `min_days_between` overrides it."
     )
-    method: str = Setting(Section.CHAOS, "crash", values.one_of(*faults.names())).means(
+    method: str = Setting(Section.CHAOS, "crash", parse_method).means(
         " ".join(f"`{fault.name}`: {fault.summary}." for fault in faults.FAULTS)
         + " See [what data a crash can lose](chaos.md#what-a-crash-can-lose). An owner's `method` overrides it."
     )

@@ -57,8 +57,8 @@ EVENT, EVENT_OPEN = "event", "open"
 """Values of ``kind``, which all events have, and of ``open``, which those in flight have."""
 
 STATE = Table("State", "key", expires="expires_at", streamed=True)
-"""The switch, counters and the state of units; temporary items have ``expires_at``. :mod:`troop.shared.state_keys` lists the
-keys.
+"""The switch, counters and the state of units; temporary items have ``expires_at``. :mod:`troop.shared.state_keys`
+lists the keys.
 """
 
 DECISIONS_BY_DAY = Index(

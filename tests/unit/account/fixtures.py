@@ -1,4 +1,7 @@
-"""Handlers and adapters run against moto; every test has an account of its own."""
+"""Fixtures of tests of handlers and adapters: they run against moto, and every test has an account of its own.
+
+A folder of such tests imports all names of this module in its ``conftest.py``.
+"""
 
 from __future__ import annotations
 
@@ -82,12 +85,12 @@ def market() -> Market:
 
 
 @pytest.fixture(autouse=True)
-def _templates_give_their_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+def templates_give_their_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     give_profiles(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
-def _metrics_have_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def metrics_have_their_dimensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with right_dimensions(monkeypatch):
         yield
 

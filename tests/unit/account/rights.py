@@ -1,5 +1,5 @@
-"""Refuses what IAM would: a function's writes of items of ``State`` that :mod:`troop.shared.state_keys` does not give it, and
-the cell's of objects that do not lead a cell.
+"""Refuses what IAM would: a function's writes of items of ``State`` that :mod:`troop.shared.state_keys` does not give
+it, and the cell's of objects that do not lead a cell.
 """
 
 from __future__ import annotations

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pkgutil
+import re
 import sys
-
-import troop.shared.wiring
-
-_MODULES = [module.name for module in pkgutil.iter_modules(troop.shared.wiring.__path__, "troop.shared.wiring.")]
 
 
 def forget() -> None:
     """Empties what lives as long as a function does. Clients stay: making them is slow, and moto takes old ones."""
-    for name in _MODULES:
-        for function in vars(sys.modules.get(name, troop.shared.wiring)).values():
+    wiring = [(name, module) for name, module in sys.modules.items() if re.match(r"troop\.\w+\.wiring\b", name)]
+    for name, module in wiring:
+        for function in vars(module).values():
             if hasattr(function, "cache_clear") and function.__module__ == name:
                 function.cache_clear()

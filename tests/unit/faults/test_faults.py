@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.chaos.build import tagged, unit_policy
-from troop.chaos.events import exception_of
-from troop.faults import FAULTS, fault_named, names
+from troop.chaos.events import exception_of, fault_named
+from troop.faults import FAULTS, names
 from troop.shared.errors import MissingFaultError
 
 DOCS = Path(__file__).parents[3] / "docs"

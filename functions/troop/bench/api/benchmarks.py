@@ -13,19 +13,11 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
 from troop.bench.api.bench_models import ArtifactIn, RunDetailOut, RunIn, RunOut, RunsOut, UploadOut, contents
 from troop.bench.api.money_models import EstimateIn, EstimateOut, estimated
-from troop.bench.api.run_answers import (
-    FORBIDDEN,
-    LONGEST_PAGE,
-    check_switched_on,
-    json_response,
-    name_of_run,
-    page_of,
-    started,
-)
+from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
 from troop.bench.file.read import read_all
 from troop.bench.flows.benchmarks import Benchmarks
 from troop.bench.wiring import services
-from troop.shared.api.errors import MALFORMED, CodedError, answers
+from troop.shared.api.errors import MALFORMED, WITHOUT_BENCHMARKS, CodedError, answers, check_benchmarks
 from troop.shared.api.models import listed
 from troop.shared.api.requests import caller_of
 from troop.shared.errors import ErrorCode, MissingRunError
@@ -41,7 +33,7 @@ _ESTIMATED = estimated("benchmark")
 _STOPPED = answers("", 400, 404) | MALFORMED | {
     200: {"description": "The run had already ended: there was nothing to stop", "content": _RUN},
     202: {"description": "The run is being stopped and removed", "content": _RUN},
-} | FORBIDDEN  # fmt: skip
+} | WITHOUT_BENCHMARKS  # fmt: skip
 
 RunId = Annotated[str, Path(max_length=64, description="The id from GET /benchmarks")]
 
@@ -102,7 +94,7 @@ def estimate_benchmark(body: Annotated[EstimateIn, Body()]) -> Response[Any]:
     "/benchmarks/artifacts",
     operation_id="stage_artifact",
     summary="Get the upload address of an artifact",
-    responses=answers("The upload address, or that the artifact is already stored", 400) | FORBIDDEN,
+    responses=answers("The upload address, or that the artifact is already stored", 400) | WITHOUT_BENCHMARKS,
 )
 def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
     """Returns an address for the upload of one file. The caller needs no rights to S3: the address accepts exactly
@@ -121,7 +113,7 @@ def stage_artifact(body: Annotated[ArtifactIn, Body()]) -> UploadOut:
     "/benchmarks",
     operation_id="list_benchmarks",
     summary="Runs, newest first",
-    responses=answers("A page", 400) | FORBIDDEN,
+    responses=answers("A page", 400) | WITHOUT_BENCHMARKS,
 )
 def list_benchmarks(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -137,7 +129,7 @@ def list_benchmarks(
     "/benchmarks/<run>",
     operation_id="get_benchmark",
     summary="One run: its cells, their results, and its resources",
-    responses=answers("The run", 400, 404) | FORBIDDEN | MALFORMED,
+    responses=answers("The run", 400, 404) | WITHOUT_BENCHMARKS | MALFORMED,
 )
 def get_benchmark(
     run: RunId,
@@ -174,7 +166,7 @@ def stop_benchmark(run: RunId) -> Response[Any]:
 
 
 def _benchmarks() -> Benchmarks:
-    check_switched_on()
+    check_benchmarks()
     return services.benchmarks()
 
 

@@ -13,15 +13,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from troop.bench.api.bench_models import contents
 from troop.bench.api.fleet_models import EstimateFleetIn, FleetDetailOut, FleetOut, FleetsOut, ScaleIn, StartFleetIn
 from troop.bench.api.money_models import EstimateOut, estimated
-from troop.bench.api.run_answers import (
-    FORBIDDEN,
-    LONGEST_PAGE,
-    check_switched_on,
-    json_response,
-    name_of_run,
-    page_of,
-    started,
-)
+from troop.bench.api.run_answers import LONGEST_PAGE, json_response, name_of_run, page_of, started
 from troop.bench.definition.plan import sole
 from troop.bench.definition.problems import BadBenchmarkError
 from troop.bench.file.read_fleet import read_fleet
@@ -29,7 +21,14 @@ from troop.bench.flows.fleet import standing_of
 from troop.bench.flows.fleets import StandingFleets
 from troop.bench.records.record import Run
 from troop.bench.wiring import services
-from troop.shared.api.errors import MALFORMED, CodedError, answers, message_response
+from troop.shared.api.errors import (
+    MALFORMED,
+    WITHOUT_BENCHMARKS,
+    CodedError,
+    answers,
+    check_benchmarks,
+    message_response,
+)
 from troop.shared.api.models import listed
 from troop.shared.api.requests import caller_of
 from troop.shared.errors import ErrorCode, MissingRunError
@@ -48,11 +47,11 @@ _SCALED = answers("", 400, 404) | {
         **answers("", 409)[409],
         "description": "The fleet has ended or is being removed, or other callers keep changing its size",
     },
-} | FORBIDDEN  # fmt: skip
+} | WITHOUT_BENCHMARKS  # fmt: skip
 _REMOVED = answers("", 400, 404) | {
     200: {"description": "The fleet had already ended: there was nothing to remove", "content": _FLEET},
     202: {"description": "The fleet is being removed", "content": _FLEET},
-} | FORBIDDEN  # fmt: skip
+} | WITHOUT_BENCHMARKS  # fmt: skip
 
 FleetId = Annotated[str, Path(max_length=64, description="The id from GET /fleets")]
 
@@ -94,7 +93,7 @@ def estimate_fleet(body: Annotated[EstimateFleetIn, Body()]) -> Response[Any]:
     "/fleets",
     operation_id="list_fleets",
     summary="Standing fleets, newest first",
-    responses=answers("A page", 400) | FORBIDDEN,
+    responses=answers("A page", 400) | WITHOUT_BENCHMARKS,
 )
 def list_fleets(
     limit: Annotated[int, Query(ge=1, le=LONGEST_PAGE)] = 25,
@@ -114,7 +113,7 @@ def list_fleets(
     "/fleets/<fleet>",
     operation_id="get_fleet",
     summary="One standing fleet: its current nodes, and the resources it has created",
-    responses=answers("The fleet", 400, 404) | FORBIDDEN | MALFORMED,
+    responses=answers("The fleet", 400, 404) | WITHOUT_BENCHMARKS | MALFORMED,
 )
 def get_fleet(fleet: FleetId) -> FleetDetailOut:
     """Returns one fleet. Costs 2 items and 2 queries. A fleet that stands costs in addition a call to Auto Scaling,
@@ -164,7 +163,7 @@ def remove_fleet(fleet: FleetId) -> Response[Any]:
 
 
 def _fleets() -> StandingFleets:
-    check_switched_on()
+    check_benchmarks()
     return services.fleets()
 
 

@@ -7,11 +7,10 @@ from pydantic import BaseModel, Field
 
 from troop.bench.api.bench_models import PointOut
 from troop.bench.api.benchmarks import RunId, no_run
-from troop.bench.api.run_answers import FORBIDDEN, check_switched_on
 from troop.bench.records.live_view import LiveState, Watched
 from troop.bench.records.record import RunStatus
 from troop.bench.wiring import services
-from troop.shared.api.errors import MALFORMED, answers
+from troop.shared.api.errors import MALFORMED, WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import Moment, Out
 from troop.shared.errors import MissingRunError
 
@@ -107,7 +106,7 @@ class LiveOut(BaseModel):
     "/benchmarks/<run>/live",
     operation_id="get_live",
     summary="What a run does right now",
-    responses=answers("What nodes last reported", 400, 404) | FORBIDDEN | MALFORMED,
+    responses=answers("What nodes last reported", 400, 404) | WITHOUT_BENCHMARKS | MALFORMED,
 )
 def get_live(run: RunId) -> LiveOut:
     """Returns what the nodes of a run's measured phases did in the last seconds. Nodes upload running summaries every
@@ -117,7 +116,7 @@ def get_live(run: RunId) -> LiveOut:
     Costs 1 item and 1 call to S3. Each merge costs in addition 1 update, 1 query and 1 object; for each cell 2 calls
     to S3, and 1 for each node.
     """
-    check_switched_on()
+    check_benchmarks()
     try:
         return LiveOut.of(services.live_runs().watch(run))
     except MissingRunError:

@@ -12,9 +12,8 @@ from troop.bench.admission.admission import MOST_FILES
 from troop.bench.api.run_answers import forbidden_file
 from troop.bench.definition.money import rounded
 from troop.bench.flows.estimating import Judged
-from troop.chaos.api.terminations import LONGEST_KEY
 from troop.shared.api.errors import answers
-from troop.shared.api.models import In, Out
+from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In, Out
 
 Rounded = Annotated[float, BeforeValidator(lambda value: rounded(value) if isinstance(value, Decimal) else value)]
 """An amount rounded to a millionth, as stored."""
@@ -24,7 +23,7 @@ RunKey = Annotated[
     Field(
         min_length=1,
         max_length=LONGEST_KEY,
-        pattern=r"^[A-Za-z0-9._:-]+$",
+        pattern=KEY_PATTERN,
         description="Idempotency key, chosen by the caller: repeating it within a week starts nothing new",
     ),
 ]

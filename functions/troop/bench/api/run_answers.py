@@ -7,34 +7,28 @@ from dataclasses import replace
 from typing import Any
 
 from aws_lambda_powertools.event_handler import Response, content_types
-from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel
 
 from troop.bench.aws.runs import BadCursor, RunPage
 from troop.bench.definition.problems import Place, Problem, and_more
-from troop.bench.flows.benchmarks import Benchmarks, NoBenchmarksError
+from troop.bench.flows.benchmarks import Benchmarks
 from troop.bench.records.record import Run
 from troop.shared.api import cursors
 from troop.shared.api.errors import answers, message_response
-from troop.shared.wiring import environment
 
 LONGEST_PAGE = 100
 
 MOST_LISTED = 50
 """The most problems of one file in one answer: all of them could exceed the size of an answer."""
 
-_OFF = "IAM does not allow it, or the setting troop:benchmarks is false"
 _OFF_OR_BUCKET = (
     "IAM does not allow it, the setting troop:benchmarks is false, or the {file} reads a bucket that the setting "
     "troop:allowed_buckets does not name"
 )
 
-FORBIDDEN: dict[int, Any] = {403: {"description": _OFF, "content": {}}}
-"""For a route's ``responses``, as :func:`troop.shared.api.errors.answers`."""
-
 
 def forbidden_file(file: str) -> dict[int, Any]:
-    """Returns :data:`FORBIDDEN` for a route that takes a file; ``file`` names what the file describes."""
+    """Returns the ``responses`` for 403 of a route that takes a file; ``file`` names what the file describes."""
     return {403: {"description": _OFF_OR_BUCKET.format(file=file), "content": {}}}
 
 
@@ -53,17 +47,6 @@ def started(what: str, file: str, model: type[BaseModel], others: str) -> dict[i
         **forbidden_file(file),
         409: {**answers("", 409)[409], "description": f"The key was already used for {others}, or with other files"},
     }
-
-
-def check_switched_on() -> None:
-    """Checks that the deployment runs benchmarks. Call it before reading the environment, whose variables exist only
-    then.
-
-    Raises:
-        ServiceError: 403, the deployment does not run benchmarks.
-    """
-    if not environment.settings().benchmarks:
-        raise ServiceError(403, str(NoBenchmarksError()))
 
 
 def page_of(service: Benchmarks, limit: int, cursor: str | None, listing: list[str]) -> RunPage:

@@ -17,12 +17,12 @@ from pydantic import Field
 
 from troop.bench.api.bench_models import contents
 from troop.bench.api.money_models import EstimateIn
-from troop.bench.api.run_answers import FORBIDDEN, check_switched_on, forbidden_file, json_response
+from troop.bench.api.run_answers import forbidden_file, json_response
 from troop.bench.aws.schedules import TooManySchedulesError
 from troop.bench.flows.schedules import BadScheduleError, MissingScheduleError, ScheduledRuns, ScheduleExistsError
 from troop.bench.records.schedules import Schedule
 from troop.bench.wiring import services
-from troop.shared.api.errors import answers
+from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import Listing, Moment, Out, listed
 from troop.shared.api.requests import caller_of
 from troop.shared.malformed import Read
@@ -111,7 +111,7 @@ def schedule_benchmark(body: Annotated[ScheduleIn, Body()]) -> Response[Any]:
     "/benchmarks/schedules",
     operation_id="list_schedules",
     summary="Scheduled runs, with the last outcome of each",
-    responses=answers("All schedules") | FORBIDDEN,
+    responses=answers("All schedules") | WITHOUT_BENCHMARKS,
 )
 def list_schedules() -> SchedulesOut:
     """Lists all schedules, of which there are at most 100. Costs 3 items, and 1 for each schedule."""
@@ -135,7 +135,7 @@ def list_schedules() -> SchedulesOut:
     "/benchmarks/schedules/<name>",
     operation_id="unschedule_benchmark",
     summary="Remove a schedule",
-    responses=answers("The schedule, removed", 400, 404) | FORBIDDEN,
+    responses=answers("The schedule, removed", 400, 404) | WITHOUT_BENCHMARKS,
 )
 def unschedule_benchmark(
     name: Annotated[str, Path(max_length=64, description="The name from GET /benchmarks/schedules")],
@@ -158,5 +158,5 @@ def _number(amount: Decimal | None) -> float | None:
 
 
 def _service() -> ScheduledRuns:
-    check_switched_on()
+    check_benchmarks()
     return services.schedules()

@@ -15,7 +15,8 @@ class LiveClaims(StateItems):
     """Claims in the table ``State``, where they expire."""
 
     def claim(self, run: str, now: datetime) -> bool:
-        """Claims the next merge of a run, unless one was claimed less than :data:`troop.bench.records.live_view.FRESH` ago.
+        """Claims the next merge of a run, unless one was claimed less than :data:`troop.bench.records.live_view.FRESH`
+        ago.
 
         Raises:
             ClientError: DynamoDB refused.

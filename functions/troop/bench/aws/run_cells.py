@@ -134,7 +134,8 @@ class RunCells:
         self._set_moment(run, cell, "data_gone_at", now)
 
     def replaced(self, run: str, cell: str, nodes: Sequence[Mapping[str, str]]) -> None:
-        """Records all nodes that were replaced while the cell booted, as :class:`~troop.bench.records.record.Cell` has them.
+        """Records all nodes that were replaced while the cell booted, as :class:`~troop.bench.records.record.Cell` has
+        them.
 
         Raises:
             MissingRunError: there is no such cell.

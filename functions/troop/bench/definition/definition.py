@@ -2,8 +2,8 @@
 
 :mod:`troop.bench.file` builds it from the YAML file. Each run stores it once, under
 :func:`troop.bench.definition.names.definition_key`, and never changes it. The run's cells are made from it
-(:mod:`troop.bench.definition.plan`); the workflow and the nodes' agent read the definition of their cell. The stored document has
-the keys of the file, in the same places, and also ``format``, ``size`` and ``files``.
+(:mod:`troop.bench.definition.plan`); the workflow and the nodes' agent read the definition of their cell. The stored
+document has the keys of the file, in the same places, and also ``format``, ``size`` and ``files``.
 
 All durations are whole seconds.
 """

@@ -199,7 +199,9 @@ def cell_definition_key(run: str, cell: str) -> str:
 
 
 def choices_key(run: str, cell: str) -> str:
-    """Returns the key of what an attempt buys if earlier ones found no capacity, see :mod:`troop.bench.fleets.choices`."""
+    """Returns the key of what an attempt buys if earlier ones found no capacity, see
+    :mod:`troop.bench.fleets.choices`.
+    """
     return f"{cell_prefix(run, cell)}choices.json"
 
 

@@ -1,7 +1,7 @@
 """Defines the plan of a run: its cells, each with a complete benchmark definition, fixed before launch.
 
-Each run stores it once, under :func:`troop.bench.definition.names.plan_key`. Another attempt at a cell is another cell with
-another id, but the same entry of the plan.
+Each run stores it once, under :func:`troop.bench.definition.names.plan_key`. Another attempt at a cell is another cell
+with another id, but the same entry of the plan.
 """
 
 from __future__ import annotations

@@ -219,7 +219,8 @@ def resizes(groups: Iterable[GroupStatus], desired: Mapping[str, int]) -> tuple[
     """Returns the groups to resize. The size is also the limit: nothing else can grow a group.
 
     Args:
-        desired: number of nodes by role; without roles that have a backup, see :mod:`troop.bench.fleets.standing_backup`.
+        desired: number of nodes by role; without roles that have a backup, see
+            :mod:`troop.bench.fleets.standing_backup`.
     """
     return tuple(
         Resize(group.role, desired[group.role])

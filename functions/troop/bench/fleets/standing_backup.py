@@ -5,7 +5,8 @@ The decision is a pure function of both groups, of their nodes that are ready, a
 - The backup grows once spot has lacked nodes for the role's ``spot_timeout``: to all that spot lacks, in one step.
 - The backup shrinks once as many spot nodes have been ready for :data:`STEADY`. Nodes of the backup are removed only as
   far as those that stay ready are enough, whichever of them Auto Scaling removes.
-- While the backup has nodes, spot may have only :func:`~troop.bench.definition.definition.surge` nodes beyond the fleet's count.
+- While the backup has nodes, spot may have only :func:`~troop.bench.definition.definition.surge` nodes beyond the
+  fleet's count.
   So spot returns in steps, and a fleet never has many more nodes than its count.
 """
 

@@ -42,13 +42,6 @@ from troop.shared.tables import BENCHMARK, FLEET
 _KINDS = list(Kind)
 
 
-class NoBenchmarksError(TroopError):
-    """The deployment does not include the part that runs benchmarks."""
-
-    def __init__(self) -> None:
-        super().__init__("this deployment does not run benchmarks: its setting troop:benchmarks is false")
-
-
 class BucketError(TroopError):
     """The benchmark requests buckets that the deployment does not allow."""
 

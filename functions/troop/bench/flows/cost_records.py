@@ -92,7 +92,9 @@ def _counted(runs: RunTable, run: str, cost: Cost) -> Increment | None:
 
 
 def over_budget(runs: RunTable, run: str, cell: str) -> str | None:
-    """Returns why a cell, or an attempt at one, must not be launched; see :func:`troop.bench.admission.spending.over_budget`."""
+    """Returns why a cell, or an attempt at one, must not be launched; see
+    :func:`troop.bench.admission.spending.over_budget`.
+    """
     terms = runs.terms(run)
     if terms is None or terms.limit is None:
         return None

@@ -60,8 +60,8 @@ class Replacing:
         replaced: Mapping[str, str],
         interrupted: frozenset[str],
     ) -> list[Dud]:
-        """Returns the nodes to replace, see :func:`troop.bench.fleets.replacing.duds`. Reads the moments of launches only if a
-        node can be silent.
+        """Returns the nodes to replace, see :func:`troop.bench.fleets.replacing.duds`. Reads the moments of launches
+        only if a node can be silent.
         """
         waits = any(fleet.serving - nodes.keys() for fleet in fleets) and elapsed >= LEAST_PATIENCE
         described = self.reader.described(run, cell) if waits else {}

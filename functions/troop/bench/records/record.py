@@ -133,13 +133,14 @@ class Cell:
         attempt: from 1; only the last attempt at a cell counts.
         cost: None until its teardown is complete.
         order: place in the order in which the run starts its cells, from 1; None for a run of an earlier version.
-        limits: whether the merged phases and points hold the file's limits, see :func:`troop.bench.measuring.judging.entry`; None
-            before the first one is merged, and without limits.
-        searches: where the searches of its phases stand, see :func:`troop.bench.definition.search.document`; None before the first
-            point is merged, and without a search.
-        replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.fleets.replacing.Dud` with ``at``;
-            at most :data:`troop.bench.fleets.replacing.MOST_RECORDED`. None without any.
-        requests: those that nodes have counted in measured phases, by :data:`troop.bench.definition.money.BILLED`; None for none.
+        limits: whether the merged phases and points hold the file's limits, see
+            :func:`troop.bench.measuring.judging.entry`; None before the first one is merged, and without limits.
+        searches: where the searches of its phases stand, see :func:`troop.bench.definition.search.document`; None
+            before the first point is merged, and without a search.
+        replaced_nodes: the nodes that were replaced while it booted, as :class:`troop.bench.fleets.replacing.Dud` with
+            ``at``; at most :data:`troop.bench.fleets.replacing.MOST_RECORDED`. None without any.
+        requests: those that nodes have counted in measured phases, by :data:`troop.bench.definition.money.BILLED`;
+            None for none.
         data_gone_at: since when no object exists that its scripts created to measure with; None if that is unknown.
     """
 

@@ -66,8 +66,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Seen:
-    """An existing resource with the tags of this deployment and a run. :mod:`troop.bench.removal.ownership` decides whether it
-    belongs to the run.
+    """An existing resource with the tags of this deployment and a run. :mod:`troop.bench.removal.ownership` decides
+    whether it belongs to the run.
 
     Attributes:
         id: the id for its removal.

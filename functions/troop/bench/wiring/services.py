@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache, partial
 
-from troop.bench.aws.function_calls import FleetCalls, ReportCalls
+from troop.bench.aws.function_calls import FleetCalls
 from troop.bench.aws.live_claims import LiveClaims
 from troop.bench.aws.live_store import LiveStore
 from troop.bench.aws.price_book import PriceBook
@@ -22,8 +22,6 @@ from troop.bench.flows.live import LiveRuns
 from troop.bench.flows.schedules import ScheduledRuns, ScheduledStarts
 from troop.bench.money.prices import region_of_list
 from troop.bench.wiring import steps
-from troop.report.aws.report_claims import ReportClaims
-from troop.report.flows.report_links import ReportLinks
 from troop.shared.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
 from troop.shared.tables import FLEET
 from troop.shared.variables import Variable
@@ -85,17 +83,6 @@ def schedules() -> ScheduledRuns:
     )
     common = starts()
     return ScheduledRuns(common.benchmarks, common.states, common.requests, common.clock, group)
-
-
-@cache
-def report_links() -> ReportLinks:
-    return ReportLinks(
-        benchmarks=benchmarks(),
-        stored=steps.stored_runs(presigning_client),
-        calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
-        claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
-        clock=environment.now,
-    )
 
 
 @cache

@@ -10,12 +10,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import AwareDatetime
 
+from troop.chaos.api.event_models import EventOut, EventsOut
 from troop.chaos.aws.event_queries import BadPosition, EventFilter
 from troop.chaos.events import Event, Status, from_url
 from troop.chaos.wiring import tables
 from troop.shared.api import cursors
 from troop.shared.api.errors import MALFORMED, answers
-from troop.shared.api.models import EventOut, EventsOut, answered, listed
+from troop.shared.api.models import answered, listed
 from troop.shared.malformed import Read
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]

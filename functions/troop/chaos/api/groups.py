@@ -9,6 +9,7 @@ from aws_lambda_powertools.event_handler.exceptions import BadRequestError, NotF
 from aws_lambda_powertools.event_handler.openapi.params import Body, Path, Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 
+from troop.chaos.api.authors import author_of
 from troop.chaos.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.chaos.aws.groups import BadToken
 from troop.chaos.flows.edits import ConflictError
@@ -18,7 +19,6 @@ from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
 from troop.chaos.wiring import services
 from troop.shared.api import cursors
 from troop.shared.api.errors import CodedError, answers
-from troop.shared.api.requests import author_of
 from troop.shared.aws.clients import quick_client
 from troop.shared.errors import ErrorCode
 from troop.shared.wiring import environment

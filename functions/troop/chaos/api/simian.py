@@ -17,7 +17,6 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from troop.chaos.api.terminations import LONGEST_KEY
 from troop.chaos.aws.event_walk import Termination
 from troop.chaos.claim_rules import came_to_nothing
 from troop.chaos.events import AbandonReason, Event
@@ -25,6 +24,7 @@ from troop.chaos.flows.listing import listing
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.chaos.wiring import services, tables
 from troop.shared.api.errors import answers
+from troop.shared.api.models import LONGEST_KEY
 from troop.shared.api.requests import BadBodyError, parsed_body, principal_of, received_at
 from troop.shared.aws.clients import client
 from troop.shared.errors import MissingGroupError

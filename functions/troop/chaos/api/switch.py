@@ -9,12 +9,11 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, StrictBool
 
-from troop.bench.api.run_answers import FORBIDDEN, check_switched_on
+from troop.chaos.api.authors import author_of
 from troop.chaos.flows.edits import ConflictError, EarlierTablesError, SwitchView
 from troop.chaos.wiring import services
-from troop.shared.api.errors import answers
+from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import In, Moment
-from troop.shared.api.requests import author_of
 from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
@@ -88,7 +87,7 @@ def get_switch() -> SwitchOut:
     "/switch",
     operation_id="change_switch",
     summary="Halt, resume, leash, unleash; switch the reaper off or on",
-    responses=answers("The switch, changed", 400, 409) | FORBIDDEN,
+    responses=answers("The switch, changed", 400, 409) | WITHOUT_BENCHMARKS,
 )
 def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     """Changes the switch with immediate effect: a halt also stops claims made before it. Records the caller and the
@@ -99,7 +98,7 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     costs 1 call for a hundred tables with the deployment's tags in addition, and 2 for each undecided one.
     """
     if {REAPER_OFF, SCHEDULES_OFF} & body.model_fields_set:
-        check_switched_on()
+        check_benchmarks()
     try:
         services.editor().change_switch(body.changes, author_of(router.current_event.raw_event))
     except (ConflictError, EarlierTablesError) as conflict:

@@ -9,19 +9,18 @@ from aws_lambda_powertools.event_handler.openapi.params import Body
 from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import Field
 
+from troop.chaos.api.event_models import EventOut
 from troop.chaos.api.unit_models import Method
 from troop.chaos.events import to_url
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
 from troop.chaos.wiring import services
 from troop.shared.api.errors import ErrorOut, answers, message_response
-from troop.shared.api.models import EventOut, In
+from troop.shared.api.models import KEY_PATTERN, LONGEST_KEY, In
 from troop.shared.api.requests import received_at
 from troop.shared.errors import MissingGroupError
 from troop.shared.wiring import environment
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
-
-LONGEST_KEY = 128
 
 
 class TerminationIn(In):
@@ -36,7 +35,7 @@ class TerminationIn(In):
     idempotency_key: str = Field(
         min_length=1,
         max_length=LONGEST_KEY,
-        pattern=r"^[A-Za-z0-9._:-]+$",
+        pattern=KEY_PATTERN,
         description="Idempotency key, chosen by the caller: repeating it terminates nothing new",
     )
     method: Method = Field(None, description="The unit's policy decides if omitted")

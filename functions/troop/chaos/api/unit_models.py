@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue
 from pydantic_core import PydanticCustomError
 
+from troop.chaos.api.event_models import EventOut
 from troop.chaos.changes import MOST_NAMES, Change, to_store, version_of
 from troop.chaos.flows.units import GroupRow, UnitView
 from troop.chaos.groups import Group
@@ -17,7 +18,7 @@ from troop.chaos.policy import LONGEST_ALARM, PARSERS, Sourced
 from troop.chaos.units import unit_to_url
 from troop.faults import FAULTS, names
 from troop.shared import moments, values
-from troop.shared.api.models import EventOut, In, Listing, Moment, Out, listed
+from troop.shared.api.models import In, Listing, Moment, Out, listed
 from troop.shared.aws.dynamo import jsonable
 from troop.shared.malformed import Read
 from troop.shared.wiring import environment

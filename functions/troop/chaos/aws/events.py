@@ -12,8 +12,16 @@ from typing import Any
 
 from troop.chaos.aws.claim_rollback import rollback_writes
 from troop.chaos.aws.event_items import from_item, name_of, to_item, watch_value
-from troop.chaos.events import CAME_TO_NOTHING, SCHEMA, USUAL_CAUSES, AbandonReason, Event, Status, is_on_demand
-from troop.faults import fault_named
+from troop.chaos.events import (
+    CAME_TO_NOTHING,
+    SCHEMA,
+    USUAL_CAUSES,
+    AbandonReason,
+    Event,
+    Status,
+    fault_named,
+    is_on_demand,
+)
 from troop.shared import moments
 from troop.shared.aws.dynamo import typed
 from troop.shared.aws.transact import ConditionFailed, Sleep, transact, write

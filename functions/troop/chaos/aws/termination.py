@@ -9,8 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError, ParamValidationError
 
 from troop.chaos.aws.groups import LEAVING, instance_gone, lifecycle
+from troop.chaos.events import fault_named
 from troop.chaos.groups import IN_SERVICE
-from troop.faults import fault_named
 from troop.faults.fault import INVALID_REQUEST, Answer, Failure, Meaning, Place
 
 PROTECTED = frozenset({"OperationNotPermitted", "UnsupportedOperation"})

@@ -22,14 +22,13 @@ from troop.chaos.aws.termination_protection import shielded, spare_shielded
 from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.change_calendars import period_at
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
-from troop.chaos.events import AbandonReason, Event, Status, is_on_demand
+from troop.chaos.events import AbandonReason, Event, Status, fault_named, is_on_demand
 from troop.chaos.facts import Facts
 from troop.chaos.flows.clock_check import is_stale
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
 from troop.chaos.on_demand import ON_DEMAND, beside
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
-from troop.faults import fault_named
 from troop.faults.fault import Answer
 from troop.shared import moments
 from troop.shared.errors import TroopError

@@ -11,11 +11,11 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field
 
 from troop.bench.api.benchmarks import RunId, no_run
-from troop.bench.api.run_answers import FORBIDDEN, check_switched_on, json_response
+from troop.bench.api.run_answers import json_response
 from troop.bench.definition import names
-from troop.bench.wiring import services
 from troop.report.flows.report_links import NoReportError, ReportLinks
-from troop.shared.api.errors import answers, message_response
+from troop.report.wiring import links
+from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks, message_response
 from troop.shared.api.models import Moment
 from troop.shared.errors import MissingRunError, NoStoredResultsError, NotEndedError
 
@@ -65,7 +65,7 @@ _READY: dict[int, Any] = {
         "after the seconds of the header Retry-After",
     },
     409: _NOT_ENDED,
-    **FORBIDDEN,
+    **WITHOUT_BENCHMARKS,
 }
 _REQUESTED: dict[int, Any] = {
     202: {
@@ -124,8 +124,8 @@ def make_report(run: RunId) -> Response[Any]:
 
 
 def _links() -> ReportLinks:
-    check_switched_on()
-    return services.report_links()
+    check_benchmarks()
+    return links.report_links()
 
 
 def _with(answer: Response[Any], headers: dict[str, str]) -> Response[Any]:

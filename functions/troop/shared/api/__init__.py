@@ -1,1 +1,1 @@
-"""Defines the API's models and routes; it makes no decisions. The only package that needs pydantic."""
+"""Defines what routes of the API have in common. Layers ``api`` make no decisions, and need pydantic."""

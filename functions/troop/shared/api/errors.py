@@ -8,7 +8,8 @@ from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.exceptions import ServiceError
 from pydantic import BaseModel, Field
 
-from troop.shared.errors import ErrorCode
+from troop.shared.errors import ErrorCode, NoBenchmarksError
+from troop.shared.wiring import environment
 
 
 class CodedError(ServiceError):
@@ -68,3 +69,19 @@ MALFORMED: dict[int, Any] = {
     }
 }
 """For the ``responses`` of a route that reads a single item."""
+
+WITHOUT_BENCHMARKS: dict[int, Any] = {
+    403: {"description": "IAM does not allow it, or the setting troop:benchmarks is false", "content": {}}
+}
+"""For the ``responses`` of a route that calls :func:`check_benchmarks`."""
+
+
+def check_benchmarks() -> None:
+    """Checks that the deployment runs benchmarks. Call it before reading the environment, whose variables exist only
+    then.
+
+    Raises:
+        ServiceError: 403, the deployment does not run benchmarks.
+    """
+    if not environment.settings().benchmarks:
+        raise ServiceError(403, str(NoBenchmarksError()))

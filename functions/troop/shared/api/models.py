@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from troop.chaos.events import Event, Status, to_url
-from troop.chaos.replacements import UNKNOWN, Build, Replacement, comparison, differences
 from troop.shared import malformed, moments, values
 from troop.shared.api.validation_messages import problem_of
 from troop.shared.malformed import Read
-from troop.shared.wiring import environment
 
 T = TypeVar("T")
 Answer = TypeVar("Answer")
 
 Moment = Annotated[datetime, PlainSerializer(moments.iso, return_type=str)]
+
+
+LONGEST_KEY = 128
+KEY_PATTERN = r"^[A-Za-z0-9._:-]+$"
+"""Idempotency keys that callers choose: their characters, and the most of them."""
 
 
 class In(BaseModel):
@@ -90,110 +92,3 @@ def _worded(of: Callable[[T], Answer]) -> Callable[[T], Answer]:
             raise ValueError(f"{'.'.join(map(str, first['loc']))} {problem_of(first)}") from None
 
     return convert
-
-
-class BuildOut(Out):
-    """What an instance was launched from; an unknown part is empty."""
-
-    template: str = Field(description="Launch template and version, as lt-0abc:3; or the launch configuration")
-    instance_type: str
-    image: str
-
-
-class ReplacementOut(BaseModel):
-    """The instance that replaced a terminated one."""
-
-    model_config = ConfigDict(frozen=True)
-
-    instance_id: str
-    build: BuildOut
-    differences: list[str] = Field(
-        description="The parts of the build, such as image, that are known of both instances and differ"
-    )
-    summary: str = Field(description="The comparison with the terminated instance, in one sentence")
-
-    @classmethod
-    def of(cls, before: Build, replacement: Replacement) -> ReplacementOut:
-        """Returns the answer for a replacement of an instance with the build ``before``."""
-        return cls(
-            instance_id=replacement.instance_id,
-            build=BuildOut.model_validate(replacement.build),
-            differences=list(differences(before, replacement.build)),
-            summary=comparison(before, replacement),
-        )
-
-
-class EventOut(BaseModel):
-    """A termination's record, from its claim to the group's recovery."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str = Field(description="One URL path segment, for GET /events/{id}")
-    event_id: str = Field(description="The key of the item in the table Events")
-    unit: str
-    day: date = Field(description="The local day on the unit's calendar")
-    status: Status
-    at: Moment = Field(description="When it was claimed, or recorded in a leashed deployment")
-    group: str
-    instance_id: str
-    zone: str
-    method: str
-    rolled: float | None = Field(description="The day's roll, 0 to 1; null on demand")
-    probability: float | None = Field(description="The probability that the roll was compared with; null on demand")
-    desired: int = Field(description="Desired capacity at the claim, in the group's own units")
-    execution: str
-    deadline: Moment | None = Field(description="A claim is not carried out later than this; null for a leashed record")
-    terminated_at: Moment | None
-    recover_by: Moment | None = Field(description="A group that has not recovered by then is UNRECOVERED")
-    recovered_at: Moment | None
-    recovery_seconds: float | None = Field(
-        description="Seconds from the termination to the first check that found the group recovered"
-    )
-    os_shutdown: bool | None = Field(
-        description="Whether the operating system was shut down before the instance ended; with crash only "
-        "where EC2 rejects a termination without it. null before the call to AWS, and for events of "
-        "versions that did not record it"
-    )
-    detail: str
-    build: BuildOut | None = Field(
-        description="What the instance was launched from; null for events of versions that did not record it"
-    )
-    replacement: ReplacementOut | None = Field(
-        description="The first instance that the group launched since, once the group has recovered; null without one"
-    )
-
-    @classmethod
-    def of(cls, event: Event) -> EventOut:
-        """Returns the answer for a stored event."""
-        return cls(
-            id=to_url(event.event_id),
-            event_id=event.event_id,
-            unit=event.unit,
-            day=event.day,
-            status=event.status,
-            at=event.at,
-            group=event.group,
-            instance_id=event.instance_id,
-            zone=event.zone,
-            method=event.method,
-            rolled=event.rolled,
-            probability=event.probability,
-            desired=event.desired,
-            execution=event.execution,
-            deadline=event.deadline,
-            terminated_at=event.terminated_at,
-            recover_by=event.terminated_at + environment.recovery_timeout() if event.terminated_at else None,
-            recovered_at=event.recovered_at,
-            recovery_seconds=event.recovery_seconds,
-            os_shutdown=event.os_shutdown,
-            detail=event.detail,
-            build=BuildOut.model_validate(event.build) if event.build else None,
-            replacement=ReplacementOut.of(event.build or UNKNOWN, event.replacement) if event.replacement else None,
-        )
-
-
-class EventsOut(Listing):
-    """A page of events, newest first."""
-
-    events: list[EventOut]
-    cursor: str | None = Field(description="Pass it to get the next page; null on the last page")

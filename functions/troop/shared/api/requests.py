@@ -6,9 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
-from troop.chaos.changes import Author
 from troop.shared.errors import TroopError
 from troop.shared.values import MOST_VALUES, excess, json_in
 from troop.shared.version import COMMAND_HEADER, OLDEST_COMMAND, VERSION, is_older
@@ -51,12 +49,6 @@ def received_at(event: Mapping[str, Any], now: datetime) -> datetime:
     """Returns when API Gateway received the request; ``now`` when it does not say, which never happens on AWS."""
     stamp = (event.get("requestContext") or {}).get("requestTimeEpoch")
     return datetime.fromtimestamp(stamp / 1000, UTC) if isinstance(stamp, (int, float)) and stamp > 0 else now
-
-
-def author_of(event: Mapping[str, Any]) -> Author:
-    """Returns the author that a change is recorded for."""
-    request_id = (event.get("requestContext") or {}).get("requestId") or uuid4()
-    return Author(caller=caller_of(event) or "unknown", request_id=str(request_id))
 
 
 def command_problem(event: Mapping[str, Any]) -> str | None:

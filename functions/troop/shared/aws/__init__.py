@@ -1,1 +1,1 @@
-"""Contains the adapters: every call to AWS is made here."""
+"""Contains what adapters have in common. Every call to AWS is made in a layer ``aws``."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
-from tests.unit.account.account import Account
+from tests.unit.account.account import SETTINGS, Account
 from tests.unit.account.bench import Half
+from tests.unit.account.fixtures import *  # noqa: F403
 
 
-@pytest.fixture(name="settings")
-def with_benchmarks(settings: dict[str, Any], request: pytest.FixtureRequest) -> dict[str, Any]:
+@pytest.fixture(name="settings")  # instead of the one of the fixtures
+def with_benchmarks(request: pytest.FixtureRequest) -> dict[str, Any]:
     on = {"benchmarks": True, "max_nodes": 10, "allowed_buckets": ["my-data"]}
-    return settings | on | getattr(request, "param", {})
+    return copy.deepcopy(SETTINGS) | on | getattr(request, "param", {})
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError, ParamValidationError
 
 from tests.unit.account.account import WEB, Account, Cut, calls, refusing
+from troop.chaos.api.event_models import EventOut
 from troop.chaos.events import Status
-from troop.shared.api.models import EventOut
 
 
 class Ec2:

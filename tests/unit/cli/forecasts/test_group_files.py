@@ -17,7 +17,7 @@ from troop.chaos.facts import Switch
 from troop.chaos.groups import Group, Instance
 from troop.shared.day_rules import Country
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def written(tmp_path: Path, text: str, name: str = "groups.yaml") -> Path:

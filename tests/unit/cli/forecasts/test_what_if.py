@@ -23,7 +23,7 @@ from troop.chaos.decisions import Decision
 from troop.chaos.forecast import skip_through
 from troop.shared.calendars import parse_calendar
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 FRIDAY = "2026-11-20"
 NOW = datetime(2026, 11, 20, 18, 0, tzinfo=UTC)
 SETTINGS: dict[str, Any] = {"probability": 1, "max_per_day": 1000, "max_in_flight": 1000, "units": {"web-v*": "web"}}

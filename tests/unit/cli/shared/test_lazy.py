@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cli.app import app
 from cli.shared.lazy import LazyCommand
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TROOP: Any = typer.main.get_command(app)
 
 
@@ -72,10 +72,10 @@ def test_help_imports_no_command_and_no_sdk(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "needless"),
     [
-        (("events", "--help"), {"yaml", "holidays", "troop.bench.definition.plan", "troop.report", "troop.shared.aws"}),
-        (("bench", "--help"), {"troop.report", "troop.shared.aws", "cli.commands.bench_compare"}),
-        (("simulate", "--help"), {"boto3", "troop.bench", "troop.report", "troop.shared.aws"}),
-        (("policy", "diff", "--help"), {"troop.bench.definition.plan", "troop.report", "troop.shared.aws"}),
+        (("events", "--help"), {"yaml", "holidays", "troop.bench.definition.plan", "troop.report", "troop.chaos.aws"}),
+        (("bench", "--help"), {"troop.report", "troop.chaos.aws", "cli.commands.bench_compare"}),
+        (("simulate", "--help"), {"boto3", "troop.bench", "troop.report", "troop.chaos.aws"}),
+        (("policy", "diff", "--help"), {"troop.bench.definition.plan", "troop.report", "troop.chaos.aws"}),
     ],
 )
 def test_a_command_imports_only_what_it_needs(words: tuple[str, ...], needless: set[str]) -> None:

@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.bench.flows.cell import Answer
 from troop.bench.measuring.verdicts import State
-from troop.bench.wiring import steps as bench
+from troop.bench.wiring.cell import attempts, cell_steps
 from troop.shared.aws.logs import step
 from troop.shared.errors import TroopError
 
@@ -37,7 +37,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     settle     ``error``, ``cause``                    ``status``, ``reason``
     =========  ======================================  ==========================
     """
-    steps, name, run = bench.cell_steps(), event["step"], event["run"]
+    steps, name, run = cell_steps(), event["step"], event["run"]
     cell, phase_index = event.get("cell", ""), event.get("phase_index", 0)
     error, cause = event.get("error", ""), event.get("cause", "")
     answer, key, parallel, status, reason = Answer(run, cell), "", 1, "", None
@@ -55,7 +55,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         case "fail":
             answer = steps.fail(run, cell, error, cause)
         case "again":
-            attempt = bench.attempts().again(run, cell)
+            attempt = attempts().again(run, cell)
             answer = Answer(run, attempt or cell, State.AGAIN if attempt else State.DONE)
         case "settle":
             ended, reason = steps.settle(run, error, cause)

@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.events import StepRefused
 from troop.chaos.aws.outcome_metrics import emit_outcomes, outcomes
-from troop.chaos.wiring import steps
+from troop.chaos.wiring.recovery import recovery_check
 from troop.shared import moments
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
@@ -27,9 +27,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     event_id, entered = event["event_id"], moments.parse(event["entered"])
     try:
-        observation = steps.recovery_check().check_until_sure(event_id, entered)
+        observation = recovery_check().check_until_sure(event_id, entered)
     except StepRefused:
-        observation = steps.recovery_check().check_until_sure(
+        observation = recovery_check().check_until_sure(
             event_id, entered
         )  # closed between our read and write: returns the closed event
     logger.info(

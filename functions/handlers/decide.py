@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.chaos.aws.decision_log import log_decisions
 from troop.chaos.aws.decisions import put_work
-from troop.chaos.wiring import steps
+from troop.chaos.wiring.tick import tick
 from troop.chaos.work_keys import work_key
 from troop.shared import moments
 from troop.shared.aws.clients import client
@@ -31,7 +31,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     execution = event["execution"]
     started = moments.parse(event["started"])
-    ticked = steps.tick().run(event["calendar"], execution, started)
+    ticked = tick().run(event["calendar"], execution, started)
     decisions, work = ticked.decisions, ticked.work
     bucket = environment.variable(Variable.WORK_BUCKET)
     key = work_key(execution, started)

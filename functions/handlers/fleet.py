@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.bench.flows.fleet import CELL, FleetRound
 from troop.bench.measuring.verdicts import State
-from troop.bench.wiring import steps as bench
+from troop.bench.wiring.fleet import fleet_steps
 from troop.shared.aws.logs import step
 from troop.shared.errors import TroopError
 
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     Open also has the input ``execution``, and settle ``error`` and ``cause``.
     """
-    steps, name, run = bench.fleet_steps(), event["step"], event["run"]
+    steps, name, run = fleet_steps(), event["step"], event["run"]
     round, status, reason = FleetRound(State.WAITING), "", None
     match name:
         case "open":

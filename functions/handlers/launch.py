@@ -9,7 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from troop.bench.measuring.progress import wait
 from troop.bench.measuring.verdicts import State
-from troop.bench.wiring import steps
+from troop.bench.wiring.launch import backup, launching
 from troop.shared.aws.logs import step
 
 logger = Logger()
@@ -22,8 +22,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     name, elapsed = event.get("step", "launch"), 0.0
     if name == "backup":
-        elapsed = steps.backup().run(event["run"], event["cell"])
+        elapsed = backup().run(event["run"], event["cell"])
     else:
-        steps.launching().run(event["run"], event["cell"])
+        launching().run(event["run"], event["cell"])
     logger.info(name, run=event["run"], cell=event["cell"])
     return {"phase_index": 0, "state": State.WAITING.value, "wait_seconds": wait(elapsed)}

@@ -7,7 +7,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from troop.bench.wiring import steps
+from troop.bench.wiring import removal
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit, emit_by_kind, emit_repairs
 from troop.shared.errors import TroopError
@@ -32,7 +32,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     Raises:
         ReapingIncompleteError: after everything else was done.
     """
-    reaper = steps.reaper()
+    reaper = removal.reaper()
     heard = event.get("source") == "aws.states"
     reaped = reaper.hear(event["detail"]) if heard else reaper.sweep()
     logger.info(

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.bench.flows.teardown import Work
 from troop.bench.records.record import LeftBehind
 from troop.bench.removal.teardown import TeardownProgress
-from troop.bench.wiring import steps
+from troop.bench.wiring import removal
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
 from troop.shared.metrics import CURRENCY, STATUS, Metric
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     is needed.
     """
     work = Work.parse(event["work"])
-    teardown = steps.teardown()
+    teardown = removal.teardown()
     progress, report, left = TeardownProgress(work.passes, work.quiet), False, tuple[LeftBehind, ...]()
     if event["step"] == "close":
         teardown.close(work)

@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from troop.chaos.events import Status
 from troop.chaos.flows.terminate import TerminationForbiddenError, Work
 from troop.chaos.recovery import wait_before
-from troop.chaos.wiring import steps
+from troop.chaos.wiring.termination import termination
 from troop.shared.aws.logs import step
 from troop.shared.aws.metrics import emit
 from troop.shared.metrics import REFUSED, STATUS, Metric
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """
     work = Work.parse(event)
     try:
-        outcome = steps.termination().run(work)
+        outcome = termination().run(work)
     except TerminationForbiddenError as forbidden:
         _count(forbidden.status.value)
         raise

@@ -22,17 +22,10 @@ from troop.shared.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The deployment's switch.
-
-    ``halted`` stops all of chaos. ``leashed`` decides and records, but terminates nothing. ``reaper_off`` prevents the
-    reaper of benchmarks from removing anything, and does not affect chaos;
-    ``schedules_off`` likewise prevents schedules from starting runs.
-    """
+    """The switch of chaos: ``halted`` stops everything; ``leashed`` decides and records, but terminates nothing."""
 
     halted: bool
     leashed: bool
-    reaper_off: bool = False
-    schedules_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

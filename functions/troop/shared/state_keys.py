@@ -16,6 +16,8 @@ REAPER_OFF = "reaper_off"
 SCHEDULES_OFF = "schedules_off"
 """Attribute of the switch: schedules start no runs of benchmarks."""
 
+BENCH_SWITCHES = (REAPER_OFF, SCHEDULES_OFF)
+
 EARLIER_TABLES = "earlier-tables"
 """When no table with data of an earlier deployment was undecided. Until then, the setting ``leashed: false`` has no
 effect; the switch's attribute ``leashed`` always has.

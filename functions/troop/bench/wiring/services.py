@@ -21,7 +21,7 @@ from troop.bench.flows.fleets import StandingFleets
 from troop.bench.flows.live import LiveRuns
 from troop.bench.flows.schedules import ScheduledRuns, ScheduledStarts
 from troop.bench.money.prices import region_of_list
-from troop.bench.wiring import steps
+from troop.bench.wiring import fleet, store
 from troop.shared.aws.clients import anonymous_client, client, presigning_client, quick_client, regional_client
 from troop.shared.tables import FLEET
 from troop.shared.variables import Variable
@@ -33,7 +33,7 @@ from troop.shared.wiring.environment import settings, variable
 def benchmarks() -> Benchmarks:
     return Benchmarks(
         settings=settings(),
-        runs=steps.runs(),
+        runs=store.runs(),
         keys=RunKeys(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         files=RunFiles(presigning_client("s3"), variable(Variable.RESULTS_BUCKET)),
         machines=RunMachines(
@@ -88,7 +88,7 @@ def schedules() -> ScheduledRuns:
 @cache
 def live_runs() -> LiveRuns:
     return LiveRuns(
-        runs=steps.runs(),
+        runs=store.runs(),
         store=LiveStore(quick_client("s3"), variable(Variable.RESULTS_BUCKET)),
         claims=LiveClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         clock=environment.now,
@@ -102,8 +102,8 @@ def fleets() -> StandingFleets:
     )
     return StandingFleets(
         every=replace(benchmarks(), machines=machines, kind=FLEET),
-        record=steps.fleet_record(),
-        reader=steps.fleet_view(),
+        record=fleet.fleet_record(),
+        reader=fleet.fleet_view(),
         calls=FleetCalls(client("lambda"), variable(Variable.FLEET_FUNCTION)),
         clock=environment.now,
     )

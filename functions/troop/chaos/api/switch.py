@@ -14,12 +14,12 @@ from troop.chaos.flows.edits import ConflictError, EarlierTablesError, SwitchVie
 from troop.chaos.wiring import services
 from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import In, Moment
-from troop.shared.state_keys import REAPER_OFF, SCHEDULES_OFF
+from troop.shared.state_keys import BENCH_SWITCHES, REAPER_OFF, SCHEDULES_OFF
 
 router = APIGatewayRouter()  # type: ignore[no-untyped-call]
 
 
-TURNED = ("halted", "leashed", REAPER_OFF, SCHEDULES_OFF)
+TURNED = ("halted", "leashed", *BENCH_SWITCHES)
 
 
 class SwitchOut(BaseModel):
@@ -42,8 +42,8 @@ class SwitchOut(BaseModel):
         return cls(
             halted=view.switch.halted,
             leashed=view.switch.leashed,
-            reaper_off=view.switch.reaper_off,
-            schedules_off=view.switch.schedules_off,
+            reaper_off=view.off[REAPER_OFF],
+            schedules_off=view.off[SCHEDULES_OFF],
             changed_at=view.changed_at,
             changed_by=view.changed_by,
             reason=view.reason,
@@ -97,7 +97,7 @@ def change_switch(body: Annotated[SwitchPatch, Body()]) -> SwitchOut:
     Costs two items and a transaction, repeated up to five times when other callers change it concurrently. To unleash
     costs 1 call for a hundred tables with the deployment's tags in addition, and 2 for each undecided one.
     """
-    if {REAPER_OFF, SCHEDULES_OFF} & body.model_fields_set:
+    if {*BENCH_SWITCHES} & body.model_fields_set:
         check_benchmarks()
     try:
         services.editor().change_switch(body.changes, author_of(router.current_event.raw_event))

@@ -13,7 +13,7 @@ from troop.chaos.facts import Abandoned, Counts, Switch, UnitState
 from troop.chaos.strays import StrayRecord
 from troop.shared import moments
 from troop.shared.aws.dynamo import batch_get, plain, scan
-from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, REAPER_OFF, SCHEDULES_OFF, STRAYS, SWITCH, UNIT
+from troop.shared.state_keys import DAY, EARLIER_TABLES, IN_FLIGHT, STRAYS, SWITCH, UNIT
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,7 @@ class StateTable:
 
     def _switch(self, item: Mapping[str, Any], known: Callable[[], bool]) -> Switch:
         leashed = item["leashed"] if "leashed" in item else self.leashed or not known()
-        return Switch(
-            halted=bool(item.get("halted", False)),
-            leashed=bool(leashed),
-            reaper_off=bool(item.get(REAPER_OFF, False)),
-            schedules_off=bool(item.get(SCHEDULES_OFF, False)),
-        )
+        return Switch(halted=bool(item.get("halted", False)), leashed=bool(leashed))
 
     def _get(self, key: str) -> dict[str, Any]:
         return plain(self.raw(key))

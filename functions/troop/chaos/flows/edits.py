@@ -16,7 +16,7 @@ from troop.chaos.flows.initial_switch import InitialSwitch
 from troop.shared import moments
 from troop.shared.aws.dynamo import plain
 from troop.shared.errors import TroopError
-from troop.shared.state_keys import SWITCH
+from troop.shared.state_keys import BENCH_SWITCHES, SWITCH
 
 TRIES = 5
 """The number of tries of a change while others change the same item."""
@@ -38,9 +38,15 @@ class EarlierTablesError(TroopError):
 
 @dataclass(frozen=True)
 class SwitchView:
-    """The switch, and the author of its last change; None and "" if there is none yet."""
+    """The whole switch, and the author of its last change; None and "" if there is none yet.
+
+    Attributes:
+        switch: that of chaos.
+        off: which parts of benchmarks are off, by :data:`~troop.shared.state_keys.BENCH_SWITCHES`.
+    """
 
     switch: Switch
+    off: Mapping[str, bool]
     changed_at: datetime | None
     changed_by: str
     reason: str
@@ -88,6 +94,7 @@ class Editor:
         item = plain(self.state.raw(SWITCH))
         return SwitchView(
             switch=self.state.switch_of(item),
+            off={key: bool(item.get(key, False)) for key in BENCH_SWITCHES},
             changed_at=_moment(item.get("changed_at")),
             changed_by=str(item.get("changed_by") or ""),
             reason=str(item.get("reason") or ""),
@@ -97,8 +104,8 @@ class Editor:
         """Changes the switch.
 
         Args:
-            changes: ``halted``, ``leashed`` and ``reaper_off``, each only if it changes, and ``reason``; None removes a
-                reason.
+            changes: ``halted``, ``leashed`` and the keys of benchmarks, each only if it changes, and ``reason``; None
+                removes a reason.
 
         Raises:
             EarlierTablesError: it would unleash a deployment beside tables with data of an earlier one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from troop.bench.aws.function_calls import ReportCalls
-from troop.bench.wiring import services, steps
+from troop.bench.wiring import services, store
 from troop.report.aws.report_claims import ReportClaims
 from troop.report.flows.report_links import ReportLinks
 from troop.shared.aws.clients import client, presigning_client
@@ -18,7 +18,7 @@ from troop.shared.wiring.environment import variable
 def report_links() -> ReportLinks:
     return ReportLinks(
         benchmarks=services.benchmarks(),
-        stored=steps.stored_runs(presigning_client),
+        stored=store.stored_runs(presigning_client),
         calls=ReportCalls(client("lambda"), variable(Variable.REPORT_FUNCTION)),
         claims=ReportClaims(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep),
         clock=environment.now,

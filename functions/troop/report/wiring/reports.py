@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from troop.bench.wiring import steps
+from troop.bench.wiring import store
 from troop.report.assets import chart_script
 from troop.report.flows.reports import Reports
 from troop.shared.version import VERSION
@@ -13,4 +13,4 @@ from troop.shared.wiring import environment
 
 @cache
 def reports() -> Reports:
-    return Reports(steps.runs(), steps.stored_runs(), chart_script, environment.now, VERSION)
+    return Reports(store.runs(), store.stored_runs(), chart_script, environment.now, VERSION)

@@ -11,7 +11,7 @@ from tests.unit.account.account import CONTEXT, Account, calls, cuts
 from tests.unit.account.benches import Bench
 from tests.unit.bench.flows.removal.world import Cut, cut_at
 from troop.bench.records.record import RunStatus
-from troop.bench.wiring.steps import leftovers
+from troop.bench.wiring.stock import leftovers
 
 
 def _tear_down(account: Account, run: str) -> None:

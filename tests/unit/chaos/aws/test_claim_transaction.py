@@ -13,7 +13,7 @@ from tests.unit.account.account import FRIDAY, Account, calls
 from troop.chaos.aws.claim_transaction import ClaimRefused
 from troop.chaos.events import Status
 from troop.chaos.facts import UnitState
-from troop.chaos.wiring import steps
+from troop.chaos.wiring.termination import termination
 from troop.shared.aws.clients import client
 from troop.shared.aws.dynamo import typed
 
@@ -227,7 +227,7 @@ def test_an_instance_is_claimed_for_one_unit_at_a_time(account: Account) -> None
     account.group("web")
     account.terminate(account.item("web"))
     first = account.event(f"{FRIDAY}#web")
-    claims, events = steps.termination().claims, steps.termination().events
+    claims, events = termination().claims, termination().events
     second = replace(first, event_id=f"{FRIDAY}#other", unit="other", status=Status.CLAIMED)
     with pytest.raises(ClaimRefused, match=r"in-flight: .* its instance is claimed for another unit"):
         claims.make(second, {}, UnitState(), max_per_day=20, max_in_flight=5)

@@ -13,7 +13,7 @@ from tests.unit.account.account import FRIDAY, OVERDUE, WEB, Account, Cut, calls
 from troop.chaos.events import Event, Status
 from troop.chaos.flows.clock_check import ClockError
 from troop.chaos.replacements import differences
-from troop.chaos.wiring import steps
+from troop.chaos.wiring.recovery import recovery_check
 from troop.shared.errors import MissingEventError
 from troop.shared.wiring import environment
 
@@ -48,7 +48,7 @@ def test_recovered_after_two_good_looks_and_measured_to_the_first(
         account.clock.forward(seconds=seconds)
 
     monkeypatch.setattr(environment, "sleep", sleep)
-    steps.recovery_check.cache_clear()
+    recovery_check.cache_clear()
     account.clock.forward(seconds=7)
     assert account.check_recovery(WEB) == {"event_id": WEB, "status": "RECOVERED", "wait_seconds": 0}
     assert slept == [3]
@@ -208,12 +208,12 @@ def test_healthy_only_when_the_target_group_says_so(
         account.check_recovery(WEB)
         assert account.event(WEB).watch.whole == 0
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="initial"))
-        steps.recovery_check.cache_clear()
+        recovery_check.cache_clear()
         health.update(State="healthy")
         assert account.check_recovery(WEB)["status"] == "TERMINATED"
         assert account.event(WEB).watch.whole == 0, "healthy once, and not at the second look"
         monkeypatch.setattr(environment, "sleep", lambda _: health.update(State="unused", Reason="Target.NotInUse"))
-        steps.recovery_check.cache_clear()
+        recovery_check.cache_clear()
         health.update(State="healthy")
         assert account.check_recovery(WEB)["status"] == "RECOVERED"
 
@@ -253,7 +253,7 @@ def test_a_wrong_clock_judges_nothing(account: Account, victim: str, hours: int)
     account.clock.forward(hours=hours)
     before = account.event(WEB)
     with pytest.raises(ClockError, match=r"the workflow's clock shows 2026-11-20T22:46:00\.000Z"):
-        steps.recovery_check().check(WEB, entered)
+        recovery_check().check(WEB, entered)
     assert account.event(WEB) == before
 
 

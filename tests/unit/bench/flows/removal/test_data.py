@@ -17,7 +17,7 @@ from tests.unit.bench.flows.removal.world import World
 from troop.bench.aws import cell_data
 from troop.bench.records.record import CellStatus, RunStatus
 from troop.bench.removal.teardown import DATA_PASSES, QUIET
-from troop.bench.wiring import steps
+from troop.bench.wiring import removal
 from troop.shared.aws.clients import client
 
 BUCKET = "results-bucket"
@@ -91,8 +91,8 @@ def test_more_objects_than_one_pass_can_delete(filled: World, monkeypatch: pytes
     moment = iter(range(1000))
     data = cell_data.CellData(client("s3"), BUCKET, lambda: float(next(moment)))
     monkeypatch.setattr(cell_data, "SECONDS", 2.5)
-    monkeypatch.setattr(steps, "CellData", lambda *_: data)
-    steps.teardown.cache_clear()
+    monkeypatch.setattr(removal, "CellData", lambda *_: data)
+    removal.teardown.cache_clear()
     work = filled.step("remove", filled.step("close", {"run": RUN}))
     assert (work["quiet"], work["over"], len(stored(FIRST)), len(stored(SECOND))) == (0, False, 1, 3)
     assert filled.tear_down() > QUIET

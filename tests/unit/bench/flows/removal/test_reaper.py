@@ -17,7 +17,7 @@ from troop.bench.definition import names
 from troop.bench.flows.reap import Reaped
 from troop.bench.records.record import RunStatus
 from troop.bench.removal.reaping import CELL_TIME, PATIENCE
-from troop.bench.wiring import steps
+from troop.bench.wiring import removal
 
 BENCHMARK, TEARDOWN = ENVIRONMENT["TROOP_BENCHMARK_MACHINE"], ENVIRONMENT["TROOP_TEARDOWN_MACHINE"]
 FLEET = ENVIRONMENT["TROOP_FLEET_MACHINE"]
@@ -56,7 +56,7 @@ def metric_lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 def sweep(world: World) -> Reaped:
     """A round of the reaper, with all that it has to say."""
-    return steps.reaper().sweep()
+    return removal.reaper().sweep()
 
 
 def finds(capsys: pytest.CaptureFixture[str]) -> list[float]:

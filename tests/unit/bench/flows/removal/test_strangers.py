@@ -20,7 +20,7 @@ from troop.bench.definition import names
 from troop.bench.flows.reap import Reaped
 from troop.bench.records.record import Kind, Resource, RunStatus
 from troop.bench.removal.ownership import MOST_LEFT, PROTECTED
-from troop.bench.wiring import steps
+from troop.bench.wiring import removal
 from troop.shared import moments
 from troop.shared.tags import DEPLOYMENT_TAG, FLEET_TAG, PROTECTED_TAG, RUN_TAG
 
@@ -98,7 +98,7 @@ def test_no_combination_of_tags_removes_another_owner_s(world: World, run: str) 
     assert len(theirs) >= len(taggings) * len(kinds)
     for hours in (1, 3, 3):
         world.forward(hours=hours)
-        reaped = steps.reaper().sweep()
+        reaped = removal.reaper().sweep()
         assert reaped.removed == []
         assert reaped.left_behind, "those with both of our tags"
         if run != "unknown":
@@ -143,7 +143,7 @@ def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: W
     world.autoscaling.attach_instances(AutoScalingGroupName=FLEET, InstanceIds=sorted(theirs))
     if by == "reaper":
         world.forward(hours=3)
-        steps.reaper().sweep()
+        removal.reaper().sweep()
     world.tear_down()
     assert ("group", FLEET) in world.existing()
     assert {ident for kind, ident in world.existing() if kind == "instance"} == theirs | nodes
@@ -155,7 +155,7 @@ def test_a_group_stays_with_every_stranger_that_somebody_attached_to_it(world: W
         AutoScalingGroupName=FLEET, InstanceIds=sorted(theirs), ShouldDecrementDesiredCapacity=True
     )
     world.forward(minutes=16)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     world.tear_down()
     assert {ident for kind, ident in world.existing() if kind == "instance"} == theirs
     assert ("group", FLEET) not in world.existing()
@@ -172,7 +172,7 @@ def test_a_protected_member_without_our_tags_keeps_its_group(world: World) -> No
     assert world.existing() == before
     release(world, "instance", node)
     world.forward(minutes=16)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     world.tear_down()
     all_gone(world)
 
@@ -206,7 +206,7 @@ def test_a_node_that_has_lost_its_profile_is_named_and_stays_on_record(world: Wo
     assert "profile" in {one.name: one.reason for one in record.left_behind}[node]
     _profile(node, PROFILE)
     world.forward(minutes=16)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     world.tear_down()
     all_gone(world)
     assert world.runs.get(RUN).left_behind == ()
@@ -322,11 +322,11 @@ def test_an_open_run_s_strangers_are_on_its_record_while_they_are_there(world: W
     world.start_workflow()
     volume = world.volume(OURS)
     world.forward(minutes=20)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
     assert RUN in [one.run for one in world.runs.open_runs().items]
     world.ec2.delete_tags(Resources=[volume], Tags=[{"Key": "troop:run"}])
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     assert world.runs.get(RUN).left_behind == ()
 
 
@@ -335,12 +335,12 @@ def test_resource_on_record_of_an_open_run_is_followed_after_its_end(world: Worl
     world.start_workflow()
     volume = world.volume(OURS)
     world.forward(minutes=20)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     world.tear_down()
     assert [one.name for one in world.runs.get(RUN).left_behind] == [volume]
     assert [one.run for one in world.runs.left_runs().items] == [RUN]
     world.ec2.delete_volume(VolumeId=volume)
-    steps.reaper().sweep()
+    removal.reaper().sweep()
     assert world.runs.get(RUN).left_behind == ()
     assert world.runs.left_runs().items == ()
 
@@ -359,7 +359,7 @@ def test_resource_released_while_the_reaper_is_off_stays_on_record(world: World)
     )
     for _ in range(2):
         world.forward(minutes=16)
-        steps.reaper().sweep()
+        removal.reaper().sweep()
         assert FLEET in {one.name for one in world.runs.get(RUN).left_behind}
     world.switch_reaper(off=False)
     (name,) = world.reap()["started"]
@@ -380,7 +380,7 @@ def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.Ca
     world.forward(hours=3)
     world.switch_reaper(off=True)
     capsys.readouterr()
-    reaped: Reaped = steps.reaper().sweep()
+    reaped: Reaped = removal.reaper().sweep()
     assert (reaped.started, reaped.removed, reaped.off) == ([], [], True)
     assert any(one.startswith(f"the teardown {RUN}") for one in reaped.withheld)
     assert any("auto-scaling-group" in one for one in reaped.withheld)
@@ -404,7 +404,7 @@ def test_while_it_is_off_the_reaper_only_reports(world: World, capsys: pytest.Ca
     assert world.runs.get(RUN).ended_at, "a run that ends removes its own"
     assert len(world.existing()) < len(before)
     world.switch_reaper(off=False)
-    assert steps.reaper().sweep().removed
+    assert removal.reaper().sweep().removed
     world.reap()
     assert _metric(capsys, "ReaperOff") == []
 
@@ -415,7 +415,7 @@ def test_a_reaper_that_cannot_read_its_switch_does_nothing(world: World, monkeyp
     world.forward(hours=3)
     before = world.existing()
     monkeypatch.setenv("TROOP_STATE_TABLE", "gone")
-    steps.reaper.cache_clear()
+    removal.reaper.cache_clear()
     with pytest.raises(world.runs.client.exceptions.ResourceNotFoundException):
         world.reap()
     assert world.existing() == before

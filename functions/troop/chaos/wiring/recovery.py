@@ -1,0 +1,37 @@
+"""Creates the steps that check recovery, and sweep."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from troop.chaos.aws.balancers import Balancers
+from troop.chaos.flows.check_recovery import RecoveryCheck
+from troop.chaos.flows.sweep import Sweeper
+from troop.chaos.wiring import tables
+from troop.shared.aws.clients import client
+from troop.shared.wiring import environment
+
+
+@cache
+def recovery_check() -> RecoveryCheck:
+    return RecoveryCheck(
+        autoscaling=client("autoscaling"),
+        ec2=client("ec2"),
+        balancers=Balancers(client),
+        events=tables.events(),
+        timeout=environment.recovery_timeout(),
+        clock=environment.now,
+        sleep=environment.sleep,
+    )
+
+
+@cache
+def sweeper() -> Sweeper:
+    return Sweeper(
+        client("ec2"),
+        client("autoscaling"),
+        tables.events(),
+        recovery_check(),
+        environment.now,
+        environment.sleep,
+    )

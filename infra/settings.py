@@ -1,8 +1,8 @@
 """Reads the context of cdk.json as typed, checked settings.
 
 cdk.json has a value for every setting. ``troop:stage`` selects a stage (``troop:stages``), which overrides some values,
-and ``cdk deploy -c troop:KEY=VALUE`` overrides both. :mod:`troop.shared.settings` declares the settings that functions use;
-this module declares those that only a deployment needs.
+and ``cdk deploy -c troop:KEY=VALUE`` overrides both. :mod:`troop.shared.settings` declares the settings that functions
+use; this module declares those that only a deployment needs.
 """
 
 from __future__ import annotations
@@ -138,7 +138,8 @@ class DeploymentSettings:
 
     Attributes:
         chaos: the functions' settings.
-        chaos_json: the same as a JSON document with the keys of ``troop.shared.settings.KEYS``, for the functions' asset.
+        chaos_json: the same as a JSON document with the keys of ``troop.shared.settings.KEYS``, for the functions'
+            asset.
         zones: the number of availability zones of the own network, or their names, in the order of its subnets.
         stage: the stage whose values these are; None for the defaults.
         overrides: keys whose values come from the command line or from an app's code, and not from cdk.json.

@@ -203,6 +203,15 @@ def _units(value: Any) -> tuple[tuple[str, str], ...]:
         ) from None
 
 
+def parse_method(value: Any) -> str:
+    """Parses the name of a fault that people write: in settings, tags, table items and requests.
+
+    Raises:
+        BadValue: no fault has this name.
+    """
+    return str(values.one_of(*faults.names())(value))
+
+
 @dataclass(frozen=True)
 class Settings:
     """The settings that functions use. Each value is as its parser returns it: costs are None for no limit, and

@@ -143,3 +143,14 @@ def test_a_wheel_with_another_digest_leaves_the_environment_unready(index: str, 
     assert done.returncode != 0
     assert "mirrored" in done.stderr
     assert not (tmp_path / "environment" / ".ready").exists()
+
+
+def test_linked_environment_of_another_checkout_stays_ready(index: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / ".ready").touch()
+    (tmp_path / "environment").symlink_to(other)
+    done = _venv(tmp_path / "environment", hashlib.sha256(CONTENT).hexdigest(), PIP_INDEX_URL=index)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "environment").is_symlink()
+    assert [path.name for path in other.iterdir()] == [".ready"]

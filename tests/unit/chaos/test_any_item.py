@@ -43,6 +43,7 @@ STORED: Any = st.recursive(
 KEYS = st.sampled_from([*PARSERS, "probabilty", "version"])
 
 
+@pytest.mark.slow
 @given(st.dictionaries(KEYS, STORED, max_size=4))
 def test_any_item(stored: dict[str, Any]) -> None:
     item = plain(stored)

@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -170,6 +171,7 @@ def both(read: Account, chosen: Settings, first: date, last: date) -> tuple[Any,
     return outcomes(full, chosen), outcomes(short, chosen), sum(map(len, full)), sum(map(len, short))
 
 
+@pytest.mark.slow
 def test_the_short_cut_meets_every_reason_of_the_long_way() -> None:
     """Property: whatever the account, every unit and day ends alike, at the same tick, with the same instance."""
     seen: Counter[str] = Counter()

@@ -14,6 +14,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import holidays
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -208,6 +209,7 @@ def decided(world: tuple[Account, Settings, datetime]) -> list[Decision]:
     return decide_all(list(facts_of_units(read, chosen, SALT, now)))
 
 
+@pytest.mark.slow
 def test_no_termination_breaks_a_rule() -> None:
     seen: Counter[str] = Counter()
 

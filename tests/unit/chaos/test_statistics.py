@@ -22,6 +22,8 @@ from troop.chaos.facts import UnitState
 from troop.chaos.guards import Target, judge
 from troop.chaos.roll import due_at, roll
 
+pytestmark = pytest.mark.slow
+
 Z = 4.9
 """Standard deviations: a normal variable is further out, to either side, with probability 9.6e-7."""
 

@@ -159,6 +159,7 @@ class TestRecord:
         assert sorted(heard) == sorted(items)
         assert (record.count, len(record.named)) == (len(items), NAMED)
 
+    @pytest.mark.slow
     def test_the_record_of_ten_thousand_long_keys_fits_an_item(self) -> None:
         """DynamoDB limits an item to 400 KB."""
         wide = "\U0001f600" * 400

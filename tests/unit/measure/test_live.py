@@ -229,6 +229,7 @@ def test_nobody_writes_without_a_folder_and_an_error_ends_only_the_writing(
 JTL = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,success,bytes\n"
 
 
+@pytest.mark.slow
 def test_collectors_write_them_while_their_tool_runs(soon: None, tmp_path: Path) -> None:
     begin = int(time.time())
     window = Window(begin - 60, begin + 600)

@@ -38,6 +38,7 @@ def reading(number: int, values: list[int], **errors: int) -> Summary:
 # ------------------------------------------------------------------ exactness
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(summaries(), st.randoms(use_true_random=False))
 def test_neither_order_nor_grouping_changes_anything(parts: list[Summary], dice: random.Random) -> None:
@@ -51,12 +52,14 @@ def test_neither_order_nor_grouping_changes_anything(parts: list[Summary], dice:
     assert groups[0].document() == expected
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(summaries())
 def test_merging_what_was_read_from_documents_is_the_same(parts: list[Summary]) -> None:
     assert merged(*(parse(part.document()) for part in parts)).document() == merged(*parts).document()
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(summaries())
 def test_merging_leaves_the_summaries_as_they_were(parts: list[Summary]) -> None:

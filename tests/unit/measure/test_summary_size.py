@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.unit.measure.build import START, histogram_of, sampled, summary, windows
 from troop.measure.operations import LONGEST_SECONDS, Operation, PerSecond
 from troop.measure.summary import Summary, parse
@@ -48,6 +50,7 @@ def test_rarest_operations_lose_their_counts_by_second_and_retain_their_totals()
     assert (two.outcome, two.reason) == ("ok", None)
 
 
+@pytest.mark.slow
 def test_equal_counts_that_need_few_bytes_are_not_more_than_are_read() -> None:
     counts = PerSecond(START, [0] * LONGEST_SECONDS, [0] * LONGEST_SECONDS)
     whole = summary(operations={f"o{n}": Operation(per_second=counts) for n in range(50)})

@@ -33,6 +33,7 @@ def named(folder: Path) -> str:
     return folder.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", BENCHMARKS, ids=named)
 def test_two_sizes_make_a_valid_file_or_a_refusal_that_names_both(folder: Path) -> None:
     refused = {}
@@ -49,12 +50,14 @@ def test_two_sizes_make_a_valid_file_or_a_refusal_that_names_both(folder: Path) 
     assert all("the load begins so late" in text for text in apart.values()), apart
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", BENCHMARKS, ids=named)
 def test_traffic_between_zones_is_stated_for_each_cell_of_each_size(folder: Path) -> None:
     for size in (None, *content(folder)["sizes"]):
         assert [*traffic_warnings(load(folder, size).plan)] == [], size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", [*BENCHMARKS, *STANDING], ids=named)
 def test_nodes_of_each_role_can_be_bought_in_another_way_by_one_change(folder: Path) -> None:
     load_it = load if folder in BENCHMARKS else load_fleet

@@ -335,6 +335,7 @@ def resolved(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return combinations
 
 
+@pytest.mark.slow
 def test_all_sizes_together_are_no_more_work_than_the_largest_run(resolved: list[Any]) -> None:
     document = sized()
     (problem,) = problems(document, files=FILES)

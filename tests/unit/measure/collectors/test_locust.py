@@ -133,6 +133,7 @@ def _child(requests: list[Any]) -> None:
 _shared = Events()
 
 
+@pytest.mark.slow
 def test_each_process_writes_its_own_results(results: Path) -> None:
     """Locust starts processes after it has read its files, and so after the listener was added."""
     locust_events.listen(_shared)
@@ -163,6 +164,7 @@ def test_no_time_is_not_a_time_of_zero(results: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == "GET-mixed: 90 successes have no time and are left out\n"
 
 
+@pytest.mark.slow
 def test_the_first_63_names_have_operations_and_the_others_one_together(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +179,7 @@ def test_the_first_63_names_have_operations_and_the_others_one_together(
     assert "14 requests with names after the first 63 are counted together as other" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_requests_that_end_while_the_recorder_is_created_are_in_the_same_one(
     results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,11 +1,11 @@
 // The next weeks of each calendar: open and closed days with reasons, and expected terminations.
 
 import { address } from "./address.js";
-import { stamp } from "./freshness.js";
+import { loaded, loadedLine } from "./freshness.js";
 import { get } from "./api.js";
 import { dayText, heatMap } from "./charts.js";
-import { badge, fill, h, heading, loading, name, problem, select } from "./dom.js";
-import { clock, count, day as shortDay, unitAddress } from "./format.js";
+import { badge, field, fill, h, heading, loading, name, problem, select } from "./dom.js";
+import { count, day as shortDay, unitAddress } from "./format.js";
 
 const WEEKS = [["2", "2 weeks"], ["4", "4 weeks"], ["8", "8 weeks"], ["12", "12 weeks"]];
 const OLD = 600_000; // milliseconds, after which the view is marked as old
@@ -16,7 +16,7 @@ export async function show(main, signal) {
   const place = h("div", {});
   const past = h("div", {});
   let days = null; // counts of past days; null until they are known
-  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+  const age = loadedLine();
   let shown; // the forecast that the view shows
   const chooser = h("div", { class: "field" });
   const weeks = select(WEEKS, filters.weeks, (value) => { filters.weeks = value; load(); });
@@ -29,7 +29,7 @@ export async function show(main, signal) {
       "div",
       { class: "filters" },
       chooser,
-      h("div", { class: "field" }, h("label", { for: "weeks" }, "Period"), weeks),
+      field("Period", weeks),
       h("label", { class: "check", for: "unleashed" }, unleashed, " Ignore leash and halt"),
     ),
     age,
@@ -45,8 +45,7 @@ export async function show(main, signal) {
     try {
       const forecast = await get("ui/calendar", { weeks: filters.weeks, unleashed: String(filters.unleashed) }, signal);
       if (mine !== round) return;
-      fill(age.firstChild, `Loaded at ${clock(new Date())}`);
-      stamp(age, new Date(), OLD);
+      loaded(age, new Date(), OLD);
       draw((shown = forecast));
     } catch (error) {
       if (!signal.aborted && mine === round) fill(place, problem(error, load));

@@ -117,12 +117,12 @@ export function facts(pairs) {
   return h("dl", { class: "facts" }, shown.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }
 
-/** A field with its label. */
-export function field(label, input, hint) {
+/** A field with its label. `grow` is whether it takes the width that is left. */
+export function field(label, input, hint, grow = false) {
   input.id ||= `f${++fields}`;
   const note = hint ? h("small", { id: `${input.id}-hint` }, hint) : null;
   if (note) input.setAttribute("aria-describedby", note.id);
-  return h("div", { class: "field" }, h("label", { for: input.id }, label), input, note);
+  return h("div", { class: grow ? "field grow" : "field" }, h("label", { for: input.id }, label), input, note);
 }
 let fields = 0;
 
@@ -135,6 +135,11 @@ export const select = (options, chosen, change) =>
 
 /** The heading of a view; receives the focus when the view opens. */
 export const heading = (...children) => h("h1", { tabindex: "-1" }, ...children);
+
+/** The first line of a view: its heading, and what can be done there. */
+export const headline = (title, ...more) => h("div", { class: "headline" }, heading(title), more);
+
+export const refreshButton = (refresh) => h("button", { type: "button", "data-refresh": true, onclick: () => refresh() }, "Refresh");
 
 /** An error message, with a button to retry. */
 export function problem(error, retry) {

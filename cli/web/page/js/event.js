@@ -1,7 +1,7 @@
 // One termination and its outcome.
 
 import { get } from "./api.js";
-import { badge, facts, fill, h, heading, link, loading, name } from "./dom.js";
+import { badge, facts, fill, h, heading, headline, link, loading, name } from "./dom.js";
 import { eventAddress, kind, moment, seconds, unitAddress, words } from "./format.js";
 
 /** The termination from which a unit has not recovered, with a link. The response for one unit has details that the list lacks. */
@@ -18,7 +18,7 @@ export async function show(main, signal, id) {
   fill(
     main,
     h("p", { class: "back" }, link("#/events", "← Events")),
-    h("div", { class: "headline" }, heading(`Termination of ${event.instance_id || "an instance"}`), badge(words(event.status), kind(event.status))),
+    headline(`Termination of ${event.instance_id || "an instance"}`, badge(words(event.status), kind(event.status))),
     facts([
       ["Unit", link(unitAddress(event.unit), name(event.unit))],
       ["Group", name(event.group)],

@@ -2,7 +2,7 @@
 
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
-import { badge, facts, fill, h, heading, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
+import { badge, facts, field, fill, h, headline, leftOut, link, loading, name, problem, select, still, table } from "./dom.js";
 import { beyond, gap, joined, merged, news, renewed } from "./event_list.js";
 import { clock, count, kind, moment, seconds, sentence, share, unitAddress, words } from "./format.js";
 
@@ -65,14 +65,14 @@ export async function show(main, signal) {
   hours.id = "hours";
   fill(
     main,
-    h("div", { class: "headline" }, heading("Events"), h("label", { class: "check", for: "live" }, live, " Live")),
+    headline("Events", h("label", { class: "check", for: "live" }, live, " Live")),
     h(
       "div",
       { class: "filters", role: "search" },
-      h("div", { class: "field grow" }, h("label", { for: "search" }, "Search"), search),
-      h("div", { class: "field" }, h("label", { for: "status" }, "Status"), status),
-      h("div", { class: "field" }, h("label", { for: "hours" }, "Period"), hours),
-      h("div", { class: "field" }, h("label", { for: "day" }, "Day"), day),
+      field("Search", search, "", true),
+      field("Status", status),
+      field("Period", hours),
+      field("Day", day),
     ),
     h("div", { class: "sides" }, summary, liveness),
     malformed,

@@ -1,5 +1,8 @@
 // Marks data that is old: a tab can sleep for hours, and the API can stop answering.
 
+import { fill, h } from "./dom.js";
+import { clock } from "./format.js";
+
 const EVERY = 5_000;
 
 /**
@@ -13,6 +16,15 @@ export function stamp(element, at, limit) {
   element.dataset.at = at.getTime();
   element.dataset.limit = limit;
   check(element);
+}
+
+/** A line that says when the content of a view was loaded, see {@link loaded}. */
+export const loadedLine = () => h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+
+/** Notes in the line of a view that its content was loaded at `at`, and marks it once it is older than the limit. */
+export function loaded(line, at, limit, word = "Loaded") {
+  fill(line.firstChild, `${word} at ${clock(at)}`);
+  stamp(line, at, limit);
 }
 
 function check(element) {

@@ -3,8 +3,8 @@
 import { address } from "./address.js";
 import { get } from "./api.js";
 import { heatMap, trend } from "./charts.js";
-import { badge, fill, h, heading, link, loading, name, problem, table } from "./dom.js";
-import { stamp } from "./freshness.js";
+import { badge, fill, h, headline, link, loading, name, problem, refreshButton, table } from "./dom.js";
+import { loaded, loadedLine, stamp } from "./freshness.js";
 import { clock, count, kind, moment, money, seconds, sentence, stateKind, unitAddress, eventAddress, words } from "./format.js";
 import { switchTile } from "./switch.js";
 
@@ -21,7 +21,7 @@ const ISO = /(\d{4}-\d\d-\d\dT[\d:.]+Z)/;
 const timed = (text) => text.split(ISO).map((part) => (ISO.test(part) ? moment(part) : part));
 
 export async function show(main, signal) {
-  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+  const age = loadedLine();
   const failure = h("div", {});
   const tiles = Object.fromEntries(Object.entries(TITLES).map(([one, title]) => [one, h("section", { class: "tile", "aria-labelledby": `tile-${one}` }, h("h2", { id: `tile-${one}` }, title), h("p", { class: "muted" }, "Loading …"))]));
   const events = h("div", {});
@@ -30,7 +30,7 @@ export async function show(main, signal) {
   let yearAt = 0;
   fill(
     main,
-    h("div", { class: "headline" }, heading("Overview"), age, h("button", { type: "button", "data-refresh": true, onclick: () => refresh() }, "Refresh")),
+    headline("Overview", age, refreshButton(refresh)),
     failure,
     h("div", { class: "tiles" }, switchTile(signal), Object.values(tiles)),
     events,
@@ -89,8 +89,7 @@ export async function show(main, signal) {
   }
 
   function draw(state) {
-    fill(age.firstChild, `Updated at ${clock(new Date(state.now))}`);
-    stamp(age, new Date(state.now), 90_000);
+    loaded(age, new Date(state.now), 90_000, "Updated");
     tile("ticks", state, ["health", "next_tick"], ({ health, next_tick: next }) => {
       const checks = (health?.checks ?? []).filter((check) => check.name.startsWith("ticks-"));
       const missing = checks.find((check) => check.name === "ticks-missing");

@@ -3,7 +3,7 @@
 import { address } from "./address.js";
 import { change, get } from "./api.js";
 import { ask, once } from "./dialogs.js";
-import { badge, facts, fill, flash, h, heading, link, loading, name, table } from "./dom.js";
+import { badge, facts, fill, flash, h, heading, headline, link, loading, name, table } from "./dom.js";
 import { cost, count, duration, kind, milliseconds, moment, money, who, words } from "./format.js";
 import { live } from "./live.js";
 import { reportStatus } from "./report_status.js";
@@ -58,10 +58,8 @@ export async function show(main, signal, run) {
     if (over) reporting = reportStatus(it.run, it.name, signal);
     fill(top, [
       h("p", { class: "back" }, link("#/runs", "← Benchmarks")),
-      h(
-        "div",
-        { class: "headline" },
-        heading(name(it.name)),
+      headline(
+        name(it.name),
         badge(words(it.status), kind(it.status)),
         h(
           "div",

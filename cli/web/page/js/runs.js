@@ -2,10 +2,10 @@
 
 import { address } from "./address.js";
 import { get } from "./api.js";
-import { badge, fill, h, heading, leftOut, link, loading, name, problem, table } from "./dom.js";
+import { badge, fill, h, headline, leftOut, link, loading, name, problem, refreshButton, table } from "./dom.js";
 import { fleets } from "./fleets.js";
-import { stamp } from "./freshness.js";
-import { clock, cost, count, duration, kind, moment, share, who, words } from "./format.js";
+import { loaded, loadedLine } from "./freshness.js";
+import { cost, count, duration, kind, moment, share, who, words } from "./format.js";
 
 const PAGE = 50;
 const OLD = 600_000; // milliseconds, after which the list is marked as old
@@ -64,8 +64,13 @@ export async function show(main, signal) {
   const more = h("div", { class: "buttons" });
   const summary = h("p", { class: "muted", role: "status" });
   const malformed = h("div", {});
-  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
-  fill(main, h("div", { class: "headline" }, heading("Benchmarks"), h("div", { class: "actions" }, link("#/start", "Start a benchmark …"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh"))), h("div", { class: "sides" }, summary, age), malformed, pair.element, list, more, standing.element);
+  const age = loadedLine();
+  fill(
+    main,
+    headline("Benchmarks", h("div", { class: "actions" }, link("#/start", "Start a benchmark …"), refreshButton(() => load(true)))),
+    h("div", { class: "sides" }, summary, age),
+    malformed, pair.element, list, more, standing.element,
+  );
 
   async function load(refresh = false) {
     const mine = ++round;
@@ -80,8 +85,7 @@ export async function show(main, signal) {
       if (mine !== round) return;
       if (!cursor) {
         standing.load();
-        fill(age.firstChild, `Loaded at ${clock(new Date())}`);
-        stamp(age, new Date(), OLD);
+        loaded(age, new Date(), OLD);
       }
       if (!cursor || page.malformed?.length) fill(malformed, leftOut(page));
       runs = [...runs, ...page.runs];

@@ -111,7 +111,6 @@ const changed = (now) => [
 ];
 
 async function halt() {
-  const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
   await turn({
     title: "Halt everything?",
     yes: "Halt",
@@ -121,13 +120,11 @@ async function halt() {
       h("p", {}, "Rolls and terminations stop at once, and pending claims are abandoned. Recovery checks and benchmarks continue."),
       now && since(now),
     ],
-    reason,
     done: "Halted: no terminations until someone resumes.",
   });
 }
 
 async function resume() {
-  const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
   await turn({
     title: "Resume?",
     yes: "Resume",
@@ -136,13 +133,11 @@ async function resume() {
       h("p", {}, now.leashed ? "The deployment is leashed. From the next tick on, it decides and records, but terminates nothing." : "The deployment is unleashed. From the next tick on, it terminates instances."),
       since(now),
     ],
-    reason,
     done: "Resumed: decisions continue with the next tick.",
   });
 }
 
 async function leash() {
-  const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
   await turn({
     title: "Leash?",
     yes: "Leash",
@@ -151,12 +146,12 @@ async function leash() {
       h("p", {}, "From now on, ticks decide and record, but terminate nothing. To unleash again, use ", h("code", {}, "troop unleash"), "."),
       now && since(now),
     ],
-    reason,
     done: "Leashed: a dry run until someone unleashes.",
   });
 }
 
-async function turn({ title, yes, danger, target, describe, reason, done }) {
+async function turn({ title, yes, danger, target, describe, done }) {
+  const reason = h("input", { maxlength: "256", autocomplete: "off", name: "reason" });
   const status = h("div", {}, describe(known));
   const display = (now) => {
     draw(now);

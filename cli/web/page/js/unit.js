@@ -4,7 +4,7 @@ import { address, lastOf } from "./address.js";
 import { change, get } from "./api.js";
 import { heatMap, recoveries } from "./charts.js";
 import { ask, once } from "./dialogs.js";
-import { badge, facts, field, fill, flash, h, heading, leftOut, link, loading, name, problem, table } from "./dom.js";
+import { badge, facts, field, fill, flash, h, heading, headline, leftOut, link, loading, name, problem, table } from "./dom.js";
 import { lapse } from "./event.js";
 import { stamp } from "./freshness.js";
 import { COLUMNS as EVENT_COLUMNS } from "./events.js";
@@ -143,10 +143,8 @@ function head(unit, optOut, optIn) {
   const out = OPTED_OUT.includes(reason);
   return [
     h("p", { class: "back" }, link(lastOf("#/units"), "← Units"), h("span", { class: "age" })),
-    h(
-      "div",
-      { class: "headline" },
-      heading(name(unit.unit)),
+    headline(
+      name(unit.unit),
       badge(part ? "takes part" : state, stateKind(state)),
       h(
         "div",

@@ -2,9 +2,9 @@
 
 import { filtersOf, remember } from "./address.js";
 import { get } from "./api.js";
-import { badge, fill, h, heading, link, loading, name, problem, select, table } from "./dom.js";
-import { stamp } from "./freshness.js";
-import { clock, count, share, sourceName, stateKind } from "./format.js";
+import { badge, field, fill, h, headline, link, loading, name, problem, refreshButton, select, table } from "./dom.js";
+import { loaded, loadedLine } from "./freshness.js";
+import { count, share, sourceName, stateKind } from "./format.js";
 
 const PAGE = 50; // the API's maximum
 const AT_ONCE = 500; // groups that one load requests
@@ -54,7 +54,7 @@ export async function show(main, signal) {
   state.shown = SHOWN;
   const list = h("div", { class: "dense" });
   const summary = h("p", { class: "muted", role: "status" });
-  const age = h("p", { class: "muted" }, h("span", {}), h("span", { class: "age" }));
+  const age = loadedLine();
   const more = h("div", { class: "buttons" });
   const search = h("input", {
     type: "search", id: "search", value: filters.q, placeholder: "unit, group, owner, reason, calendar", autocomplete: "off", spellcheck: "false",
@@ -66,13 +66,13 @@ export async function show(main, signal) {
   owners.id = "owner";
   fill(
     main,
-    h("div", { class: "headline" }, heading("Units"), h("button", { type: "button", "data-refresh": true, onclick: () => load(true) }, "Refresh")),
+    headline("Units", refreshButton(() => load(true))),
     h(
       "div",
       { class: "filters", role: "search" },
-      h("div", { class: "field grow" }, h("label", { for: "search" }, "Search"), search),
-      h("div", { class: "field" }, h("label", { for: "part" }, "Show"), parts),
-      h("div", { class: "field" }, h("label", { for: "owner" }, "Owner"), owners),
+      field("Search", search, "", true),
+      field("Show", parts),
+      field("Owner", owners),
     ),
     h("div", { class: "sides" }, summary, age),
     list,
@@ -96,8 +96,7 @@ export async function show(main, signal) {
     const all = units(state.rows);
     const hits = ordered(all.filter(matches));
     const rows = hits.slice(0, state.shown);
-    fill(age.firstChild, `Loaded at ${clock(state.at)}`);
-    stamp(age, state.at, OLD);
+    loaded(age, state.at, OLD);
     const names = [...new Set([...all.flatMap((unit) => unit.owners), ...(filters.owner && filters.owner !== NO_OWNER ? [filters.owner] : [])])].sort(COLLATOR.compare);
     const states = new Set([...all.map((unit) => unit.state), ...(PARTS.some(([part]) => part === filters.show) ? [] : [filters.show])]);
     fill(parts, [...PARTS, ...[...states].sort(COLLATOR.compare).map((one) => [one, `State: ${one}`])].map(([value, label]) => h("option", { value, selected: value === filters.show }, label)));

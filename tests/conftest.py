@@ -51,7 +51,7 @@ def _loader(data_path: str | None) -> Any:
 
 
 def _shared_loader(data_path: str | None = None) -> Any:
-    """Every session would read and parse the models of its services anew: a tenth of the time of tests of handlers."""
+    """Every session would read and parse the models of its services anew, as each test of the command has one."""
     loader = _loader(data_path)
     loader.search_paths[:] = dict.fromkeys(loader.search_paths)  # each session of boto3 adds boto3's own
     return loader

@@ -32,7 +32,6 @@ from .patches import (
     moto_reboot,
     moto_refreshes,
     moto_replacement,
-    moto_speed,
     moto_spot,
     moto_spot_prices,
     moto_targets,
@@ -56,7 +55,6 @@ def serve(config: Config, host: Host, drawn: Secrets) -> str:
         moto_address.apply(host.address_for)
     moto_activities.apply()
     moto_lookups.apply()
-    moto_speed.apply()
     moto_placement.apply()
     moto_launch.apply()
     moto_placement_groups.apply()

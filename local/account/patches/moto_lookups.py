@@ -1,5 +1,7 @@
 """Finds resources by their id, so that accounts with tens of thousands of instances can be emulated.
 
+It also computes names once: those that a field of a response can have, and those of the functions of a class.
+
 moto searches all instances and copies their reservations for each volume that it attaches. It searches all volumes for
 each launched instance, and the tags of all resources for each instance that a tag filter concerns. The responses here
 are the same, but their cost no longer grows with the square of the account.
@@ -11,6 +13,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
 
+import moto.core.responses
+from moto.core.serialize import AttributePickerContext, XFormedAttributePicker
 from moto.ec2.exceptions import InvalidInstanceIdError
 from moto.ec2.models.elastic_block_store import EBSBackend
 from moto.ec2.models.instances import InstanceBackend
@@ -25,6 +29,8 @@ _WILDCARDS = frozenset("*?\\[")
 @cache
 def apply() -> None:
     InstanceBackend.get_instance = _instance
+    moto.core.responses.method_names_from_class = cache(moto.core.responses.method_names_from_class)
+    _names_of_a_field()
 
     @wrap(EBSBackend, "describe_volumes")
     def volumes(
@@ -48,6 +54,18 @@ def apply() -> None:
         named = TagBackend()
         named.tags.update({one: self.tags[one] for one in ids if one in self.tags})
         return original(named, filters)
+
+
+def _names_of_a_field() -> None:
+    """Caches names, which depend only on the shape of the field and on the class of the object."""
+    known: dict[Any, tuple[str, ...]] = {}
+
+    @wrap(XFormedAttributePicker, "get_possible_keys")
+    def names(original: Callable[..., Any], self: Any, context: AttributePickerContext) -> tuple[str, ...]:
+        which = context.obj.__class__, context.key, context.shape, getattr(context.shape, "parent", None)
+        if which not in known:
+            known[which] = tuple(dict.fromkeys(original(self, context)))
+        return known[which]
 
 
 @lru_cache(maxsize=65536)

@@ -1,4 +1,4 @@
-"""Spares moto work that is the same for every test: what leads to an account, and signatures, which nothing reads."""
+"""Copies accounts of moto: tests that begin alike make calls once, and then start with a copy of the result."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import moto.core.models
-import pytest
-from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.client import BaseClient
-from botocore.compat import HTTPHeaders
-from botocore.signers import RequestSigner
-from botocore.useragent import UserAgentString
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from moto.core.base_backend import BackendDict
 
@@ -25,11 +19,6 @@ from troop.shared.wiring import environment
 T = TypeVar("T")
 Holder = tuple[Any, *tuple[str, ...]]
 """An object, and those of its attributes that are copied together with an account."""
-
-# moto makes a thousand callbacks for each account, for the library requests, which neither functions nor tests use.
-moto.core.models.RESPONSES_METHODS.clear()
-
-# Accounts that are copied
 
 _LOCK = type(threading.RLock())
 _shared: dict[int, Any] = {}
@@ -114,32 +103,3 @@ def _variables() -> tuple[tuple[str, str | bytes], ...]:
     """Returns those of Troop, and what is in the files that they name."""
     ours = sorted(item for item in os.environ.items() if item[0].startswith("TROOP_"))
     return tuple((key, Path(value).read_bytes() if key in _FILES else value) for key, value in ours)
-
-
-def sign_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives requests a constant signature and sender, as moto checks none; presigned addresses keep theirs."""
-    monkeypatch.setattr(UserAgentString, "to_string", lambda self: "tests")
-    monkeypatch.setattr(RequestSigner, "handler", _signed_alike(RequestSigner.handler))
-    constants = {"canonical_request": "", "string_to_sign": "", "headers_to_sign": HTTPHeaders(), "signature": "0" * 64}
-    for name, constant in constants.items():
-        monkeypatch.setattr(SigV4Auth, name, _constant_unless_presigned(getattr(SigV4Auth, name), constant))
-
-
-def _signed_alike(original: Callable[..., Any]) -> Callable[..., Any]:
-    """What signing takes is an eighth of a call. S3's signatures also say how a body is coded, which moto reads."""
-
-    def handler(self: Any, operation_name: Any = None, request: Any = None, **more: Any) -> Any:
-        if self.signature_version != "v4":
-            return original(self, operation_name, request, **more)
-        region = request.context.get("signing", {}).get("region") or self.region_name
-        scope = f"20260101/{region}/{self.signing_name}/aws4_request"
-        request.headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential=testing/{scope}, Signature=0"
-
-    return handler
-
-
-def _constant_unless_presigned(original: Callable[..., Any], constant: Any) -> Callable[..., Any]:
-    def answer(self: Any, *arguments: Any) -> Any:
-        return original(self, *arguments) if isinstance(self, SigV4QueryAuth) else constant
-
-    return answer

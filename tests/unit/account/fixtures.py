@@ -20,13 +20,13 @@ from aws_lambda_powertools.utilities.parameters import clear_caches
 from botocore.client import BaseClient
 from moto import mock_aws
 
-from local.account.patches import moto_lookups, moto_placement_groups, moto_speed
+from local.account.patches import moto_lookups, moto_placement_groups
 from tests.unit.account import fast_moto
 from tests.unit.account.account import ENVIRONMENT, SETTINGS, Account, Clock
 from tests.unit.account.benches import Bench, deploy_benchmarks
 from tests.unit.account.deployed import Deployed, deploy
 from tests.unit.account.dimensions import right_dimensions
-from tests.unit.account.fast_moto import calls_are_usual, sign_nothing
+from tests.unit.account.fast_moto import calls_are_usual
 from tests.unit.account.market import Market
 from tests.unit.account.profiles import give_profiles
 from tests.unit.account.rights import within_rights
@@ -36,7 +36,6 @@ from troop.shared.wiring import environment
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
 moto_placement_groups.apply()
-moto_speed.apply()
 
 
 Log = Callable[[], list[dict[str, Any]]]
@@ -108,7 +107,6 @@ def account(
     clock = Clock()
     monkeypatch.setattr(environment, "now", clock)
     monkeypatch.setattr(environment, "sleep", lambda seconds: None)
-    sign_nothing(monkeypatch)
     _forget()
     with mock_aws():
         account = Account(clock, settings)

@@ -1,70 +1,50 @@
-"""Each test has an account of its own, though its deployment is a copy, and presigned addresses are signed."""
+"""What makes tests on moto faster changes no answer: copies of accounts, and names that are computed once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from moto.core.responses import method_names_from_class
+from moto.core.serialize import AttributePickerContext, XFormedAttributePicker
+from moto.core.utils import get_service_model
+from moto.ec2.responses import EC2Response
 
 from tests.unit.account.account import OVERDUE, Account, calls
 from tests.unit.account.benches import Bench
 from tests.unit.account.fast_moto import once
 from tests.unit.account.market import Market
-from troop.shared.aws.clients import client, presigning_client
+from troop.shared.aws.clients import client
 from troop.shared.tables import CHAOS_TABLES
 
-KEYS = [{key: {"S": "k"} for key in (table.partition, table.sort) if key} for table in CHAOS_TABLES]
+makers: list[str] = []
+"""The accounts that were really changed, by what was in them before."""
+flows: list[Any] = []
 
 
 @pytest.mark.parametrize("turn", [1, 2, 3])
-def test_an_account_has_nothing_of_the_one_before_it(account: Account, turn: int) -> None:
-    """Each turn finds what is deployed, complete and empty, and then fills and changes all of it."""
-    s3, secrets, events = client("s3"), client("secretsmanager"), client("events")
+def test_account_has_nothing_of_the_one_before_it(account: Account, turn: int) -> None:
+    """Each turn finds what is deployed, complete and empty, and then changes it."""
+    s3, events = client("s3"), client("events")
     account.unsettle()
-    described = {t.name: account.dynamodb.describe_table(TableName=t.name)["Table"] for t in CHAOS_TABLES}
     assert account.dynamodb.list_tables()["TableNames"] == [table.name for table in CHAOS_TABLES]
-    for table, key in zip(CHAOS_TABLES, KEYS, strict=True):
-        description = described[table.name]
-        indices = {index["IndexName"] for index in description.get("GlobalSecondaryIndexes", ())}
-        assert (description["ItemCount"], indices) == (0, {index.name for index in table.indices})
-        assert account.dynamodb.scan(TableName=table.name)["Items"] == []
-        account.dynamodb.put_item(TableName=table.name, Item=key)
-        assert account.dynamodb.scan(TableName=table.name)["Items"] == [key]
-    state = described["State"]["TableArn"]
-    assert account.dynamodb.list_tags_of_resource(ResourceArn=state)["Tags"] == []
-    account.dynamodb.tag_resource(ResourceArn=state, Tags=[{"Key": "turn", "Value": str(turn)}])
+    assert account.dynamodb.scan(TableName="State")["Items"] == []
+    account.put("State", {"key": {"S": "k"}})
     account.dynamodb.delete_table(TableName="Changes")
-
-    assert [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]] == ["work-bucket"]
-    assert s3.get_bucket_location(Bucket="work-bucket")["LocationConstraint"] == "eu-central-1"
-    with pytest.raises(ClientError, match="BucketAlreadyOwnedByYou"):
-        s3.create_bucket(Bucket="work-bucket", CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
     assert "Contents" not in s3.list_objects_v2(Bucket="work-bucket")
     s3.put_object(Bucket="work-bucket", Key="object", Body=b"body")
-    assert s3.get_object(Bucket="work-bucket", Key="object")["Body"].read() == b"body"
-
-    assert secrets.get_secret_value(SecretId="Salt")["SecretString"] == "s" * 64
-    secrets.put_secret_value(SecretId="Salt", SecretString="other")
-    secrets.create_secret(Name="Second", SecretString="text")
-
     assert [bus["Name"] for bus in events.list_event_buses()["EventBuses"]] == ["default", "chaos"]
-    assert events.list_rules(EventBusName="chaos")["Rules"] == []
-    events.put_rule(Name="rule", EventBusName="chaos", EventPattern='{"source": ["a"]}')
     events.create_event_bus(Name="second")
-
     assert account.states() == {}
     account.group("web", size=1)
 
 
-makers: list[str] = []
-"""The accounts that were really changed, by what was in them before."""
-
-
 @pytest.mark.parametrize("before", ["one", "two"])
 @pytest.mark.parametrize("turn", [1, 2])
-def test_shared_step_runs_once_for_each_state_of_the_account(
+def test_account_is_changed_once_and_copied_for_each_like_it(
     account: Account, market: Market, turn: int, before: str
 ) -> None:
     def make() -> str:
@@ -77,18 +57,13 @@ def test_shared_step_runs_once_for_each_state_of_the_account(
     account.put("State", {"key": {"S": before}})
     assert once("made in a test", make) == "answer"
     assert makers.count(before) == 1
-    assert (account.state("after")["of"], account.clock(), market.quotas["L-1"]) == (
-        before,
-        OVERDUE + timedelta(minutes=1),
-        5.0,
-    )
+    assert (account.state("after")["of"], market.quotas["L-1"]) == (before, 5.0)
+    assert account.clock() == OVERDUE + timedelta(minutes=1)
     account.put("State", {"key": {"S": "after"}, "of": {"S": "nobody"}})
     market.quotas.clear()
 
 
-def test_shared_step_runs_each_time_while_a_test_intercepts_calls(
-    account: Account, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_test_that_intercepts_calls_gets_no_copy(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
     with calls(monkeypatch):
         for number in range(2):
@@ -96,24 +71,27 @@ def test_shared_step_runs_each_time_while_a_test_intercepts_calls(
     assert done == [0, 1]
 
 
-flows: list[Any] = []
-
-
 @pytest.mark.parametrize("turn", [1, 2])
-def test_a_copied_cell_is_what_the_first_one_was(bench: Bench, turn: int) -> None:
+def test_copied_cell_equals_the_first_one(bench: Bench, turn: int) -> None:
     bench.measuring()
-    launched = bench.groups(), bench.templates(), bench.account.states()
-    flows.append((*launched, bench.objects(), bench.cell(), bench.roles))
+    flows.append((bench.groups(), bench.templates(), bench.account.states(), bench.objects(), bench.cell()))
     assert flows[-1] == flows[0]
     bench.lose(bench.nodes("drivers")[0])
     bench.put("one/more", {})
     bench.drop()
 
 
-def test_presigned_addresses_are_signed(account: Account) -> None:
-    def address(key: str) -> Any:
-        return presigning_client("s3").generate_presigned_url("get_object", {"Bucket": "work-bucket", "Key": key})
-
-    signatures = {address(key).rpartition("X-Amz-Signature=")[2] for key in ("one", "two")}
-    assert len(signatures) == 2
-    assert "0" * 64 not in signatures
+def test_names_computed_once_equal_those_of_moto() -> None:
+    model: Any = get_service_model("ec2").operation_model("DescribeLaunchTemplates")
+    shape, picker = model.output_shape.members["LaunchTemplates"].member, XFormedAttributePicker()
+    alone: Callable[..., Any] = XFormedAttributePicker.get_possible_keys.__wrapped__
+    aliased = type("Launch", (), {"Meta": SimpleNamespace(serialization_aliases={"CreatedBy": "author"})})
+    things: tuple[Any, ...] = ({}, None, aliased(), type("LaunchTemplate", (), {})())
+    for parent in (shape, shape, model.output_shape):  # computed, remembered, and those of another parent
+        for key, member in shape.members.items():
+            member.parent = parent
+            for thing in things:
+                context = AttributePickerContext(thing, key, member)
+                assert [*picker.get_possible_keys(context)] == [*dict.fromkeys(alone(picker, context))], (thing, key)
+    for _ in range(2):
+        assert {"describe_instances", "create_launch_template"} <= set(method_names_from_class(EC2Response))

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from moto import mock_aws
 
-from local.account.patches import moto_lookups, moto_placement_groups, moto_speed, moto_templates
+from local.account.patches import moto_lookups, moto_placement_groups, moto_templates
 from tests.tables import create_table
 from tests.unit.account.account import SETTINGS
 from tests.unit.account.dimensions import right_dimensions
-from tests.unit.account.fast_moto import sign_nothing
 from tests.unit.account.profiles import give_profiles
 from tests.unit.bench.flows.removal.world import ENVIRONMENT, World, set_up
 from troop.bench.aws.runs import RunTable
@@ -24,7 +23,6 @@ from troop.shared.tables import RUNS
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # thousands of them, for every account
 moto_lookups.apply()
 moto_placement_groups.apply()
-moto_speed.apply()
 moto_templates.apply()
 
 
@@ -52,7 +50,6 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def aws(environment: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty account."""
-    sign_nothing(monkeypatch)
     with mock_aws():
         yield
 

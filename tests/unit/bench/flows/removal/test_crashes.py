@@ -12,7 +12,6 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from tests.unit.account.account import calls, cuts, ends
-from tests.unit.account.fast_moto import sign_nothing
 from tests.unit.bench.flows.removal.tables import NOON, RUN
 from tests.unit.bench.flows.removal.test_teardown import all_gone
 from tests.unit.bench.flows.removal.world import Cut, World, cut_at, set_up
@@ -27,6 +26,8 @@ HURRY = 10
 """So many times as long are the waits for a dead launch's right to run out: each look is a dozen calls of moto."""
 
 Do = Callable[[World], Any]
+
+pytestmark = pytest.mark.usefixtures("environment")
 
 
 @contextmanager
@@ -97,11 +98,6 @@ def _noted(words: str) -> Iterator[None]:
 def _launched(world: World) -> None:
     world.admit()
     world.launch_by_the_rules()
-
-
-@pytest.fixture(autouse=True)
-def _environment(environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    sign_nothing(monkeypatch)
 
 
 def test_teardown_that_dies_at_any_call_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:

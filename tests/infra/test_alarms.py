@@ -152,16 +152,27 @@ def test_no_alarm_is_on_a_metric_of_dynamodb_itself(template: Template) -> None:
     assert not [name for name, alarm in alarms(template).items() if alarm.get("Namespace") == "AWS/DynamoDB"]
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_on_what(template: Template, name: str) -> None:
-    alarm = alarms(template)[name]
-    _, namespace, metric, dimensions, statistic, period, missing = BOTH[name]
-    assert (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
-    assert {d["Name"]: _value(template, d["Value"]) for d in alarm["Dimensions"]} == dimensions
-    assert (alarm["Statistic"], alarm["Period"], alarm["TreatMissingData"]) == (statistic, period, missing)
-    silence = name in ("WatchdogSilent", "ReaperSilent")
-    assert alarm["ComparisonOperator"] == ("LessThanThreshold" if silence else "GreaterThanOrEqualToThreshold")
-    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (THRESHOLDS.get(name, 1), 3 if silence else 1)
+def test_each_alarm_watches_its_metric(template: Template) -> None:
+    existing, silences = alarms(template), ("WatchdogSilent", "ReaperSilent")
+    assert {name: _watched(template, existing[name]) for name in BOTH} == {
+        name: {
+            "metric": (namespace, metric, dimensions),
+            "statistic": (statistic, period, missing),
+            "comparison": "LessThanThreshold" if name in silences else "GreaterThanOrEqualToThreshold",
+            "threshold": (THRESHOLDS.get(name, 1), 3 if name in silences else 1),
+        }
+        for name, (_, namespace, metric, dimensions, statistic, period, missing) in BOTH.items()
+    }
+
+
+def _watched(template: Template, alarm: Mapping[str, Any]) -> dict[str, Any]:
+    dimensions = {one["Name"]: _value(template, one["Value"]) for one in alarm["Dimensions"]}
+    return {
+        "metric": (alarm["Namespace"], alarm["MetricName"], dimensions),
+        "statistic": (alarm["Statistic"], alarm["Period"], alarm["TreatMissingData"]),
+        "comparison": alarm["ComparisonOperator"],
+        "threshold": (alarm["Threshold"], alarm["EvaluationPeriods"]),
+    }
 
 
 def _value(template: Template, value: Any) -> Any:
@@ -198,12 +209,12 @@ def test_throttled_index_raises_the_alarm_as_its_table_does(template: Template, 
     assert set(indices) <= {one["IndexName"] for one in there}
 
 
-@pytest.mark.parametrize("name", ANCHORS)
-def test_its_name_says_whose_it_is_and_what_has_happened(template: Template, name: str) -> None:
+def test_names_of_alarms_begin_with_the_deployment(template: Template) -> None:
     """No name has a hyphen, so those of two deployments differ where the deployments' do."""
-    assert text(alarms(template)[name]["AlarmName"]) == f"<AWS::StackName>-{name}"
-    assert name.isalnum()
-    assert LONGEST_STACK_NAME + 1 + len(name) <= LONGEST_NAME
+    named = {name: text(alarm["AlarmName"]) for name, alarm in alarms(template).items()}
+    assert named == {name: f"<AWS::StackName>-{name}" for name in ANCHORS}
+    assert [name for name in ANCHORS if not name.isalnum()] == []
+    assert LONGEST_STACK_NAME + 1 + max(map(len, ANCHORS)) <= LONGEST_NAME
 
 
 @pytest.mark.parametrize(("heading", "class_"), [("act now", [*ALARMS]), ("warning", [*WARNINGS, *SUMMED])])
@@ -212,13 +223,15 @@ def test_the_runbook_lists_the_alarms_of_each_class(heading: str, class_: list[s
     assert set(re.findall(r"\(#([\w-]+)\)", row)) == {ANCHORS[name] for name in class_}
 
 
-@pytest.mark.parametrize("name", ANCHORS)
-def test_its_beginning_and_its_end_go_to_the_topic_of_its_class(template: Template, name: str) -> None:
-    alarm = alarms(template)[name]
-    topic = "ActNow" if name in ALARMS else "Warning"
-    assert text(alarm["AlarmActions"]) == text(alarm["OKActions"]) == [f"<Alarms{topic}>"]
-    assert alarm.get("ActionsEnabled", True) is True
-    assert text(template["Outputs"][f"{topic}TopicArn"]["Value"]) == f"<Alarms{topic}>"
+def test_beginning_and_end_of_an_alarm_go_to_the_topic_of_its_class(template: Template) -> None:
+    topics = {name: "ActNow" if name in ALARMS else "Warning" for name in ANCHORS}
+    actions = {
+        name: (text(alarm["AlarmActions"]), text(alarm["OKActions"]), alarm.get("ActionsEnabled", True))
+        for name, alarm in alarms(template).items()
+    }
+    assert actions == {name: ([f"<Alarms{topic}>"], [f"<Alarms{topic}>"], True) for name, topic in topics.items()}
+    for topic in ("ActNow", "Warning"):
+        assert text(template["Outputs"][f"{topic}TopicArn"]["Value"]) == f"<Alarms{topic}>"
 
 
 def anchors() -> dict[str, str]:
@@ -230,14 +243,13 @@ def anchors() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ANCHORS)
-def test_its_description_links_to_its_paragraph(template: Template, name: str) -> None:
-    description = alarms(template)[name]["AlarmDescription"]
-    anchor = ANCHORS[name]
-    assert description.endswith(f"What to do: docs/runbook.md#{anchor}")
-    paragraph = anchors()[anchor]
-    assert f"`{name}`" in paragraph, "the paragraph names its alarm"
-    assert re.search(r"^1\. ", paragraph, re.MULTILINE), "the paragraph says what to do, step by step"
+def test_descriptions_link_to_paragraphs_that_say_what_to_do(template: Template) -> None:
+    links = {name: alarm["AlarmDescription"].rpartition("What to do: ")[2] for name, alarm in alarms(template).items()}
+    assert links == {name: f"docs/runbook.md#{anchor}" for name, anchor in ANCHORS.items()}
+    paragraphs = {name: anchors()[anchor] for name, anchor in ANCHORS.items()}
+    assert [name for name, paragraph in paragraphs.items() if f"`{name}`" not in paragraph] == [], "names its alarm"
+    steps = re.compile(r"^1\. ", re.MULTILINE)
+    assert [name for name, paragraph in paragraphs.items() if not steps.search(paragraph)] == [], "lists steps"
 
 
 def test_the_links_lead_to_where_the_runbook_can_be_read(green: Template) -> None:

@@ -428,7 +428,7 @@ def main() -> int:
             for name in _CONSTANT.findall(comment[0]):
                 if not repository.role(path, name, ()) and not repository.dotted(name.split(".")):
                     missing.append(f"{path}:{line}: {name}")
-    sys.stdout.writelines(f"{problem}: does not exist\n" for problem in missing)
+    sys.stdout.writelines(f"{problem}: no such name; correct it, or add it to ALLOWED\n" for problem in missing)
     return 1 if missing else 0
 
 

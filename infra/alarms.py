@@ -17,7 +17,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 from constructs import Construct
 
-from infra.health_targets import Watched
+from infra.health_targets import HealthTargets
 from infra.keys import data_key
 from infra.metric_helpers import of_executions, ours, waiting_in
 from infra.periodic_schedules import MINUTES
@@ -74,14 +74,14 @@ class Alarms(Construct):
     def watch(
         self,
         *,
-        watched: Watched,
+        targets: HealthTargets,
         on_demand: sfn.IStateMachine,
         untold: sqs.IQueue,
         teardown: sfn.IStateMachine | None,
         warning_specs: Iterable[AlarmSpec],
     ) -> None:
         """Creates the alarms."""
-        act_now_specs = (*_alarms(watched, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
+        act_now_specs = (*_alarms(targets, on_demand, untold), *(_of_benchmarks(teardown) if teardown else ()))
         self.act_now_alarms = [self._alarm(spec, self.act_now_topic) for spec in act_now_specs]
         self.warning_alarms = [self._alarm(spec, self.warning_topic) for spec in warning_specs]
 
@@ -122,7 +122,7 @@ class Alarms(Construct):
         return alarm
 
 
-def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[AlarmSpec]:
+def _alarms(targets: HealthTargets, on_demand: sfn.IStateMachine, untold: sqs.IQueue) -> Iterator[AlarmSpec]:
     # The watchdog writes every quarter of an hour: until then, its last value applies.
     until_it_speaks = IGNORED
     yield AlarmSpec(
@@ -144,7 +144,7 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
         "TerminationsFailed",
         "A termination or its recovery checks failed at every try.",
         "terminations-failed",
-        of_executions("Failed", f"{watched.machine.state_machine_arn}/{CHILDREN}"),
+        of_executions("Failed", f"{targets.machine.state_machine_arn}/{CHILDREN}"),
         NOT_BREACHING,
     )
     yield AlarmSpec(
@@ -159,14 +159,14 @@ def _alarms(watched: Watched, on_demand: sfn.IStateMachine, untold: sqs.IQueue) 
             f"Ticks{kind}",
             f"An execution of the chaos workflow {how}.",
             "ticks-failed",
-            of_executions(kind, watched.machine.state_machine_arn),
+            of_executions(kind, targets.machine.state_machine_arn),
             NOT_BREACHING,
         )
     yield AlarmSpec(
         "DeadLetters",
         "A schedule, or the rule for failed runs, could not deliver a call, or a scheduled start failed at every try.",
         "dead-letters",
-        waiting_in(watched.undelivered),
+        waiting_in(targets.undelivered),
         NOT_BREACHING,
     )
     yield AlarmSpec(

@@ -11,7 +11,7 @@ from troop.shared.variables import Variable
 
 
 @dataclass(frozen=True)
-class Watched:
+class HealthTargets:
     """The parts of a deployment that GET /health and the watchdog check.
 
     Attributes:

@@ -13,7 +13,7 @@ from infra import permissions
 from infra.benchmarks import Benchmarks
 from infra.data import Data
 from infra.functions import Functions
-from infra.health_targets import Watched
+from infra.health_targets import HealthTargets
 from troop.shared.variables import Variable
 
 
@@ -35,7 +35,7 @@ class Observers:
 def make_observers(
     functions: Functions,
     data: Data,
-    watched: Watched,
+    targets: HealthTargets,
     on_demand: sfn.IStateMachine,
     benchmarks: Benchmarks | None,
     act_now: sns.ITopic,
@@ -55,13 +55,13 @@ def make_observers(
         Variable.DECISIONS_TABLE: data.decisions.table_name,
         Variable.CHANGES_TABLE: data.changes.table_name,
         **({Variable.RUNS_TABLE: benchmarks.data.runs.table_name} if benchmarks else {}),
-        **watched.environment(),
+        **targets.environment(),
     }
     api = functions.make(
         "api",
         [
             *permissions.api(data, on_demand, benchmarks is not None),
-            *permissions.health(watched, data.state),
+            *permissions.health(targets, data.state),
             *permissions.alarms(act_now),
             *permissions.account(cdk.Stack.of(functions)),
             *functions.reads_change_calendars(),
@@ -79,7 +79,7 @@ def make_observers(
     )
     watchdog = functions.make(
         "watchdog",
-        permissions.watchdog(watched, data.state, [*data.tables, *runs]),
+        permissions.watchdog(targets, data.state, [*data.tables, *runs]),
         health_environment,
         seconds=60,
         megabytes=256,

@@ -19,7 +19,7 @@ from aws_cdk import aws_sqs as sqs
 from aws_cdk import aws_stepfunctions as sfn
 
 from infra.data import Data
-from infra.health_targets import Watched
+from infra.health_targets import HealthTargets
 from troop import faults
 from troop.chaos.change_calendars import documents
 from troop.chaos.work_keys import TICKS_PREFIX
@@ -165,21 +165,23 @@ def widgets(data: Data) -> list[iam.PolicyStatement]:
     ]
 
 
-def watchdog(watched: Watched, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]) -> list[iam.PolicyStatement]:
+def watchdog(
+    targets: HealthTargets, state: dynamodb.ITable, tables: Sequence[dynamodb.ITable]
+) -> list[iam.PolicyStatement]:
     """Allows checking whether the deployment works, and dropping settled dead letters."""
     return [
-        *health(watched, state),
+        *health(targets, state),
         allow(["dynamodb:DescribeTable"], *(table.table_arn for table in tables)),
-        drops_letters(watched.undelivered),
+        drops_letters(targets.undelivered),
     ]
 
 
-def health(watched: Watched, state: dynamodb.ITable) -> list[iam.PolicyStatement]:
+def health(targets: HealthTargets, state: dynamodb.ITable) -> list[iam.PolicyStatement]:
     """Allows checking whether the deployment works: its schedules, workflow and dead letters. The tables are extra."""
     return [
         allow(["scheduler:ListSchedules", "cloudwatch:GetMetricStatistics"], "*"),  # know no resources
-        allow(["states:ListExecutions"], watched.machine.state_machine_arn),
-        allow(["sqs:GetQueueAttributes"], watched.undelivered.queue_arn),
+        allow(["states:ListExecutions"], targets.machine.state_machine_arn),
+        allow(["sqs:GetQueueAttributes"], targets.undelivered.queue_arn),
         allow(_READ_ITEMS, state.table_arn),
     ]
 

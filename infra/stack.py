@@ -20,7 +20,7 @@ from infra.chaos_functions import make_chaos_functions
 from infra.dashboards import Dashboards, Shown
 from infra.data import Data
 from infra.functions import Functions
-from infra.health_targets import Watched
+from infra.health_targets import HealthTargets
 from infra.keys import set_data_key
 from infra.notifications import Notifications
 from infra.observers import make_observers
@@ -83,7 +83,7 @@ class TroopStack(cdk.Stack):
         self.chaos = make_chaos_functions(self.functions, self.data, leashed=self.leashed)
         self.workflow = ChaosWorkflow(self, "Chaos", settings=settings, data=self.data, functions=self.chaos)
         self.schedules = Schedules(self, "Schedules", settings=settings, workflow=self.workflow)
-        watched = Watched(
+        targets = HealthTargets(
             self.workflow.machine, self.schedules.group.ref, self.schedules.undelivered, settings.tick_minutes
         )
         self.on_demand = OnDemandWorkflow(self, "OnDemand", settings=settings, functions=self.chaos)
@@ -100,7 +100,7 @@ class TroopStack(cdk.Stack):
             )
         self.alarms = Alarms(self, "Alarms", settings=settings)
         self.observers = make_observers(
-            self.functions, self.data, watched, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic
+            self.functions, self.data, targets, self.on_demand.machine, self.benchmarks, self.alarms.act_now_topic
         )
         self.notifications = Notifications(
             self, "Notifications", data=self.data, bus=self.bus, functions=self.functions
@@ -125,7 +125,7 @@ class TroopStack(cdk.Stack):
             self.observers.watchdog.add_environment(Variable.START_FUNCTION, scheduled.start.function_arn)
         self.api = Api(self, "Api", settings=settings, handler=self.observers.api)
         self.alarms.watch(
-            watched=watched,
+            targets=targets,
             on_demand=self.on_demand.machine,
             untold=self.notifications.undelivered,
             teardown=self.benchmarks.teardown if self.benchmarks else None,

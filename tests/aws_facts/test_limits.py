@@ -64,7 +64,7 @@ def test_a_subject_is_shorter_than_sns_says() -> None:
     ("constant", "most"),
     [
         ("troop.chaos.aws.state.LONGEST_KEY", 2048),
-        ("troop.chaos.aws.changes._LONGEST_SORT_KEY", 1024),
+        ("troop.chaos.aws.change_table._LONGEST_SORT_KEY", 1024),
         ("troop.chaos.aws.decision_queries._LONGEST_KEY", 1024),
     ],
 )

@@ -30,7 +30,7 @@ LEGAL = {
     "TERMINATED": {"RECOVERED", "UNRECOVERED", "GROUP_DELETED"},
 }
 IN_FLIGHT = ("CLAIMED", "TERMINATED")
-CAME_TO_NOTHING = ("GONE_ELSEWHERE", "ABANDONED")
+WITHOUT_TERMINATION = ("GONE_ELSEWHERE", "ABANDONED")
 FINAL = {"RECOVERED", "UNRECOVERED", "GROUP_DELETED", "GONE_ELSEWHERE", "ABANDONED"}
 
 
@@ -124,7 +124,7 @@ class Checks:
                 self._claim(new)
             if after == "UNRECOVERED":
                 self._unrecovered(new)
-            if after in CAME_TO_NOTHING:
+            if after in WITHOUT_TERMINATION:
                 self.nothing_since[new["event_id"]["S"]] = self._world.stage.now
         elif before in FINAL and {k: v for k, v in (old or {}).items() if k != "open"} != dict(new):
             self.fail(f"{new['event_id']['S']} was changed after its end")
@@ -188,7 +188,7 @@ class Checks:
 
     def _counts(self, event_id: str) -> bool:
         """Whether a claim is a termination, or may become one."""
-        return self._status(event_id) not in CAME_TO_NOTHING
+        return self._status(event_id) not in WITHOUT_TERMINATION
 
     def _decision(self, new: Mapping[str, Any]) -> None:
         event_id = f"{new['day']['S']}#{new['unit']['S']}"

@@ -33,7 +33,7 @@ class Instance:
     weight: int = 1
     scale_in_protected: bool = False
     tagged_protected: bool = False
-    shielded: bool = False
+    termination_protected: bool = False
     launched: float = 0.0
 
 
@@ -216,7 +216,7 @@ class Fleet:
         if InstanceId not in self.instances:
             raise refusal("InvalidInstanceID.NotFound", "DescribeInstanceAttribute")
         key = Attribute[0].upper() + Attribute[1:]
-        on = Attribute == "disableApiTermination" and self.instances[InstanceId].shielded
+        on = Attribute == "disableApiTermination" and self.instances[InstanceId].termination_protected
         return {"InstanceId": InstanceId, key: {"Value": on}}
 
     def terminate_instances(self, InstanceIds: list[str], SkipOsShutdown: bool = False) -> Any:
@@ -227,7 +227,7 @@ class Fleet:
             raise refusal("InvalidInstanceID.NotFound", "TerminateInstances")
         instance = self.instances[instance_id]
         before = instance.state
-        if instance.shielded and before != "terminated":
+        if instance.termination_protected and before != "terminated":
             raise refusal("OperationNotPermitted", "TerminateInstances")
         if before != "terminated":
             self._terminated(instance, "crash" if SkipOsShutdown else "shutdown")

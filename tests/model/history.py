@@ -299,6 +299,6 @@ def _child(world: World, item: dict[str, Any], watching: bool) -> None:
 
 def _watch(world: World, event_id: str, entered: datetime) -> Observation:
     try:
-        return world.watcher.check_until_sure(event_id, entered)
+        return world.recovery_check.check_until_sure(event_id, entered)
     except StepRefused:
-        return world.watcher.check_until_sure(event_id, entered)
+        return world.recovery_check.check_until_sure(event_id, entered)

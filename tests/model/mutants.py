@@ -102,7 +102,7 @@ def owners_undercut_the_lowest_minimum(patch: Patch) -> None:
 
 
 def nobody_asks_what_ec2_protects(patch: Patch) -> None:
-    patch.setattr(terminate, "spare_shielded", lambda ec2, facts, guards: facts)
+    patch.setattr(terminate, "without_protected", lambda ec2, facts, guards: facts)
 
 
 def another_instance_at_a_retry(patch: Patch) -> None:
@@ -153,7 +153,7 @@ def halt_is_not_looked_at_before_the_call(patch: Patch) -> None:
 
 class _Calm:
     def __init__(self, state: Any) -> None:
-        self.unit, self.counts = state.unit, state.counts
+        self.unit_state, self.counts = state.unit_state, state.counts
 
     def switch(self) -> Any:
         return type("Switch", (), {"halted": False, "leashed": False})

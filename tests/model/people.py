@@ -129,7 +129,9 @@ class People:
         return self._instance("protect from scale-in", lambda i: setattr(i, "scale_in_protected", True))
 
     def shield(self) -> str:
-        return self._instance("protect from termination", lambda i: setattr(i, "shielded", not i.shielded))
+        return self._instance(
+            "protect from termination", lambda i: setattr(i, "termination_protected", not i.termination_protected)
+        )
 
     def _on_group(self, words: str, act: Callable[[Group], None]) -> str:
         if group := self._group():

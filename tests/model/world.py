@@ -25,7 +25,7 @@ from troop.chaos.aws.balancers import Balancers
 from troop.chaos.aws.claim_transaction import Claims
 from troop.chaos.aws.decisions import DecisionTable
 from troop.chaos.aws.events import EventTable, StepRefused
-from troop.chaos.aws.on_demand_executions import Starts
+from troop.chaos.aws.on_demand_executions import OnDemandExecutions
 from troop.chaos.aws.state import PolicyTable, StateTable
 from troop.chaos.aws.stray_table import StrayTable
 from troop.chaos.aws.termination import Terminator
@@ -111,11 +111,11 @@ class World:
             self._salt,
             self.clock,
         )
-        starts = Starts(other, "arn:aws:states:r:1:stateMachine:od")
-        self.on_demand = OnDemand(reader, self.termination.claims, events, starts, lambda: None, self.clock)
+        executions = OnDemandExecutions(other, "arn:aws:states:r:1:stateMachine:od")
+        self.on_demand = OnDemand(reader, self.termination.claims, events, executions, lambda: None, self.clock)
         timeout = timedelta(minutes=self.settings.recovery_timeout_minutes)
-        self.watcher = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
-        self.sweeper = Sweeper(ec2, autoscaling, events, self.watcher, self.clock, self.stage_sleep)
+        self.recovery_check = RecoveryCheck(autoscaling, ec2, balancers, events, timeout, self.clock, self.stage_sleep)
+        self.sweeper = Sweeper(ec2, autoscaling, events, self.recovery_check, self.clock, self.stage_sleep)
 
     # Time
 

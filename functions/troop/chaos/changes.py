@@ -11,7 +11,7 @@ from troop.chaos.policy import PARSERS
 from troop.shared.values import BadValue
 
 MOST_NAMES = 50
-"""Of stop alarms in an item."""
+"""The most stop alarms in an item."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def switched_off(switch: Switch) -> str:
     return f"chaos was {'halted' if switch.halted else 'leashed'} first"
 
 
-def came_to_nothing(event: Event) -> AbandonReason | None:
+def abandon_reason(event: Event) -> AbandonReason | None:
     """Returns why an event terminated nothing; None if it did, or is open."""
     usual = USUAL_CAUSES.get(event.status)
     return usual and (event.cause or usual)

@@ -54,7 +54,7 @@ class AbandonReason(StrEnum):
 USUAL_CAUSES = {Status.ABANDONED: AbandonReason.REFUSED, Status.GONE_ELSEWHERE: AbandonReason.GONE}
 """The cause by status, where no other one is recorded."""
 
-CAME_TO_NOTHING = frozenset(USUAL_CAUSES)
+WITHOUT_TERMINATION = frozenset(USUAL_CAUSES)
 """Statuses of claims without a termination: they do not count against ``max_per_day``, nor as the unit's last
 termination.
 """

@@ -33,7 +33,7 @@ def execution_name(event_id: str) -> str:
     return "od-" + hashlib.sha256(event_id.encode()).hexdigest()[:48]
 
 
-def beside(last: Event | None) -> Refusal | None:
+def refuse_if_in_flight(last: Event | None) -> Refusal | None:
     """Refuses while the unit's last termination is in flight: its group may not show the missing instance yet."""
     if last is None or last.status not in OPEN:
         return None

@@ -11,66 +11,68 @@ SWITCH = "switch"
 """The state of chaos (leashed, halted) and of the reaper; with UNIT also the subjects of the table ``Changes``."""
 
 REAPER_OFF = "reaper_off"
-"""Attribute of the switch."""
+"""The switch's attribute that turns the reaper off."""
 
 SCHEDULES_OFF = "schedules_off"
-"""Attribute of the switch: schedules start no runs of benchmarks."""
+"""The switch's attribute with which schedules start no runs of benchmarks."""
 
 BENCH_SWITCHES = (REAPER_OFF, SCHEDULES_OFF)
 
 EARLIER_TABLES = "earlier-tables"
-"""When no table with data of an earlier deployment was undecided. Until then, the setting ``leashed: false`` has no
-effect; the switch's attribute ``leashed`` always has.
+"""The moment at which no table with data of an earlier deployment was undecided. Before it, the setting
+``leashed: false`` has no effect; the switch's attribute ``leashed`` always has.
 """
 
 IN_FLIGHT = "in-flight"
-"""How many terminations are in flight."""
+"""The number of terminations in flight."""
 
 DAY = "day#"
-"""With a local day: the number of its terminations."""
+"""Key ``day#<day>``: the number of terminations on a local day."""
 
 UNIT = "unit#"
-"""With a unit: its last termination, and the event because of which it has left chaos."""
+"""Key ``unit#<unit>``: the unit's last termination, and the event because of which it has left chaos."""
 
 UNRECOVERED = "unrecovered"
-"""Its attribute ``units`` is the set of all units that have left chaos. It is an index of the units' own items, which
+"""The set of all units that have left chaos, in the attribute ``units``. It is an index of the units' own items, which
 are authoritative.
 """
 
 STRAYS = "stray-items"
-"""What ticks remember of items of ``GroupTags`` whose key names no unit."""
+"""The stray items of ``GroupTags`` that ticks have found."""
 
 BENCH_SCHEDULES = "bench-schedules#"
-"""With the name of a group: its attribute ``names`` is the set of all schedules of benchmarks."""
+"""Key ``bench-schedules#<group>``: the set of all schedules of benchmarks in a schedule group, in ``names``."""
 
 BENCH_SCHEDULE = "bench-schedule#"
-"""With group and name: a schedule of a benchmark; without the attribute ``digest`` it was removed, and expires."""
+"""Key ``bench-schedule#<group>#<name>``: a schedule of a benchmark. An item without ``digest`` is of a removed one,
+and expires.
+"""
 
 # The items below expire.
 
 SCHEDULED_COST = "scheduled-cost#"
-"""With a month: the worst cases of all runs that schedules have started in it."""
+"""Key ``scheduled-cost#<month>``: the worst-case cost of all runs that schedules started in a month."""
 
 SCHEDULED_START = "scheduled-start#"
-"""With a key of a scheduled run: that it was counted."""
+"""Key ``scheduled-start#<key>``: the record that a scheduled run's cost was counted."""
 
 REQUEST_KEY = "key#"
-"""With a digest of a group and an idempotency key: its termination."""
+"""Key ``key#<digest>``: the termination of a request, by the digest of its group and idempotency key."""
 
 RUN_KEY = "run-key#"
-"""With a digest of an idempotency key: its run."""
+"""Key ``run-key#<digest>``: the run of a request, by the digest of its idempotency key."""
 
 REPEAT = "repeat#"
-"""With a digest of a request without a key: the key that it received."""
+"""Key ``repeat#<digest>``: the key that a request without one received, by the request's digest."""
 
 REPORT_CLAIM = "report-claim#"
-"""With a run: when its report was last requested."""
+"""Key ``report-claim#<run>``: the moment of the last request for a run's report."""
 
 LIVE_CLAIM = "live-claim#"
-"""With a run: when a merge of its running summaries was last claimed."""
+"""Key ``live-claim#<run>``: the moment of the last claim to merge a run's running summaries."""
 
 PRICE = "price#"
-"""With a name: a cached price."""
+"""Key ``price#<name>``: a cached price."""
 
 WRITERS: dict[str, tuple[str, ...]] = {
     SWITCH: ("api",),

@@ -10,7 +10,7 @@ from tests.unit.chaos.build import event, facts
 from tests.unit.chaos.guard_cases import CASES, Case
 from troop.chaos.events import OPEN, Status, is_on_demand, on_demand_id, scheduled_id
 from troop.chaos.guards import SCHEDULED, Refusal, Target, judge
-from troop.chaos.on_demand import IGNORED, ON_DEMAND, beside, execution_name
+from troop.chaos.on_demand import IGNORED, ON_DEMAND, execution_name, refuse_if_in_flight
 
 WHEN = {
     *("weekend", "holiday", "freeze", "outside-window", "change-calendar"),
@@ -34,8 +34,8 @@ def test_every_guard_is_either_obeyed_or_ignored() -> None:
 
 @pytest.mark.parametrize("status", Status)
 def test_no_unit_has_two_in_flight(status: Status) -> None:
-    assert (beside(event(status=status)) is not None) == (status in OPEN)
-    assert beside(None) is None
+    assert (refuse_if_in_flight(event(status=status)) is not None) == (status in OPEN)
+    assert refuse_if_in_flight(None) is None
 
 
 def test_names_of_executions_are_what_step_functions_takes() -> None:

@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from troop.chaos.api.authors import author_of
 from troop.chaos.api.unit_models import GroupOut, GroupsOut, UnitOut, UnitPatch
 from troop.chaos.aws.groups import BadToken
-from troop.chaos.flows.edits import ConflictError
+from troop.chaos.flows.editor import ConflictError
 from troop.chaos.flows.units import UnitView, missing_alarms
 from troop.chaos.policy import has_values
 from troop.chaos.units import LONGEST_UNIT, is_unit, unit_from_url, unit_to_url
@@ -106,7 +106,7 @@ def change_unit(unit: _Unit, body: Annotated[UnitPatch, Body()]) -> UnitOut:
             "omit until for no end",
         )
     try:
-        services.editor().unit(name, body.changes, body.put_back, body.version, author_of(event))
+        services.editor().change_policy(name, body.changes, body.put_back, body.version, author_of(event))
     except ConflictError as conflict:
         raise ServiceError(409, str(conflict)) from None
     return _unit_out(services.units().view(name, environment.now()))

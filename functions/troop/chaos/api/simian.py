@@ -18,7 +18,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from troop.chaos.aws.event_walk import Termination
-from troop.chaos.claim_rules import came_to_nothing
+from troop.chaos.claim_rules import abandon_reason
 from troop.chaos.events import AbandonReason, Event
 from troop.chaos.flows.listing import listing
 from troop.chaos.flows.on_demand import NotAllowedError, OtherGroupError, RefusedError
@@ -218,7 +218,7 @@ def _terminated(raw: dict[str, Any]) -> dict[str, Any]:
         raise BadRequestError(str(error)) from None
     except RefusedError as error:
         raise ServiceError(410 if error.none_left else 500 if error.reason in _ASLEEP else 403, str(error)) from None
-    if cause := came_to_nothing(event):
+    if cause := abandon_reason(event):
         raise ServiceError(_STATUS[cause], f"{event.event_id} is {event.status}: {event.detail}")
     return request.model_dump(exclude={"idempotencyKey"}) | _event_document(event)
 
@@ -228,12 +228,12 @@ def _terminate(request: ChaosIn, raw: dict[str, Any], received: datetime) -> Eve
     ask = services.on_demand().ask
     if request.idempotencyKey:
         return ask(request.groupName, request.idempotencyKey, received).event
-    digest = _digest_of(raw)
-    key = services.repeats().key_of(digest, environment.now())
+    digest, dedup = _digest_of(raw), services.request_dedup()
+    key = dedup.key_of(digest, environment.now())
     event = ask(request.groupName, key, received).event
-    if not came_to_nothing(event):
+    if not abandon_reason(event):
         return event
-    return ask(request.groupName, services.repeats().another(digest, key, environment.now()), received).event
+    return ask(request.groupName, dedup.replacement_key(digest, key, environment.now()), received).event
 
 
 def _body() -> dict[str, Any]:

@@ -10,7 +10,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayRouter
 from pydantic import BaseModel, Field, StrictBool
 
 from troop.chaos.api.authors import author_of
-from troop.chaos.flows.edits import ConflictError, EarlierTablesError, SwitchView
+from troop.chaos.flows.editor import ConflictError, EarlierTablesError, SwitchView
 from troop.chaos.wiring import services
 from troop.shared.api.errors import WITHOUT_BENCHMARKS, answers, check_benchmarks
 from troop.shared.api.models import In, Moment

@@ -15,7 +15,7 @@ from troop.chaos.aws.balancers import Balancers, BalancersOfATick
 from troop.chaos.aws.change_calendars import read_period, read_periods
 from troop.chaos.aws.groups import alarm_states, protected_instances, read_groups, refreshing
 from troop.chaos.aws.state import PolicyTable, StateTable
-from troop.chaos.aws.termination_protection import Asking, UnknownProtectionError, spare_shielded
+from troop.chaos.aws.termination_protection import LimitedEc2, UnknownProtectionError, without_protected
 from troop.chaos.change_calendars import Changes
 from troop.chaos.facts import Account, Counts, Facts
 from troop.chaos.groups import Group
@@ -82,15 +82,15 @@ class AccountReader:
 
         The function is for one tick or plan: it limits the calls, and makes none after an error that affects all units.
         """
-        return partial(self._details, BalancersOfATick(Balancers(self.client)), Asking(self.ec2))
+        return partial(self._details, BalancersOfATick(Balancers(self.client)), LimitedEc2(self.ec2))
 
-    def _details(self, balancers: BalancersOfATick, asking: Asking, due: list[Facts]) -> list[Facts]:
+    def _details(self, balancers: BalancersOfATick, ec2: LimitedEc2, due: list[Facts]) -> list[Facts]:
         under_way = refreshing(self.autoscaling, sorted({g.name for f in due for g in f.groups}))
         states = _alarm_states(self.client("cloudwatch"), [f.policy.stop_alarms.value for f in due])
         seen = [replace(f, refreshing=under_way, alarms=states) for f in due]
-        return [_without_shielded(asking, _balanced(balancers, f)) for f in seen]
+        return [_without_protected(ec2, _balanced(balancers, f)) for f in seen]
 
-    def unit(
+    def read_unit(
         self,
         unit: str,
         groups: Sequence[Group],
@@ -119,7 +119,7 @@ class AccountReader:
             switch=self.state.switch(),
             groups=tuple(sorted(groups, key=lambda g: g.name)),
             policy=policy,
-            state=self.state.unit(unit),
+            state=self.state.unit_state(unit),
             counts=self.state.counts(calendar.at(now).day) if calendar else Counts(),
             protected_instances=protected_instances(self.ec2),
             refreshing=refreshing(self.autoscaling, [g.name for g in groups]),
@@ -161,9 +161,9 @@ def _balanced(balancers: BalancersOfATick, facts: Facts) -> Facts:
     return replace(facts, unread=unread) if unread else replace(facts, balanced=healthy)
 
 
-def _without_shielded(asking: Asking, facts: Facts) -> Facts:
+def _without_protected(ec2: LimitedEc2, facts: Facts) -> Facts:
     # The claim checks again, and terminates nothing if it cannot read this. One instance that this role cannot read
     # must not fail the tick of all other units.
     with suppress(BotoCoreError, ClientError, UnknownProtectionError):
-        return spare_shielded(asking, facts, BEFORE_CAPS)
+        return without_protected(ec2, facts, BEFORE_CAPS)
     return facts

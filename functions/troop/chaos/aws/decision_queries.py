@@ -20,7 +20,7 @@ EXAMINED = 250
 """The most decisions that one query for a day of a unit examines."""
 
 _WEST, _EAST = timedelta(hours=12), timedelta(hours=14)
-"""The most by which local days are behind UTC's, and ahead of them."""
+"""The largest offsets of local days from UTC days, west and east."""
 
 _LONGEST_KEY = 1024
 """Bytes of a sort key; DynamoDB rejects longer ones."""

@@ -13,9 +13,9 @@ from typing import Any
 from troop.chaos.aws.claim_rollback import rollback_writes
 from troop.chaos.aws.event_items import from_item, name_of, to_item, watch_value
 from troop.chaos.events import (
-    CAME_TO_NOTHING,
     SCHEMA,
     USUAL_CAUSES,
+    WITHOUT_TERMINATION,
     AbandonReason,
     Event,
     Status,
@@ -188,7 +188,7 @@ class EventTable:
             parts += [self._unit_taken_out(event), self._unit_listed(event)]
         spends = in_doubt or not is_on_demand(event.event_id)
         for restoring in (True, False):
-            back = rollback_writes(self.state, closed, spends, restoring) if status in CAME_TO_NOTHING else []
+            back = rollback_writes(self.state, closed, spends, restoring) if status in WITHOUT_TERMINATION else []
             try:
                 transact(self.client, [*parts, *back], self.sleep)
             except ConditionFailed as failed:

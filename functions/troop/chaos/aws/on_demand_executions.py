@@ -11,7 +11,7 @@ from troop.shared.aws.machine import Machine
 
 
 @dataclass(frozen=True)
-class Starts:
+class OnDemandExecutions:
     """Starts executions. ``machine``: ARN of the state machine."""
 
     client: Any

@@ -17,7 +17,7 @@ requests five seconds apart, after the response; and clocks differ.
 _LIFETIME = timedelta(days=1)
 
 
-class Repeats(StateItems):
+class RequestDedup(StateItems):
     """Stores the key that each request received; such items expire by themselves."""
 
     def key_of(self, digest: str, now: datetime) -> str:
@@ -28,15 +28,15 @@ class Repeats(StateItems):
         earliest = _stamp(now) - int(WITHIN.total_seconds() * 1000)
         return _key_in_use(self.put_unless(REPEAT + digest, values, "since", until=earliest), key)
 
-    def another(self, digest: str, key: str, now: datetime) -> str:
+    def replacement_key(self, digest: str, key: str, now: datetime) -> str:
         """Returns a new key for a request whose key has no event. Two concurrent calls get the same one."""
         seed = hashlib.sha256(key.encode()).hexdigest()[:8]  # both keys can have the same millisecond
         new = f"{_key(digest, now)}-{seed}"
         return _key_in_use(self.put_instead(REPEAT + digest, _values(new, now), "given", key), new)
 
 
-def _key_in_use(in_the_way: dict[str, Any] | None, key: str) -> str:
-    return key if in_the_way is None else str(in_the_way.get("given", key))
+def _key_in_use(stored: dict[str, Any] | None, key: str) -> str:
+    return key if stored is None else str(stored.get("given", key))
 
 
 def _values(key: str, now: datetime) -> dict[str, Any]:

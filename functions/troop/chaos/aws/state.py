@@ -60,7 +60,7 @@ class StateTable:
             in_flight=int(self._get(IN_FLIGHT).get("count", 0)),
         )
 
-    def unit(self, unit: str) -> UnitState:
+    def unit_state(self, unit: str) -> UnitState:
         return _unit(self._get(UNIT + unit))
 
     def deployment(self, days: Iterable[date]) -> DeploymentState:

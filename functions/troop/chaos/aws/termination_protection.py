@@ -34,8 +34,8 @@ class UnknownProtectionError(Exception):
 
 
 @dataclass
-class Asking:
-    """EC2's client, for ``left`` calls."""
+class LimitedEc2:
+    """Limits the calls of EC2's client: ``left`` more are possible."""
 
     ec2: Any
     left: int = CALLS_OF_A_TICK
@@ -61,7 +61,7 @@ class Asking:
             raise
 
 
-def shielded(ec2: Any, instance_id: str) -> bool:
+def is_protected(ec2: Any, instance_id: str) -> bool:
     """Checks whether EC2's API refuses to terminate the instance; also True for one that EC2 no longer knows.
 
     Auto Scaling would terminate such an instance. But its owner wants it to live, so every fault spares it.
@@ -85,20 +85,20 @@ def _has(ec2: Any, instance_id: str, attribute: str, field: str) -> bool:
     return bool(answer.get(field, {}).get("Value", False))
 
 
-def spare_shielded(ec2: Any, facts: Facts, guards: Sequence[Guard]) -> Facts:
-    """Adds shielded instances to the protected ones, until :func:`judge` selects one that is not shielded. After
-    MOST_TRIES all other instances of the unit also count as shielded.
+def without_protected(ec2: Any, facts: Facts, guards: Sequence[Guard]) -> Facts:
+    """Adds instances with EC2's protection to the protected ones, until :func:`judge` selects one without it. After
+    MOST_TRIES all other instances of the unit also count as protected.
 
     Raises:
         ClientError: an instance's attributes cannot be read.
     """
     for _ in range(MOST_TRIES):
         verdict = judge(facts, guards)
-        if not isinstance(verdict, Target) or not shielded(ec2, verdict.instance.instance_id):
+        if not isinstance(verdict, Target) or not is_protected(ec2, verdict.instance.instance_id):
             return facts
-        facts = _protecting(facts, {verdict.instance.instance_id})
-    return _protecting(facts, {i.instance_id for group in facts.groups for i in group.instances})
+        facts = _with_protected(facts, {verdict.instance.instance_id})
+    return _with_protected(facts, {i.instance_id for group in facts.groups for i in group.instances})
 
 
-def _protecting(facts: Facts, instances: set[str]) -> Facts:
+def _with_protected(facts: Facts, instances: set[str]) -> Facts:
     return replace(facts, protected_instances=facts.protected_instances | instances)

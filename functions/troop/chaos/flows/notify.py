@@ -12,8 +12,8 @@ from typing import Any
 
 from troop.chaos.aws import stray_items
 from troop.chaos.aws.bus import Bus
-from troop.chaos.aws.changes import ChangeTable
-from troop.chaos.aws.changes import from_item as change_from_item
+from troop.chaos.aws.change_table import ChangeTable
+from troop.chaos.aws.change_table import from_item as change_from_item
 from troop.chaos.aws.event_items import from_item as event_from_item
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.stream import Record

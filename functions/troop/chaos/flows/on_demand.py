@@ -12,8 +12,8 @@ from troop.chaos.aws.claim_transaction import ClaimRefused, Claims
 from troop.chaos.aws.events import EventTable
 from troop.chaos.aws.groups import read_groups
 from troop.chaos.aws.keys import RequestKey
-from troop.chaos.aws.on_demand_executions import Starts
-from troop.chaos.aws.termination_protection import spare_shielded
+from troop.chaos.aws.on_demand_executions import OnDemandExecutions
+from troop.chaos.aws.termination_protection import without_protected
 from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.claim_rules import deadline
 from troop.chaos.events import Event, Status, on_demand_id
@@ -21,7 +21,7 @@ from troop.chaos.facts import Facts
 from troop.chaos.flows import clock_check
 from troop.chaos.groups import Group
 from troop.chaos.guards import Refusal, Target, candidates, judge
-from troop.chaos.on_demand import ON_DEMAND, beside
+from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
 from troop.chaos.units import unit_of
 from troop.shared import moments
 from troop.shared.errors import MissingGroupError, TroopError
@@ -77,7 +77,7 @@ class OnDemand:
     reader: AccountReader
     claims: Claims
     events: EventTable
-    starts: Starts
+    executions: OnDemandExecutions
     settle: Callable[[], None]
     clock: Callable[[], datetime]
 
@@ -117,7 +117,7 @@ class OnDemand:
         if event.group != group:
             raise OtherGroupError(f"the key {key!r} was used for group {event.group} of the same unit: choose another")
         if event.status is Status.CLAIMED:
-            self.starts.start(event.event_id, _work(event))
+            self.executions.start(event.event_id, _work(event))
         return Requested(event, repeated)
 
     def _led_to(self, request_key: RequestKey) -> Event | None:
@@ -148,12 +148,12 @@ class OnDemand:
         for left in range(TRIES - 1, -1, -1):
             now, item = self.clock(), self.reader.policies.raw(unit)
             # The order of instances needs no secret here: it depends on the key, so that a retry finds the same one.
-            facts = self.reader.unit(unit, [named], members, item, event_id.encode(), now)
-            facts = spare_shielded(self.reader.ec2, facts, ON_DEMAND)
+            facts = self.reader.read_unit(unit, [named], members, item, event_id.encode(), now)
+            facts = without_protected(self.reader.ec2, facts, ON_DEMAND)
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
             verdict = judge(facts, ON_DEMAND)
             if isinstance(verdict, Target):
-                verdict = beside(last) or verdict
+                verdict = refuse_if_in_flight(last) or verdict
             if isinstance(verdict, Refusal):
                 none_left = verdict.reason in _NONE_LEFT and not candidates(facts, named)
                 raise RefusedError(verdict.reason, verdict.detail, none_left, named.desired)
@@ -187,7 +187,7 @@ class OnDemand:
             probability=None,
             desired=target.group.desired,
             deadline=deadline(facts.now, None),
-            execution=self.starts.execution(event_id),
+            execution=self.executions.execution(event_id),
             build=target.instance.build,
         )
 

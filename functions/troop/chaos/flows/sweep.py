@@ -33,7 +33,7 @@ class Sweeper:
     ec2: Any
     autoscaling: Any
     events: EventTable
-    watcher: RecoveryCheck
+    recovery_check: RecoveryCheck
     clock: Callable[[], datetime]
     sleep: Callable[[float], None] = time.sleep
 
@@ -95,4 +95,4 @@ class Sweeper:
         return None
 
     def _check(self, event_id: str, started: datetime) -> Event:
-        return self.watcher.check(event_id, started).event
+        return self.recovery_check.check(event_id, started).event

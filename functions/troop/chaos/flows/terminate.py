@@ -18,7 +18,7 @@ from troop.chaos.aws.decisions import DecisionTable
 from troop.chaos.aws.events import LONGEST_NOTE, EventTable, StepRefused
 from troop.chaos.aws.groups import instance_gone, read_groups
 from troop.chaos.aws.termination import BUSY, SkipRejected, TerminationRefused, Terminator
-from troop.chaos.aws.termination_protection import shielded, spare_shielded
+from troop.chaos.aws.termination_protection import is_protected, without_protected
 from troop.chaos.aws.unit_groups import read_members
 from troop.chaos.change_calendars import period_at
 from troop.chaos.claim_rules import deadline, may_carry_out, switched_off
@@ -26,7 +26,7 @@ from troop.chaos.events import AbandonReason, Event, Status, fault_named, is_on_
 from troop.chaos.facts import Facts
 from troop.chaos.flows.clock_check import is_stale
 from troop.chaos.guards import CAPS, SCHEDULED, Refusal, Target, candidates, judge, pass_guards
-from troop.chaos.on_demand import ON_DEMAND, beside
+from troop.chaos.on_demand import ON_DEMAND, refuse_if_in_flight
 from troop.chaos.roll import roll
 from troop.chaos.units import unit_of
 from troop.faults.fault import Answer
@@ -137,11 +137,11 @@ class Termination:
         if not groups:
             return Outcome(None, "group-deleted", f"none of {', '.join(work.groups)} still exists in {work.unit}")
         item = self.reader.policies.raw(work.unit)
-        facts = spare_shielded(self.reader.ec2, self._facts(work, groups, item, now), SCHEDULED)
+        facts = without_protected(self.reader.ec2, self._facts(work, groups, item, now), SCHEDULED)
         verdict = judge(facts)
         if isinstance(verdict, Target):
             last = self.events.get(facts.state.last_event) if facts.state.last_event else None
-            verdict = beside(last) or verdict
+            verdict = refuse_if_in_flight(last) or verdict
         if isinstance(verdict, Refusal):
             return Outcome(None, verdict.reason, verdict.detail)
         if facts.day != work.day:
@@ -160,7 +160,7 @@ class Termination:
         return Outcome(event)
 
     def _facts(self, work: Work, groups: Sequence[Any], item: Mapping[str, Any], now: datetime) -> Facts:
-        facts = self.reader.unit(work.unit, groups, groups, item, self.salt(), now)
+        facts = self.reader.read_unit(work.unit, groups, groups, item, self.salt(), now)
         name = facts.policy.calendar.value
         if facts.policy.problems or name not in self.reader.settings.calendars:
             return facts
@@ -185,7 +185,7 @@ class Termination:
             if not may_carry_out(event, attempted_at):
                 return event  # the checks took too long
             again = event.attempts > 1 and not fault_named(event.method).refused_if_protected
-            if again and shielded(self.reader.ec2, event.instance_id):
+            if again and is_protected(self.reader.ec2, event.instance_id):
                 # The choice may be minutes old, and AWS ignores the protection. An earlier request may have succeeded
                 # before the owner protected the instance, so a sweep checks later.
                 self.events.note(event, f"{event.instance_id} is protected by EC2 now")
@@ -223,7 +223,8 @@ class Termination:
         named = [group for group in groups if group.name == event.group]
         if not named:
             return f"{event.group} is no longer a group of {event.unit}"
-        facts = self.reader.unit(event.unit, named, groups, self.reader.policies.raw(event.unit), b"", self.clock())
+        item = self.reader.policies.raw(event.unit)
+        facts = self.reader.read_unit(event.unit, named, groups, item, b"", self.clock())
         passed = pass_guards(
             facts, [guard for guard in ON_DEMAND if guard not in CAPS]
         )  # the counts include this claim
@@ -232,7 +233,8 @@ class Termination:
         fit = {i.instance_id for group in passed.groups for i in candidates(passed, group)}
         if event.instance_id not in fit:
             return f"{event.instance_id} is no longer fit to be terminated"
-        return f"{event.instance_id} is protected by EC2 now" if shielded(self.reader.ec2, event.instance_id) else ""
+        protected = is_protected(self.reader.ec2, event.instance_id)
+        return f"{event.instance_id} is protected by EC2 now" if protected else ""
 
     def _ask(self, event: Event) -> Answer:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.aws.decision_queries import Decided, DecisionQueries
 from troop.chaos.aws.event_queries import EventFilter, EventQueries
 from troop.chaos.aws.groups import alarm_states, groups_page, groups_tagged, read_groups
@@ -159,7 +159,7 @@ class Units:
         decision = next(iter(decided.decisions), None)
         groups = self._members({unit}, [], {unit: decision})[unit]
         policy, state, outlook_of_unit = self._seen(
-            unit, groups, item, self.state.unit(unit), self._deployment(now), now
+            unit, groups, item, self.state.unit_state(unit), self._deployment(now), now
         )
         events = self.events.page(EventFilter(unit), LATEST)
         changes = self.changes.latest(UNIT + unit, LATEST)

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from troop.chaos.aws.edits import Edits
-from troop.chaos.aws.on_demand_executions import Starts
-from troop.chaos.aws.request_dedup import Repeats
-from troop.chaos.flows.edits import Editor
+from troop.chaos.aws.change_writer import ChangeWriter
+from troop.chaos.aws.on_demand_executions import OnDemandExecutions
+from troop.chaos.aws.request_dedup import RequestDedup
+from troop.chaos.flows.editor import Editor
 from troop.chaos.flows.on_demand import OnDemand
 from troop.chaos.flows.units import Units
 from troop.chaos.wiring import tables
@@ -26,15 +26,15 @@ def on_demand() -> OnDemand:
         reader=account_reader(),
         claims=tables.claims(),
         events=tables.events(),
-        starts=Starts(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
+        executions=OnDemandExecutions(client("stepfunctions"), variable(Variable.ON_DEMAND_MACHINE)),
         settle=tables.initial_switch().settle,
         clock=environment.now,
     )
 
 
 @cache
-def repeats() -> Repeats:
-    return Repeats(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
+def request_dedup() -> RequestDedup:
+    return RequestDedup(client("dynamodb"), variable(Variable.STATE_TABLE), environment.sleep)
 
 
 @cache
@@ -53,7 +53,7 @@ def units(of: Callable[[str], Any] = client) -> Units:
 
 @cache
 def editor() -> Editor:
-    edits = Edits(
+    writer = ChangeWriter(
         client("dynamodb"),
         variable(Variable.GROUP_TAGS_TABLE),
         variable(Variable.STATE_TABLE),
@@ -61,4 +61,4 @@ def editor() -> Editor:
         environment.sleep,
     )
     initial = tables.initial_switch()
-    return Editor(tables.policies(), tables.state(), edits, initial, environment.now)
+    return Editor(tables.policies(), tables.state(), writer, initial, environment.now)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.aws.claim_transaction import Claims
 from troop.chaos.aws.decision_queries import DecisionQueries
 from troop.chaos.aws.decisions import DecisionTable

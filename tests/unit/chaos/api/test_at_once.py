@@ -88,4 +88,4 @@ class TestAtOnce:
 
 def _aside(account: Account, key: str, value: int) -> None:
     """What another request writes."""
-    services.editor().unit("web", {key: value}, False, None, Author(BEN, "aside"))
+    services.editor().change_policy("web", {key: value}, False, None, Author(BEN, "aside"))

@@ -20,8 +20,8 @@ from tests.unit.account.asking import patch
 from tests.unit.account.changing import before
 from tests.unit.chaos.flows.test_check_recovery import never_whole
 from tests.unit.shared.aws.test_metrics import written
-from troop.chaos.aws.changes import ChangeTable
-from troop.chaos.aws.edits import Edits
+from troop.chaos.aws.change_table import ChangeTable
+from troop.chaos.aws.change_writer import ChangeWriter
 from troop.chaos.aws.event_items import to_item
 from troop.chaos.changes import Author
 from troop.chaos.events import Event, Status
@@ -149,8 +149,8 @@ def test_the_owner_of_an_item_without_a_unit_hears_after_a_day_once(account: Acc
     assert listeners.kinds() == ["policy-changed"]
 
 
-def edits() -> Edits:
-    return Edits(client("dynamodb"), "GroupTags", "State", ChangeTable(client("dynamodb"), "Changes"))
+def writer() -> ChangeWriter:
+    return ChangeWriter(client("dynamodb"), "GroupTags", "State", ChangeTable(client("dynamodb"), "Changes"))
 
 
 def test_a_termination_and_its_recovery(
@@ -281,8 +281,8 @@ def _close(account: Account, event: Event, seconds: float) -> None:
 
 
 def test_changes_by_the_api_are_notified_once_with_their_caller(account: Account, listeners: Listeners) -> None:
-    edits().unit("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
-    edits().switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
+    writer().write_policy("web", {}, {"opt_out": True, "reason": "Grüße"}, None, ANN, account.clock())
+    writer().write_switch({}, {"halted": True, "leashed": False, "reason": "incident"}, ANN, account.clock())
     listeners.tell()
     changed, halted = sorted(listeners.heard(), key=lambda detail: str(detail["kind"]), reverse=True)
     assert (changed["kind"], changed["unit"], changed["caller"]) == ("policy-changed", "web", ANN.caller)
@@ -328,7 +328,7 @@ UNLEASHED, LEASHED = {"leashed": False}, {"leashed": True}
 def test_unleashing_by_hand_with_a_forged_signature_is_notified(
     account: Account, listeners: Listeners, forged: dict[str, Any]
 ) -> None:
-    edits().switch({}, {"halted": True}, ANN, account.clock())
+    writer().write_switch({}, {"halted": True}, ANN, account.clock())
     assert listeners.kinds() == ["halted"]
     item = plain(_stored(account, "State", {"key": "switch"}))
     account.put("State", typed(item | UNLEASHED | forged))
@@ -341,9 +341,9 @@ def test_unleashing_by_hand_with_a_forged_signature_is_notified(
 @pytest.mark.parametrize("later", [timedelta(seconds=20), timedelta(hours=3)])
 def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Listeners, later: timedelta) -> None:
     """The same edit, with the record that the API has made of it the first time."""
-    edits().switch({}, UNLEASHED, ANN, account.clock())
+    writer().write_switch({}, UNLEASHED, ANN, account.clock())
     unleashed = _stored(account, "State", {"key": "switch"})
-    edits().switch(unleashed, LEASHED, Author(ANN.caller, "request-2"), account.clock())
+    writer().write_switch(unleashed, LEASHED, Author(ANN.caller, "request-2"), account.clock())
     assert listeners.kinds() == ["unleashed", "leashed"]
     account.clock.forward(seconds=later.total_seconds())
     account.put("State", unleashed)
@@ -353,7 +353,7 @@ def test_a_genuine_unleash_cannot_be_replayed(account: Account, listeners: Liste
 
 
 def test_forged_policy_is_notified_with_the_forged_values(account: Account, listeners: Listeners) -> None:
-    edits().unit("web", {}, {"opt_out": True}, None, ANN, account.clock())
+    writer().write_policy("web", {}, {"opt_out": True}, None, ANN, account.clock())
     listeners.kinds()
     item = plain(_stored(account, "GroupTags", {"unit": "web"}))
     account.clock.forward(minutes=1)
@@ -387,7 +387,7 @@ def test_whatever_the_api_writes_is_its_own(account: Account, listeners: Listene
     for number in range(2):
         read = _stored(account, "GroupTags", {"unit": "web"})
         author = Author(ANN.caller, f"request-{number}")
-        edits().unit("web", read, changes | {"min_days_between": number}, None, author, account.clock())
+        writer().write_policy("web", read, changes | {"min_days_between": number}, None, author, account.clock())
         account.clock.forward(seconds=5)
         listeners.tell()
         assert [(detail["kind"], detail["by_hand"]) for detail in listeners.heard()] == [("policy-changed", False)]
@@ -485,5 +485,5 @@ def test_a_subject_is_as_sns_takes_it(account: Account, listeners: Listeners, un
 
 def test_the_settings_say_what_leashed_was(account: Account, listeners: Listeners) -> None:
     assert environment.settings().leashed is False
-    edits().switch({}, {"leashed": False}, ANN, account.clock())
+    writer().write_switch({}, {"leashed": False}, ANN, account.clock())
     assert listeners.kinds() == []

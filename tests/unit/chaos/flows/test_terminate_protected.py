@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.unit.account.account import WEB, Account, calls, refusing
-from troop.chaos.aws.termination_protection import MOST_TRIES, Asking, shielded
+from troop.chaos.aws.termination_protection import MOST_TRIES, LimitedEc2, is_protected
 from troop.faults import names
 
 ATTRIBUTES = {"termination": "DisableApiTermination", "stop": "DisableApiStop"}
@@ -50,7 +50,7 @@ def test_where_ec2_protects_all_the_decision_says_so(account: Account, monkeypat
 def test_a_tick_does_not_ask_for_ever_what_ec2_protects(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("api", "web"):
         protect(account, *account.instances(account.group(name, size=2)))
-    monkeypatch.setattr(Asking.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(LimitedEc2.__init__, "__defaults__", (1,))
     with calls(monkeypatch) as operations:
         items = account.work(account.decide())
     assert operations.count("DescribeInstanceAttribute") == 1
@@ -123,7 +123,7 @@ def test_where_stop_protection_is_not_known_no_instance_has_it(account: Account)
         return describe(**request)
 
     for seen in account.instances("web"):
-        assert not shielded(SimpleNamespace(describe_instance_attribute=unknown), seen)
+        assert not is_protected(SimpleNamespace(describe_instance_attribute=unknown), seen)
     protect(account, *account.instances("web"))
     for seen in account.instances("web"):
-        assert shielded(SimpleNamespace(describe_instance_attribute=unknown), seen)
+        assert is_protected(SimpleNamespace(describe_instance_attribute=unknown), seen)

@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from troop.chaos.aws.changes import ChangeTable
+from troop.chaos.aws.change_table import ChangeTable
 from troop.chaos.changes import Author, Change, request_of, version_of
 from troop.chaos.events import SCHEMA
 from troop.shared import moments
@@ -26,7 +26,7 @@ class ChangedMeanwhile(Exception):
 
 
 @dataclass(frozen=True)
-class Edits:
+class ChangeWriter:
     """Changes items of ``GroupTags`` and ``State``.
 
     Writes only the attributes of the change, and only if they are still as they were read. So concurrent changes by
@@ -39,7 +39,7 @@ class Edits:
     changes: ChangeTable
     sleep: Sleep = time.sleep
 
-    def unit(
+    def write_policy(
         self, unit: str, read: Item, changes: Mapping[str, Any], left_by: str | None, author: Author, now: datetime
     ) -> None:
         """Changes a unit's item, and returns the unit to chaos. Writes nothing if the values are already stored.
@@ -64,7 +64,7 @@ class Edits:
         replaces = request_of(plain(read))
         self._write(parts, Change(UNIT + unit, now, author.caller, record, replaces), author)
 
-    def switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
+    def write_switch(self, read: Item, changes: Mapping[str, Any], author: Author, now: datetime) -> None:
         """Changes the switch in the same way.
 
         Raises:

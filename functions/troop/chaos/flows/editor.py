@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from troop.chaos.aws.edits import ChangedMeanwhile, Edits
+from troop.chaos.aws.change_writer import ChangedMeanwhile, ChangeWriter
 from troop.chaos.aws.state import PolicyTable, StateTable
 from troop.chaos.changes import Author, version_of
 from troop.chaos.earlier_tables import EarlierTable, listed, ways_out, with_data
@@ -58,11 +58,13 @@ class Editor:
 
     policies: PolicyTable
     state: StateTable
-    edits: Edits
+    writer: ChangeWriter
     initial: InitialSwitch
     clock: Callable[[], datetime]
 
-    def unit(self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author) -> None:
+    def change_policy(
+        self, unit: str, changes: Mapping[str, Any], put_back: bool, version: int | None, author: Author
+    ) -> None:
         """Changes a unit's policy.
 
         Args:
@@ -80,9 +82,9 @@ class Editor:
                 raise ConflictError(
                     f"version is {version}, but unit {unit!r} has {stored}: get it, and decide again what to change"
                 )
-            left_by = self.state.unit(unit).unrecovered if put_back else None
+            left_by = self.state.unit_state(unit).unrecovered if put_back else None
             try:
-                self.edits.unit(unit, item, changes, left_by, author, self.clock())
+                self.writer.write_policy(unit, item, changes, left_by, author, self.clock())
                 return
             except ChangedMeanwhile:
                 continue
@@ -116,7 +118,7 @@ class Editor:
             raise EarlierTablesError(tables)
         for _ in range(TRIES):
             try:
-                self.edits.switch(self.state.raw(SWITCH), changes, author, self.clock())
+                self.writer.write_switch(self.state.raw(SWITCH), changes, author, self.clock())
                 return
             except ChangedMeanwhile:
                 continue

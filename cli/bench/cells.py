@@ -17,8 +17,9 @@ from cli.shared import show
 from cli.shared.times import duration
 from troop.bench.definition import names
 from troop.bench.definition.definition import Benchmark
-from troop.bench.definition.plan import Plan, variant_document
+from troop.bench.definition.plan import Plan
 from troop.bench.records.record import FINAL, CellStatus
+from troop.shared import codec
 
 PLANNED_COLUMNS = ("cell", "", "nodes", "by role")
 CELL_COLUMNS = ("cell", "", "status", "at", "since", "took", "reason")
@@ -41,7 +42,7 @@ def planned(plan: Plan) -> list[dict[str, Any]]:
         {
             "cell": one.cell,
             "label": one.variant.label,
-            "variant": variant_document(one.variant),
+            "variant": codec.to_document(one.variant),
             "nodes": {fleet.role: fleet.count for fleet in one.benchmark.fleets},
             "points": points_of(one.benchmark),
         }

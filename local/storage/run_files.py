@@ -24,7 +24,7 @@ from troop.bench.admission.estimate import Estimate, estimate
 from troop.bench.admission.estimate import to_document as estimate_document
 from troop.bench.admission.spending import Terms, terms_of
 from troop.bench.definition import names, roster
-from troop.bench.definition.definition import Step, point_document, to_document
+from troop.bench.definition.definition import Step, to_document
 from troop.bench.definition.plan import PlannedCell, to_plan_document
 from troop.bench.definition.roster import Member, Roster
 from troop.bench.money.prices import Prices, VolumePrice
@@ -34,6 +34,7 @@ from troop.measure.summary import Summary
 from troop.report import stored_record
 from troop.report.cells import RESULTS_FORMAT
 from troop.report.document import Report
+from troop.shared import codec
 from troop.shared.version import VERSION
 
 from ..account import price_table
@@ -185,5 +186,5 @@ def _merged(step: Step, summary: Summary, member: Member) -> dict[str, Any]:
     merger.add(summary)
     merged = merger.document()
     merged["roles"][member.role]["nodes"][member.id]["purchase"] = member.purchase
-    point = {} if step.point is None else point_document(step.point)
+    point = {} if step.point is None else codec.to_document(step.point)
     return merged | {"phase": step.of} | {key: point[key] for key in ("repeat", "parameters") if key in point}

@@ -15,11 +15,11 @@ from typing import Any
 from troop.bench.admission import spending
 from troop.bench.admission.spending import Terms
 from troop.bench.definition.money import number
-from troop.bench.definition.plan import Variant, variant_document, variant_of
+from troop.bench.definition.plan import Variant
 from troop.bench.money import costs
 from troop.bench.money.costs import Cost
 from troop.bench.records.record import Cell, CellStatus, Expected, Kind, Resource, Run, RunStatus
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.errors import TroopError
 
 FORMAT = "troop.record/1"
@@ -161,7 +161,7 @@ def _run_of(document: Mapping[str, Any]) -> Run:
 def _cell_document(cell: Cell) -> dict[str, Any]:
     return {
         "cell": cell.cell,
-        "variant": variant_document(cell.variant),
+        "variant": codec.to_document(cell.variant),
         "attempt": cell.attempt,
         "status": cell.status.value,
         "reason": cell.reason,
@@ -181,7 +181,7 @@ def _cell_of(run: str, document: Mapping[str, Any]) -> Cell:
         status=CellStatus(document["status"]),
         phases=dict(sorted(began.items(), key=lambda pair: pair[1])),
         reason=document.get("reason"),
-        variant=variant_of(document["variant"]) if document.get("variant") else Variant(),
+        variant=codec.from_document(Variant, document["variant"]) if document.get("variant") else Variant(),
         attempt=int(document.get("attempt", 1)),
         cost=_cost_of(document.get("cost")),
         order=None if document.get("order") is None else int(document["order"]),

@@ -11,16 +11,15 @@ from pydantic import BaseModel, Field, JsonValue, StrictInt
 from troop.bench.admission.admission import LARGEST_ARTIFACT, LARGEST_FILES
 from troop.bench.api import response_size
 from troop.bench.api.money_models import CostOut, EstimateIn, ExpectedOut, RunKey
-from troop.bench.definition.definition import point_document
 from troop.bench.definition.phase_limits import Outcome as Verdict
 from troop.bench.definition.phase_limits import verdict
-from troop.bench.definition.plan import variant_document
 from troop.bench.definition.problems import BadBenchmarkError, Problem
 from troop.bench.definition.search import Outcome
 from troop.bench.file.models import FILE
 from troop.bench.fleets.replacing import MOST_RECORDED
 from troop.bench.flows.benchmarks import RunView
 from troop.bench.records.record import Cell, CellStatus, Kind, Resource, RunStatus
+from troop.shared import codec
 from troop.shared.api.models import In, Listing, MalformedOut, Moment, Out, answered, listed
 from troop.shared.malformed import Malformed, Read
 
@@ -229,12 +228,12 @@ class CellOut(BaseModel):
         return cls(
             cell=cell.cell,
             label=cell.variant.label,
-            variant=VariantOut(**variant_document(cell.variant)),
+            variant=VariantOut(**codec.to_document(cell.variant)),
             attempt=cell.attempt,
             order=cell.order,
             status=cell.status,
             phase=cell.phase,
-            point=None if cell.point is None else PointOut(**point_document(cell.point)),
+            point=None if cell.point is None else PointOut(**codec.to_document(cell.point)),
             steps=[StepOut(phase=p, at=at) for p, at in sorted(cell.phases.items(), key=lambda step: step[1])],
             reason=cell.reason,
             results=cell.results,

@@ -9,9 +9,9 @@ from typing import Any
 
 from troop.bench.aws.run_items import CELL, RUN, WITHOUT_FIGURES, cell_item, cell_of, key, name_of
 from troop.bench.aws.run_rows import IS_OPEN, RunRows
-from troop.bench.definition.definition import PointOf, point_document
+from troop.bench.definition.definition import PointOf
 from troop.bench.records.record import FINAL, SCHEMA, Cell, CellStatus
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.transact import ConditionFailed, transact
 from troop.shared.errors import MissingRunError
 from troop.shared.malformed import Read, read, read_one
@@ -110,7 +110,7 @@ class RunCells:
                 removed = " REMOVE #point"
             else:
                 update.append("#point = :point")
-                values[":point"] = point_document(point)
+                values[":point"] = codec.to_document(point)
         try:
             self.rows.update(run, CELL + cell, "SET " + ", ".join(update) + removed, condition, values, names)
         except ConditionFailed:

@@ -9,9 +9,9 @@ from typing import Any
 
 from troop.bench.admission import spending
 from troop.bench.admission.spending import Terms
-from troop.bench.definition.definition import PointOf, point_document
+from troop.bench.definition.definition import PointOf
 from troop.bench.definition.money import ZERO
-from troop.bench.definition.plan import Variant, variant_document, variant_of
+from troop.bench.definition.plan import Variant
 from troop.bench.definition.standing import Counts, Market, Standing
 from troop.bench.money import costs
 from troop.bench.records.record import (
@@ -27,7 +27,7 @@ from troop.bench.records.record import (
     Run,
     RunStatus,
 )
-from troop.shared import moments
+from troop.shared import codec, moments
 from troop.shared.aws.dynamo import jsonable, plain, typed
 from troop.shared.tables import BENCHMARK, FLEET, RUN_LEFT, RUN_OPEN
 
@@ -193,10 +193,10 @@ def cell_item(cell: Cell) -> dict[str, Any]:
             "reason": cell.reason,
             "results": cell.results,
             "closed_at": _iso(cell.closed_at),
-            "variant": variant_document(cell.variant),
+            "variant": codec.to_document(cell.variant),
             "attempt": cell.attempt,
             "cost": costs.to_document(cell.cost) if cell.cost else None,
-            "point": point_document(cell.point) if cell.point else None,
+            "point": codec.to_document(cell.point) if cell.point else None,
             "order": cell.order,
             "limits": cell.limits,
             "searches": cell.searches,
@@ -232,7 +232,7 @@ def cell_of(item: Item) -> Cell:
         reason=values.get("reason"),
         results=jsonable(values["results"]) if "results" in values else None,
         closed_at=_moment(values, "closed_at"),
-        variant=variant_of(jsonable(values["variant"])) if "variant" in values else Variant(),
+        variant=codec.from_document(Variant, values["variant"]) if "variant" in values else Variant(),
         attempt=int(values.get("attempt", 1)),
         cost=costs.from_document(values["cost"]) if "cost" in values else None,
         point=_point_of(values["point"]) if values.get("point") else None,

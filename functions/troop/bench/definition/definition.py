@@ -10,15 +10,17 @@ All durations are whole seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from troop.bench.definition.money import ZERO, Money, exact, money_document, money_of, number
+from troop.bench.definition.money import ZERO, Money, money_document, money_of, number
 from troop.bench.definition.phase_limits import PhaseLimit
 from troop.bench.definition.search import Search
+from troop.shared import codec
+from troop.shared.codec import DocumentError, plain, stored
 from troop.shared.errors import TroopError
 
 FORMAT = "troop.benchmark/1"
@@ -47,7 +49,7 @@ BETWEEN = 60
 WARM_UP = "warm_up"
 """The key of a point in the file that is not a parameter."""
 
-_T = TypeVar("_T")
+_OMIT = stored(omit=True)
 
 
 class DefinitionError(TroopError):
@@ -72,10 +74,10 @@ class Volume:
     device: str
     size_gib: int
     type: str = "gp3"
-    iops: int | None = None
-    throughput_mib: int | None = None
-    snapshot: str | None = None
-    initialize: int | str | None = None
+    iops: int | None = field(default=None, metadata=_OMIT)
+    throughput_mib: int | None = field(default=None, metadata=_OMIT)
+    snapshot: str | None = field(default=None, metadata=_OMIT)
+    initialize: int | str | None = field(default=None, metadata=_OMIT)
 
     @property
     def rate(self) -> int | None:
@@ -114,16 +116,16 @@ class Fleet:
     root_volume_gib: int
     volumes: tuple[Volume, ...] = ()
     purchase: str = ON_DEMAND
-    spot_timeout: int = 300
-    load: bool | None = None
-    license_fee: Decimal = ZERO
-    image: str | None = None
-    placement: str | None = None
-    fallback_types: tuple[str, ...] = ()
-    zone_names: tuple[str, ...] = ()
-    backup: str | None = None
-    max_price: Decimal | None = None
-    fixed: bool = False
+    spot_timeout: int = field(default=300, metadata=stored(omit=lambda fleet: not fleet.is_spot))
+    load: bool | None = field(default=None, metadata=_OMIT)
+    license_fee: Decimal = field(default=ZERO, metadata=stored(omit=True, encode=number))
+    image: str | None = field(default=None, metadata=_OMIT)
+    placement: str | None = field(default=None, metadata=_OMIT)
+    fallback_types: tuple[str, ...] = field(default=(), metadata=_OMIT)
+    zone_names: tuple[str, ...] = field(default=(), metadata=_OMIT)
+    backup: str | None = field(default=None, metadata=_OMIT)
+    max_price: Decimal | None = field(default=None, metadata=stored(omit=True, encode=number))
+    fixed: bool = field(default=False, metadata=_OMIT)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -174,7 +176,19 @@ class Between:
     script: str
     roles: tuple[str, ...]
     timeout: int
-    expected: int | None = None
+    expected: int | None = field(default=None, metadata=_OMIT)
+
+
+def _point_keys(points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Returns points as in the file: each is a mapping of its parameters, with ``warm_up``."""
+    warm_ups = ({} if point.warm_up is None else {WARM_UP: point.warm_up} for point in points)
+    return [plain_parameter(point.parameters) | warm_up for point, warm_up in zip(points, warm_ups, strict=True)]
+
+
+def _points_of(documents: Sequence[Mapping[str, Any]]) -> tuple[Point, ...]:
+    return tuple(
+        Point(parameter_of({name: one[name] for name in one if name != WARM_UP}), one.get(WARM_UP)) for one in documents
+    )
 
 
 @dataclass(frozen=True)
@@ -193,10 +207,10 @@ class Phase:
         points: settings with which it runs one after another on the same nodes; empty for a phase that runs once.
         repeat: how often it goes through the points.
         between: runs before each point but the first; None for nothing.
-        nodes: for some roles, the parameter with the number of nodes that take part.
         rate: for some roles, the parameter with the rate of each node, in operations per second; 0 for none.
-        limits: what its results, or those of each point, must hold.
+        nodes: for some roles, the parameter with the number of nodes that take part.
         search: chooses the points one by one, in place of ``points``; None for none.
+        limits: what its results, or those of each point, must hold.
     """
 
     name: str
@@ -207,14 +221,14 @@ class Phase:
     start_up: int = 0
     warm_up: int = 0
     measured: int = 0
-    expected: int | None = None
-    points: tuple[Point, ...] = ()
-    repeat: int = 1
-    between: Between | None = None
-    nodes: Mapping[str, str] = field(default_factory=dict)
-    rate: Mapping[str, str] = field(default_factory=dict)
-    limits: tuple[PhaseLimit, ...] = ()
-    search: Search | None = None
+    expected: int | None = field(default=None, metadata=_OMIT)
+    points: tuple[Point, ...] = field(default=(), metadata=stored(omit=True, encode=_point_keys, decode=_points_of))
+    repeat: int = field(default=1, metadata=_OMIT)
+    between: Between | None = field(default=None, metadata=_OMIT)
+    rate: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
+    nodes: Mapping[str, str] = field(default_factory=dict, metadata=_OMIT)
+    search: Search | None = field(default=None, metadata=stored(omit=True, encode=Search.document, decode=Search.of))
+    limits: tuple[PhaseLimit, ...] = field(default=(), metadata=_OMIT)
 
     @property
     def is_measured(self) -> bool:
@@ -313,9 +327,9 @@ class Target:
     name: str
     ports: tuple[str, ...]
     roles: tuple[str, ...]
-    load_balancer: str | None = None
-    addresses: tuple[str, ...] = ()
-    security_group: str | None = None
+    load_balancer: str | None = field(default=None, metadata=_OMIT)
+    addresses: tuple[str, ...] = field(default=(), metadata=_OMIT)
+    security_group: str | None = field(default=None, metadata=_OMIT)
 
 
 @dataclass(frozen=True)
@@ -328,20 +342,20 @@ class Benchmark:
         phases: in order; at least one, except in a standing fleet.
         parameters: for the scripts.
         buckets: buckets that nodes may read in addition to the run's files.
-        own_data: whether its scripts create objects to measure with.
         size: the selected size of the file; None for none.
         files: sorted names of the files in the benchmark's folder, which are copied to every node.
         attempts: maximum attempts at a cell that is INVALID; the last of several is on demand.
         standing: whether it is a standing fleet, which measures nothing and whose nodes run phases without a barrier.
+        own_data: whether its scripts create objects to measure with.
         ranks: whether the nodes of a standing fleet have ranks.
-        money: budget, billing and prices.
+        money: budget, billing and prices, whose keys are beside the others.
         targets: in the file's order.
     """
 
     name: str
     description: str
     expires_after: int
-    fleets: tuple[Fleet, ...]
+    fleets: tuple[Fleet, ...] = field(metadata=stored(by="role"))
     phases: tuple[Phase, ...]
     parameters: Mapping[str, Parameter]
     artifacts: tuple[Artifact, ...] = ()
@@ -349,11 +363,11 @@ class Benchmark:
     size: str | None = None
     files: tuple[str, ...] = ()
     attempts: int = 1
-    standing: bool = False
-    money: Money = field(default_factory=Money)
-    targets: tuple[Target, ...] = ()
+    standing: bool = field(default=False, metadata=_OMIT)
     own_data: bool = False
-    ranks: bool = False
+    ranks: bool = field(default=False, metadata=_OMIT)
+    money: Money = field(default_factory=Money, metadata=stored(flat=True, encode=money_document, decode=money_of))
+    targets: tuple[Target, ...] = field(default=(), metadata=stored(omit=True, by="name"))
 
     @property
     def rebalances(self) -> bool:
@@ -410,12 +424,6 @@ def _missing(name: str) -> Any:
     raise KeyError(name)
 
 
-def point_document(point: PointOf) -> dict[str, Any]:
-    """Converts a point to JSON-like values."""
-    document: dict[str, Any] = plain_parameter(asdict(point))
-    return document
-
-
 def point_parameters(phase: Phase, parameters: Mapping[str, Parameter]) -> list[dict[str, Parameter]]:
     """Returns for each point of a phase, without repeats, the value of each name that some point of it sets.
 
@@ -466,49 +474,19 @@ def rates(phase: Phase, parameters: Mapping[str, Parameter]) -> dict[str, float]
     return {role: float(value) for role, value in values.items() if type(value) in (int, float) and value > 0}  # type: ignore[arg-type, operator]
 
 
+def parameter_of(value: Any) -> Any:
+    """Converts a parameter from JSON: lists become tuples; the reverse of :func:`plain_parameter`."""
+    return plain(tuple, value)
+
+
+def plain_parameter(value: Any) -> Any:
+    """Replaces tuples by lists, so that the document equals the one read back from JSON."""
+    return plain(list, value)
+
+
 def to_document(benchmark: Benchmark) -> dict[str, Any]:
-    """Converts to JSON-like values; the reverse of :func:`from_document`. Omits None, except for ``size``, and if they
-    are false, ``standing`` and ``ranks``, which are not keys of benchmark files.
-    """
-    plain = _but(asdict(benchmark), "money")
-    document: dict[str, Any] = {"format": FORMAT, **plain_parameter(plain), **money_document(benchmark.money)}
-    for key in ("standing", "ranks"):
-        if not document[key]:
-            del document[key]
-    targets = {one["name"]: {k: v for k, v in _but(one, "name").items() if v} for one in document.pop("targets")}
-    document |= {"targets": targets} if targets else {}
-    document["fleets"] = {fleet["role"]: _but(fleet, "role") for fleet in document["fleets"]}
-    for fleet in document["fleets"].values():
-        if fleet["purchase"] == ON_DEMAND:
-            del fleet["spot_timeout"]  # it has no effect
-        fleet["volumes"] = [_present(volume) for volume in fleet["volumes"]]
-        fleet["max_price"] = number(fleet["max_price"])
-        for key in ("load", "image", "placement", "backup", "max_price"):
-            if fleet[key] is None:
-                del fleet[key]
-        for key in ("fallback_types", "zone_names", "fixed"):
-            if not fleet[key]:
-                del fleet[key]
-        fleet["license_fee"] = number(fleet["license_fee"])
-        if not fleet["license_fee"]:
-            del fleet["license_fee"]
-    document["phases"] = [_phase_document(phase) for phase in document["phases"]]
-    return document
-
-
-def _phase_document(phase: Mapping[str, Any]) -> dict[str, Any]:
-    """Omits what a phase without points does not have. A point is a mapping of its parameters, as in the file."""
-    document = _present(phase)
-    points = [point["parameters"] | _present(_but(point, "parameters")) for point in document.pop("points")]
-    repeat, between, nodes = document.pop("repeat"), document.pop("between", None), document.pop("nodes")
-    limits, search = [_present(limit) for limit in document.pop("limits")], document.pop("search", None)
-    document |= {"points": points} if points else {}
-    document |= {"repeat": repeat} if repeat > 1 else {}
-    document |= {"between": _present(between)} if between else {}
-    document |= {"rate": rate} if (rate := document.pop("rate")) else {}
-    document |= {"nodes": nodes} if nodes else {}
-    document |= {"search": Search(**search).document()} if search else {}
-    return document | ({"limits": limits} if limits else {})
+    """Converts to JSON-like values; the reverse of :func:`from_document`."""
+    return {"format": FORMAT, **codec.to_document(benchmark)}
 
 
 def from_document(document: Mapping[str, Any]) -> Benchmark:
@@ -522,76 +500,8 @@ def from_document(document: Mapping[str, Any]) -> Benchmark:
             f"the benchmark's stored definition has the format {format!r}, not {FORMAT!r}: run the benchmark again"
         )
     try:
-        known = {
-            "fleets": tuple(_fleet(role, fleet) for role, fleet in document["fleets"].items()),
-            "phases": tuple(map(_phase, document["phases"])),
-            "parameters": {key: parameter_of(value) for key, value in document["parameters"].items()},
-            "artifacts": tuple(_build(Artifact, artifact) for artifact in document["artifacts"]),
-            "buckets": tuple(document["buckets"]),
-            "files": tuple(document["files"]),
-            "money": money_of(document),
-            "targets": tuple(_target(name, one) for name, one in document.get("targets", {}).items()),
-        }
-        return _build(Benchmark, {**document, **known})
-    except (KeyError, TypeError, AttributeError, ArithmeticError) as error:
+        return codec.from_document(Benchmark, document)
+    except DocumentError as error:
         raise DefinitionError(
-            f"the benchmark's stored definition is damaged ({error!r}): run the benchmark again"
+            f"the benchmark's stored definition is damaged ({error}): run the benchmark again"
         ) from None
-
-
-def _fleet(role: str, fleet: Mapping[str, Any]) -> Fleet:
-    volumes = tuple(_build(Volume, volume) for volume in fleet["volumes"])
-    fee = exact(fleet.get("license_fee")) or ZERO
-    lists = {key: tuple(fleet.get(key, ())) for key in ("fallback_types", "zone_names")}
-    most = exact(fleet.get("max_price"))
-    known = {"role": role, "volumes": volumes, "license_fee": fee, "max_price": most}
-    return _build(Fleet, {**fleet, **lists, **known})
-
-
-def _target(name: str, target: Mapping[str, Any]) -> Target:
-    lists = {key: tuple(target.get(key, ())) for key in ("ports", "roles", "addresses")}
-    return _build(Target, {**target, **lists, "name": name})
-
-
-def _phase(document: Mapping[str, Any]) -> Phase:
-    points = tuple(
-        Point({k: parameter_of(v) for k, v in one.items() if k != WARM_UP}, one.get(WARM_UP))
-        for one in document.get("points", ())
-    )
-    between = document.get("between")
-    between = between and _build(Between, {**between, "roles": tuple(between["roles"])})
-    search = Search.of(document["search"]) if document.get("search") else None
-    more = {
-        "points": points,
-        "between": between,
-        "search": search,
-        "limits": tuple(map(PhaseLimit.of, document.get("limits", ()))),
-    }
-    return _build(Phase, {**document, **more, "roles": tuple(document["roles"])})
-
-
-def _build(kind: type[_T], values: Mapping[str, Any]) -> _T:
-    known = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{key: value for key, value in values.items() if key in known})
-
-
-def parameter_of(value: Any) -> Any:
-    """Converts a parameter from JSON: lists become tuples; the reverse of :func:`plain_parameter`."""
-    if isinstance(value, Mapping):
-        return {key: parameter_of(inner) for key, inner in value.items()}
-    return tuple(value) if isinstance(value, (list, tuple)) else value
-
-
-def plain_parameter(value: Any) -> Any:
-    """Replaces tuples by lists, so that the document equals the one read back from JSON."""
-    if isinstance(value, Mapping):
-        return {key: plain_parameter(inner) for key, inner in value.items()}
-    return [plain_parameter(inner) for inner in value] if isinstance(value, (list, tuple)) else value
-
-
-def _present(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _but(values: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {k: v for k, v in values.items() if k != key}

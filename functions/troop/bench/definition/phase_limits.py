@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from troop.bench.definition.search import ANSWERS
+from troop.shared.codec import stored
 
 MEAN, MAX, PER_SECOND, BYTES, ERROR_RATE = "mean_ms", "max_ms", "per_second", "bytes_per_second", "error_rate"
 
@@ -31,6 +32,9 @@ RATES = (PER_SECOND, BYTES)
 """Figures for which more is better: only these can have a least value."""
 
 
+_OMIT = stored(omit=True)
+
+
 @dataclass(frozen=True)
 class PhaseLimit:
     """One limit, with either ``at_most`` or ``at_least``.
@@ -44,23 +48,11 @@ class PhaseLimit:
     """
 
     figure: str
-    at_most: float | None = None
-    at_least: float | None = None
-    every: int | None = None
-    operation: str | None = None
-    role: str | None = None
-
-    def document(self) -> dict[str, Any]:
-        """Returns its keys as in the file, without None."""
-        return {key: value for key, value in asdict(self).items() if value is not None}
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> PhaseLimit:
-        """Reads a document of :meth:`document`; ignores keys of later versions."""
-        return cls(document["figure"], *(document.get(key) for key in ("at_most", "at_least", *_PLACE)))
-
-
-_PLACE = ("every", "operation", "role")
+    at_most: float | None = field(default=None, metadata=_OMIT)
+    at_least: float | None = field(default=None, metadata=_OMIT)
+    every: int | None = field(default=None, metadata=_OMIT)
+    operation: str | None = field(default=None, metadata=_OMIT)
+    role: str | None = field(default=None, metadata=_OMIT)
 
 
 Outcome = Literal["PASSED", "FAILED"]

@@ -7,7 +7,7 @@ with another id, but the same entry of the plan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from troop.bench.definition import names
@@ -18,9 +18,10 @@ from troop.bench.definition.definition import (
     Fleet,
     Parameter,
     from_document,
-    parameter_of,
     to_document,
 )
+from troop.shared import codec
+from troop.shared.codec import DocumentError, stored
 
 FORMAT = "troop.plan/1"
 
@@ -54,7 +55,7 @@ class PlannedCell:
 
     cell: str
     variant: Variant
-    benchmark: Benchmark
+    benchmark: Benchmark = field(metadata=stored(encode=to_document, decode=from_document))
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,7 @@ def on_demand(benchmark: Benchmark) -> Benchmark:
 
 def to_plan_document(plan: Plan) -> dict[str, Any]:
     """Converts to the stored document; the reverse of :func:`from_plan_document`."""
-    cells = [
-        {"cell": one.cell, "variant": variant_document(one.variant), "benchmark": to_document(one.benchmark)}
-        for one in plan.cells
-    ]
-    return {"format": FORMAT, "parallel": plan.parallel, "cells": cells}
+    return {"format": FORMAT, "parallel": plan.parallel, **codec.to_document(plan)}
 
 
 def from_plan_document(document: Mapping[str, Any]) -> Plan:
@@ -142,23 +139,9 @@ def from_plan_document(document: Mapping[str, Any]) -> Plan:
             f"the run's stored plan has the format {format!r}, not {FORMAT!r}: run the benchmark again"
         )
     try:
-        cells = tuple(
-            PlannedCell(one["cell"], variant_of(one["variant"]), from_document(one["benchmark"]))
-            for one in document["cells"]
-        )
-        return Plan(cells, int(document["parallel"]))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DefinitionError(f"the run's stored plan is damaged ({error!r}): run the benchmark again") from None
-
-
-def variant_document(variant: Variant) -> dict[str, Any]:
-    """Converts to JSON-like values; the reverse of :func:`variant_of`."""
-    return asdict(variant)
-
-
-def variant_of(document: Mapping[str, Any]) -> Variant:
-    values = {key: parameter_of(value) for key, value in document["values"].items()}
-    return Variant(document["scale"], values, int(document["repetition"]))
+        return codec.from_document(Plan, document)
+    except DocumentError as error:
+        raise DefinitionError(f"the run's stored plan is damaged ({error}): run the benchmark again") from None
 
 
 def shown_value(value: Any) -> str:

@@ -50,7 +50,7 @@ class Search:
         return AROUND_BISECTION + (len(self.candidates) - 2).bit_length()
 
     def document(self) -> dict[str, Any]:
-        """Returns its keys as in the file."""
+        """Returns its keys as in the file: either the list, or the range."""
         if self.values:
             return {"parameter": self.parameter, "values": [*self.values]}
         return {"parameter": self.parameter, "from": self.low, "to": self.high, "step": self.step}

@@ -20,7 +20,7 @@ from troop.bench.aws.fleet_reader import Ended, FleetReader
 from troop.bench.aws.instance_facts import resources_of
 from troop.bench.aws.runs import RunTable
 from troop.bench.definition import names
-from troop.bench.definition.definition import Benchmark, Step, from_document, is_load, point_document
+from troop.bench.definition.definition import Benchmark, Step, from_document, is_load
 from troop.bench.definition.money import BILLED
 from troop.bench.definition.roster import Node, Roster, make_roster, parse_node
 from troop.bench.definition.roster import from_document as roster_from
@@ -45,6 +45,7 @@ from troop.measure.merge import Merger
 from troop.measure.partial import partial
 from troop.measure.summary import HEAD_BYTES, MOST_BYTES, OK, Summary, SummaryError
 from troop.measure.summary_size import mib
+from troop.shared import codec
 from troop.shared.errors import TroopError
 from troop.shared.garbage import without_collections
 
@@ -611,7 +612,7 @@ def _place_of(step: Step) -> dict[str, Any]:
     """Returns the keys that tell a step's results from those of the phase's other points."""
     if step.point is None:
         return {"phase": step.of}
-    at = point_document(step.point)
+    at = codec.to_document(step.point)
     return {"phase": step.of, "point": at["number"], "repeat": at["repeat"], "parameters": at["parameters"]}
 
 

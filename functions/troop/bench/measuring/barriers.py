@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from troop.bench.definition.definition import Benchmark, Step, point_document
+from troop.bench.definition.definition import Benchmark, Step
+from troop.shared import codec
 
 FORMAT = "troop.barrier/1"
 
@@ -70,7 +71,7 @@ def release(step: Step, now: datetime, nodes: int, clock_uncertainty: float, ski
     if step.phase.start_together:
         start_at = now.timestamp() + margin(nodes, clock_uncertainty, skipped) + step.phase.start_up
     document = barrier(step, BarrierState.RELEASE)
-    document |= {"parameters": point_document(step.point)["parameters"]} if step.point else {}
+    document |= {"parameters": codec.to_document(step.point)["parameters"]} if step.point else {}
     document |= {"nodes": dict(step.limits)} if step.limits else {}
     if step.search and step.point:
         document |= {"repeat": step.point.repeat, "skipped": step.is_skipped}

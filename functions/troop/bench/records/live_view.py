@@ -11,13 +11,13 @@ from statistics import median_low
 from typing import Any
 
 from troop.bench.definition import names
-from troop.bench.definition.definition import Benchmark, Step, point_document
+from troop.bench.definition.definition import Benchmark, Step
 from troop.bench.records.record import Cell, CellStatus, Run
 from troop.measure.histogram import buckets_at
 from troop.measure.live import INTERVAL_SECONDS, Live, LiveOperation, bounded
 from troop.measure.operations import OTHER
 from troop.measure.windows import highest_in
-from troop.shared import moments
+from troop.shared import codec, moments
 
 FORMAT = "troop.live-view/1"
 
@@ -106,7 +106,7 @@ class CellView:
 
     Attributes:
         label: of its variant; "" for a run's only cell.
-        point: of the phase, see :func:`troop.bench.definition.definition.point_document`; None for none.
+        point: of the phase, a document of :class:`troop.bench.definition.definition.PointOf`; None for none.
         is_measured: whether this phase is measured; None if unknown.
         seconds_left: until the end of the measured time; None before a node reports.
         warm_up_seconds_left: of these, not counted ones; 0 after the warm-up, None before a node reports.
@@ -275,7 +275,7 @@ def cell_view(
         cell.cell,
         cell.variant.label,
         cell.phase,
-        point_document(cell.point) if cell.point else None,
+        codec.to_document(cell.point) if cell.point else None,
         is_measured,
         roles=_roles(current, expected) if is_measured is not False else (),
         history=before.history if before else (),
